@@ -1,0 +1,1 @@
+"""Robust k-means from a Student-t mixture."""

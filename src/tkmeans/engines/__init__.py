@@ -1,0 +1,1 @@
+"""Engines turn a block of rows into statistics: `reference` defines the numbers."""

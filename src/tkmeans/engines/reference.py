@@ -1,0 +1,141 @@
+"""The definition: one block of rows to statistics, in plain array-API operations.
+
+Every other engine must return these numbers. It needs nothing but an array
+library that follows the array API, so it runs wherever such arrays live.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
+
+NAME = "reference"
+
+# Coordinates this many units away are as good as infinitely far; held here, their
+# squares and products stay finite.
+HORIZON = {"float64": 1e100, "float32": 1e15}
+
+
+class _EStep(NamedTuple):
+    x: Array  # (n, p) in the frame, 0 where missing
+    seen: Array | None  # (n, p) 1 where observed, 0 where missing; None if all are observed
+    n_seen: Array  # (n,) observed features per row
+    d2: Array  # (n, K) squared distances over the observed features
+    tau: Array  # (n, K) eqn:tau
+    u: Array  # (n, K) eqn:u_nk
+    log_u: Array  # (n, K)
+    log_density: Array  # (n,)
+
+
+def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
+    """The sums of an E-step over one block."""
+    e = _e_step(block, params, kernel)
+    xp = _namespace(e.x)
+    weight = xp.ones_like(e.log_density) if block.weight is None else _like(block.weight, e.x)
+    tau = e.tau * weight[:, None]  # (n, K)
+    wtau = tau * e.u**kernel.power  # (n, K)
+    w = _total(wtau)  # (K,)
+    seen = w[:, None] if e.seen is None else _double(wtau.T @ e.seen)
+    log_trust = e.log_u + _by_row(kernel.log_trust_bias, e.n_seen, e.x)[:, None]  # eqn: un
+    log_tau = xp.log(xp.where(e.tau > 0, e.tau, xp.ones_like(e.tau)))
+    return Stats(
+        n=_total(tau),
+        w=w,
+        seen=seen,
+        wx=_double(wtau.T @ e.x) - seen * _double(_like(params.centers, e.x)),
+        wd2=_total(wtau * e.d2),
+        log_trust=_total(tau * log_trust),
+        cells=float(_total(weight * _like(e.n_seen, e.x))),
+        objective=float(_total(weight * e.log_density)),
+        entropy=-float(xp.sum(_total(tau * log_tau))),
+    )
+
+
+def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
+    """What the model says of each row."""
+    e = _e_step(block, params, kernel)
+    xp = _namespace(e.x)
+    return Rows(
+        label=xp.argmax(e.tau, axis=1),
+        d2=xp.min(e.d2, axis=1),
+        log_density=e.log_density,
+        trust=xp.sum(e.tau * e.u, axis=1),
+    )
+
+
+def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
+    """The probability of every cluster for each row, (n, K): eqn:tau."""
+    return _e_step(block, params, kernel).tau
+
+
+def distances(block: Block, params: Params) -> Array:
+    """Euclidean distance of each row to every centre, (n, K), in the frame."""
+    x, seen, _ = _enter(block)
+    return _namespace(x).sqrt(_squared_distances(x, seen, params.centers))
+
+
+def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
+    x, seen, n_seen = _enter(block)
+    xp = _namespace(x)
+    d2 = _squared_distances(x, seen, params.centers)  # (n, K)
+    log_base = xp.log1p(kernel.slope * d2)  # one logarithm serves both tau and u
+    gain = _by_row(kernel.gain, n_seen, x)[:, None]
+    u = gain / (1 + kernel.slope * d2)
+    log_u = xp.log(gain) - log_base
+    if kernel.hard:
+        nearest = xp.argmin(d2, axis=1)[:, None] == xp.arange(d2.shape[1])[None, :]
+        return _EStep(x, seen, n_seen, d2, xp.astype(nearest, x.dtype), u, log_u, -xp.min(d2, axis=1))
+    exponent = _by_row(kernel.exponent, n_seen, x)[:, None]
+    log_f = _like(params.log_weights, x)[None, :] - exponent * log_base
+    top = xp.max(log_f, axis=1, keepdims=True)
+    f = xp.exp(log_f - top)
+    total = xp.sum(f, axis=1, keepdims=True)
+    log_density = (top + xp.log(total))[:, 0] + _by_row(kernel.log_norm, n_seen, x)
+    return _EStep(x, seen, n_seen, d2, f / total, u, log_u, log_density)
+
+
+def _enter(block: Block) -> tuple[Array, Array | None, Array]:
+    """The rows in the frame with 0 for missing, the mask of observed entries, its row sums."""
+    xp = _namespace(block.X)
+    x = block.frame.enter(block.X)
+    horizon = HORIZON["float32" if x.dtype == xp.float32 else "float64"]
+    x = xp.where(x > horizon, xp.full_like(x, horizon), xp.where(x < -horizon, xp.full_like(x, -horizon), x))
+    missing = xp.isnan(x)
+    if not xp.any(missing):
+        return x, None, xp.full(x.shape[0], x.shape[1], dtype=xp.int64)
+    seen = xp.astype(~missing, x.dtype)
+    return xp.where(missing, xp.zeros_like(x), x), seen, xp.sum(xp.astype(~missing, xp.int64), axis=1)
+
+
+def _squared_distances(x: Array, seen: Array | None, centers: Array) -> Array:
+    """By differences, one centre at a time: exact where |x|^2 + |c|^2 - 2xc is not."""
+    xp = _namespace(x)
+    centers = _like(centers, x)
+    away = (x - centers[k, :] for k in range(centers.shape[0]))
+    return xp.stack([xp.sum(d * d if seen is None else d * d * seen, axis=1) for d in away], axis=1)
+
+
+def _by_row(table: Array, n_seen: Array, x: Array) -> Array:
+    """The entry of a kernel's table that goes with each row's number of observed features."""
+    return _namespace(x).take(_like(table, x), n_seen)
+
+
+def _like(values: Array, x: Array) -> Array:
+    """`values` as an array of x's library and type."""
+    return _namespace(x).asarray(values, dtype=x.dtype)
+
+
+def _total(values: Array) -> Array:
+    """The sum over rows, in double precision whatever the rows are."""
+    xp = _namespace(values)
+    return xp.sum(values, axis=0, dtype=xp.float64)
+
+
+def _double(values: Array) -> Array:
+    xp = _namespace(values)
+    return xp.astype(values, xp.float64)
+
+
+def _namespace(x: Array) -> Array:
+    return x.__array_namespace__()

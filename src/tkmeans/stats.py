@@ -1,0 +1,111 @@
+"""The records that cross every boundary: rows go in, small addable numbers come out.
+
+Nothing here computes. A `Block` enters an engine together with `Params` and a
+`Kernel`; a `Stats` leaves it. Only `Stats` travels between blocks, threads,
+processes and machines, so the algorithm never has to know where rows live.
+
+Shapes: n rows, p features, K clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+# Arrays of any library that follows the array API; NumPy's in most of the package.
+Array = Any
+
+
+class Frame(NamedTuple):
+    """The coordinates the algorithm works in: ``(x - origin) / unit``.
+
+    Squared distances lose their digits where data lie far from zero, and a
+    common power of two as unit keeps them in range without any rounding.
+    """
+
+    origin: Array  # (p,) of the data's own type, so that the difference is exact
+    unit: float  # a power of two
+
+    def enter(self, points: Array) -> Array:
+        """From the user's coordinates to ours."""
+        return (points - self.origin) * (1.0 / self.unit)
+
+    def leave(self, points: Array) -> Array:
+        """From our coordinates to the user's."""
+        return points * self.unit + self.origin
+
+
+class Block(NamedTuple):
+    """A run of rows in the user's coordinates, and the frame to read them in."""
+
+    X: Array  # (n, p); NaN where a feature was not observed
+    weight: Array | None  # (n,) sample weights; None means one each
+    frame: Frame
+
+
+class Params(NamedTuple):
+    """What EM estimates (the paper's Psi), in the coordinates of a frame."""
+
+    centers: Array  # (K, p) mu
+    scale: float  # alpha
+    dof: float  # nu
+    log_weights: Array  # (K,) ln pi
+
+
+class Kernel(NamedTuple):
+    """How a squared distance D becomes a membership and a trust, as plain numbers.
+
+    With ``base = 1 + slope * D`` the log-membership of a row in a cluster is
+    ``log_weights + log_norm - exponent * ln(base)``, its trust is
+    ``u = gain / base``, and it counts ``tau * u**power`` in that cluster's centre.
+    The last four are tables over the number of *observed* features, 0 to p:
+    with a spherical scale the marginal of a t distribution is a t distribution.
+    """
+
+    slope: float  # 1 / (nu alpha)
+    power: int  # q. 1: the paper's t-k-means; 0: fast as published; -1: as released
+    hard: bool  # each row belongs to its nearest centre alone
+    exponent: Array  # (p + 1,) (nu + p) / 2
+    log_norm: Array  # (p + 1,) ln of the density at the centre
+    gain: Array  # (p + 1,) u at the centre
+    log_trust_bias: Array  # (p + 1,) E(ln u) - ln E(u), eqn: un
+
+
+class Stats(NamedTuple):
+    """Sums over rows, around the old centres; everything an M-step needs."""
+
+    n: Array  # (K,) sum of tau
+    w: Array  # (K,) sum of tau u^q
+    seen: Array  # (K, p) the same over rows that have the feature, or (K, 1) if all have
+    wx: Array  # (K, p) sum of tau u^q (x - mu_old)
+    wd2: Array  # (K,) sum of tau u^q |x - mu_old|^2
+    log_trust: Array  # (K,) sum of tau E(ln u)
+    cells: float  # sum over rows of their observed features
+    objective: float  # the log-likelihood, or what the model maximises in its place
+    entropy: float  # of the memberships, for ICL
+
+    def merge(self, other: Stats) -> Stats:
+        """The statistics of both sets of rows together.
+
+        `seen` of shape (K, 1) and of shape (K, p) add up by broadcasting,
+        which is just what they mean.
+        """
+        return Stats(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Rows(NamedTuple):
+    """What an engine can tell of each row."""
+
+    label: Array  # (n,) the most probable cluster
+    d2: Array  # (n,) squared distance to the nearest centre
+    log_density: Array  # (n,)
+    trust: Array  # (n,) sum over clusters of tau u: near 0 for outliers
+
+
+class Fit(NamedTuple):
+    """Where a run of EM ended, and how it came there."""
+
+    params: Params
+    stats: Stats  # at `params`
+    history: list[float]  # objective per unit of sample weight, after every accepted step
+    n_passes: int  # visits to the data, rejected steps included
+    converged: bool
