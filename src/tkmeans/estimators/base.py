@@ -1,0 +1,327 @@
+"""What all estimators with centres share: validation, seeding, restarts and prediction."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tkmeans import engines, seeding
+from tkmeans.em import Progress
+from tkmeans.estimators.validation import check_choice, check_enough_rows, check_integer, check_real, checked_sample_weight
+from tkmeans.models import CenterModel
+from tkmeans.sources import ArraySource, Sample
+from tkmeans.sources.frames import measure, power_of_two
+from tkmeans.stats import Array, Block, Fit, Frame, Params, Rows
+
+SEEDINGS: dict[str, seeding.Seeding] = {
+    "robust": seeding.kmeans_plusplus,
+    "k-means++": seeding.kmeans_plusplus,
+    "random": seeding.random_rows,
+    "uniform": seeding.uniform,
+}
+
+# Rows that a seeding looks at: enough to see every cluster that is not tiny.
+SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 10_000, 200
+
+# The scale never falls below the square of this fraction of the data's spread, where
+# squared distances have no digits left.
+RESOLUTION = {"float64": 1e-10, "float32": 1e-5}
+
+
+class Start(NamedTuple):
+    """Where one run of EM begins."""
+
+    centers: Array  # (K, p) in the frame
+    scale: float
+
+
+class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
+    """A scikit-learn clusterer whose clusters are centres."""
+
+    # Set by __init__ of the final classes, with scikit-learn's meaning.
+    n_clusters: int
+    dof: float | str
+    init: Any
+    n_init: int | str
+    max_iter: int
+    tol: float
+    accelerate: bool
+    engine: str
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    @abstractmethod
+    def _check_params(self) -> None:
+        """Complain about parameters that make no sense."""
+
+    @abstractmethod
+    def _run(self, source: ArraySource, start: Start) -> Fit:
+        """EM from one start."""
+
+    @abstractmethod
+    def _merit(self, fit: Fit) -> float:
+        """What decides between runs from several starts: the larger, the better."""
+
+    @abstractmethod
+    def _keep_rows(self, rows: Rows) -> None:
+        """Fitted attributes that say something of every training row, besides its label."""
+
+    @abstractmethod
+    def _model(self) -> CenterModel:
+        """The fitted model, to predict with."""
+
+    # ---- fitting -----------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to cluster. float32 stays float32; anything else becomes float64.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. A row of weight 2 is that row twice; a row
+            of weight 0 takes no part, but is labelled.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_shared_params()
+        self._check_params()
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        weight = checked_sample_weight(sample_weight, X)
+        check_enough_rows(self.n_clusters, X, weight)
+        frame, spread = measure(X, weight)
+        with self._source(X, weight, frame, spread) as source:
+            best = max((self._run(source, start) for start in self._starts(source)), key=self._merit)
+        self._keep(best, frame, X.dtype)
+        rows = self._label_training_rows(X, weight, best.stats.n)
+        self.labels_ = rows.label
+        self.inertia_ = float(np.sum(rows.d2) if weight is None else rows.d2 @ weight)
+        self._keep_rows(rows)
+        if not best.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
+                f"raise max_iter, or tol={self.tol} if the answer is good enough.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Find the clusters of X and say which one each row belongs to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to cluster.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of each row's cluster.
+        """
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def _check_shared_params(self) -> None:
+        check_integer("n_clusters", self.n_clusters, least=1)
+        check_integer("max_iter", self.max_iter, least=1)
+        check_real("tol", self.tol, positive=False)
+        check_choice("engine", self.engine, engines.CHOICES)
+        if self.n_init != "auto":
+            check_integer("n_init", self.n_init, least=1)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, SEEDINGS, hint=", an array of centres or a callable")
+
+    def _source(self, X: Array, weight: Array | None, frame: Frame, spread: float = 1.0) -> ArraySource:
+        return ArraySource(X, weight, frame, spread, n_threads=effective_n_jobs(self.n_jobs))
+
+    def _starts(self, source: ArraySource) -> Any:
+        """As many starts as `n_init` asks for, one at a time."""
+        rng = check_random_state(self.random_state)
+        size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
+        sample = seeding.canonical(source.sample(size, rng))
+        if len(sample.X) < self.n_clusters:
+            warnings.warn(
+                f"There are only {len(sample.X)} distinct rows for n_clusters={self.n_clusters}; some clusters will be empty.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        floor = self._scale_floor(source)
+        for _ in range(self._n_init()):
+            centers = self._initial_centers(source, sample, rng)
+            yield Start(centers, max(seeding.starting_scale(sample, centers), floor))
+
+    def _n_init(self) -> int:
+        if hasattr(self.init, "__array__") or isinstance(self.init, (list, tuple)):
+            return 1
+        if self.n_init == "auto":
+            return 10 if callable(self.init) or self.init in ("random", "uniform") else 1
+        return int(self.n_init)
+
+    def _initial_centers(self, source: ArraySource, sample: Sample, rng: np.random.RandomState) -> Array:
+        if isinstance(self.init, str):
+            return SEEDINGS[self.init](sample, self.n_clusters, rng)
+        centers = self.init(source.X, self.n_clusters, random_state=rng) if callable(self.init) else self.init
+        centers = check_array(centers, dtype=np.float64, input_name="init")
+        wanted = (self.n_clusters, source.X.shape[1])
+        if centers.shape != wanted:
+            raise ValueError(f"init must give centres of shape {wanted} (n_clusters, n_features), got {centers.shape}")
+        return source.frame.enter(centers)
+
+    def _scale_floor(self, source: ArraySource) -> float:
+        return (RESOLUTION[source.X.dtype.name] * source.spread) ** 2
+
+    def _on_step(self, n_iter: int, progress: Progress) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] iteration {n_iter}: objective per row {progress.history[-1]:.8g}")
+
+    # ---- from the frame to the user ------------------------------------------------
+
+    def _keep(self, fit: Fit, frame: Frame, dtype: Any) -> None:
+        """The fitted attributes, in the user's coordinates."""
+        log_unit = np.log(frame.unit) * fit.params.centers.shape[1]
+        self.cluster_centers_ = frame.leave(fit.params.centers).astype(dtype)
+        self.scale_ = fit.params.scale * frame.unit**2
+        self.dof_ = fit.params.dof
+        self.cluster_weights_ = np.exp(fit.params.log_weights)
+        self.lower_bounds_ = [value - log_unit for value in fit.history]
+        self.lower_bound_ = self.lower_bounds_[-1]
+        self.n_iter_ = len(fit.history) - 1
+        self.converged_ = fit.converged
+
+    def _number_clusters(self, sizes: Array) -> bool:
+        """Largest first, ties by coordinates; whether that changed anything."""
+        order = np.lexsort([*self.cluster_centers_.T[::-1], -sizes])
+        self.cluster_centers_ = self.cluster_centers_[order]
+        self.cluster_weights_ = self.cluster_weights_[order]
+        return not np.array_equal(order, np.arange(len(order)))
+
+    def _label_training_rows(self, X: Array, weight: Array | None, soft_sizes: Array) -> Rows:
+        """Number the clusters by size and look at every row just as `predict` would."""
+        self._number_clusters(np.round(soft_sizes))  # most often right, and then one look is enough
+        rows = self._rows(X)
+        if self._number_clusters(np.bincount(rows.label, weights=weight, minlength=self.n_clusters)):
+            rows = self._rows(X)
+        return rows
+
+    # ---- predicting ----------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Say which cluster each row belongs to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to label.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of the most probable cluster.
+        """
+        return self._rows(self._checked(X)).label
+
+    def predict_proba(self, X: Any) -> Array:
+        """Say how probable each cluster is for each row (eqn:tau).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to look at.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters)
+            Non-negative; every row sums to 1.
+        """
+        X = self._checked(X)
+        model, params, frame = self._fitted(X.dtype)
+        kernel = model.kernel(params)
+        return self._over_blocks(X, frame, lambda block: model.engine.memberships(block, params, kernel))
+
+    def transform(self, X: Any) -> Array:
+        """Measure the distance of each row to every centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to measure.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            Euclidean distances.
+        """
+        X = self._checked(X)
+        model, params, frame = self._fitted(X.dtype)
+        return self._over_blocks(X, frame, lambda block: model.engine.distances(block, params)) * X.dtype.type(frame.unit)
+
+    def robust_weights(self, X: Any) -> Array:
+        """Say how far each row is trusted: the sum over clusters of tau times u.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to look at.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples,)
+            About 1 for an ordinary row, near 0 for an outlier.
+        """
+        return self._rows(self._checked(X)).trust
+
+    def _checked(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+
+    def _rows(self, X: Array) -> Rows:
+        """What the fitted model says of each row; squared distances in the user's units."""
+        model, params, frame = self._fitted(X.dtype)
+        kernel = model.kernel(params)
+
+        def look(block: Block) -> Rows:
+            return model.engine.rows(block, params, kernel)
+
+        with self._source(X, None, frame) as source:
+            rows = Rows(*(np.concatenate(parts) for parts in zip(*source.map(look), strict=True)))
+        log_unit = X.dtype.type(np.log(frame.unit) * X.shape[1])
+        return rows._replace(d2=rows.d2.astype(np.float64) * frame.unit**2, log_density=rows.log_density - log_unit)
+
+    def _over_blocks(self, X: Array, frame: Frame, function: Any) -> Array:
+        with self._source(X, None, frame) as source:
+            return np.concatenate(list(source.map(function)))
+
+    def _fitted(self, dtype: Any) -> tuple[CenterModel, Params, Frame]:
+        """The fitted attributes as a model, in a frame that fits the centres and rows of `dtype`."""
+        unit = power_of_two(np.sqrt(self.scale_))
+        frame = Frame(np.median(self.cluster_centers_, axis=0).astype(dtype), unit)
+        centers = frame.enter(self.cluster_centers_.astype(np.float64))
+        return self._model(), Params(centers, self.scale_ / unit**2, self.dof_, np.log(self.cluster_weights_)), frame
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
