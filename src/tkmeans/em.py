@@ -39,6 +39,7 @@ class SmallGain:
     tol: float
 
     def __call__(self, progress: Progress) -> bool:
+        """Whether the last iteration gained too little."""
         return progress.history[-1] - progress.history[-2] <= self.tol
 
 
@@ -50,6 +51,7 @@ class SmallMove:
     tol: float
 
     def __call__(self, progress: Progress) -> bool:
+        """Whether the centres have come to rest."""
         return progress.movement <= self.tol
 
 
@@ -59,6 +61,7 @@ class Never:
     """Go on until the limit of iterations."""
 
     def __call__(self, progress: Progress) -> bool:
+        """Not yet."""
         return False
 
 
@@ -101,7 +104,9 @@ def em(
     return Fit(params, stats, progress.history, visits.count, converged=False)
 
 
-def _best_step(visits: Visits, mixer: Anderson | None, old: Params, plain: Params, stats: Stats) -> tuple[Params, Stats]:
+def _best_step(
+    visits: Visits, mixer: Anderson | None, old: Params, plain: Params, stats: Stats
+) -> tuple[Params, Stats]:
     """The extrapolated step if it does not lose, the plain one otherwise."""
     model = visits.model
     if mixer is not None:
@@ -122,6 +127,7 @@ class Visits:
         self.source, self.model, self.count = source, model, 0
 
     def __call__(self, params: Params) -> Stats:
+        """The statistics of all rows under `params`."""
         self.count += 1
         return self.source.reduce(self.model.e_step(params))
 
@@ -148,8 +154,14 @@ class Anderson:
             return None
         residual_steps = np.diff(np.asarray(self._residuals), axis=0)  # (m, d)
         image_steps = np.diff(np.asarray(self._images), axis=0)  # (m, d)
-        mix, *_ = np.linalg.lstsq(residual_steps.T, self._residuals[-1], rcond=1e-8)
-        return gx - mix @ image_steps
+        lengths = np.linalg.norm(residual_steps, axis=1, keepdims=True)
+        if not np.all(lengths > 0):
+            return None
+        directions = residual_steps / lengths
+        # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
+        gram = directions @ directions.T + 1e-6 * np.eye(len(directions))
+        mix = np.linalg.solve(gram, directions @ self._residuals[-1])
+        return gx - mix @ (image_steps / lengths)
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""

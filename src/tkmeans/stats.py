@@ -22,18 +22,19 @@ HORIZON = {"float64": 1e100, "float32": 1e12}
 class Frame(NamedTuple):
     """The coordinates the algorithm works in: ``(x - origin) / unit``.
 
-    Squared distances lose their digits where data lie far from zero, and a
-    common power of two as unit keeps them in range without any rounding.
+    Squared distances lose their digits where data lie far from zero and overflow
+    where they are large; and what is measured in the data's own unit comes out
+    the same in metres and in miles.
     """
 
     origin: Array  # (p,) of the data's own type, so that the difference is exact
-    unit: float  # a power of two
+    unit: float  # the spread of the data
 
     def enter(self, points: Array) -> Array:
         """From the user's coordinates to ours."""
         xp = points.__array_namespace__()
-        horizon = HORIZON["float32" if points.dtype == xp.float32 else "float64"]
-        return xp.clip((points - self.origin) * (1.0 / self.unit), -horizon, horizon)
+        horizon = HORIZON["float32" if points.dtype == xp.float32 else "float64"] * self.unit
+        return xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
 
     def leave(self, points: Array) -> Array:
         """From our coordinates to the user's."""

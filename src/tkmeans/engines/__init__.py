@@ -11,4 +11,6 @@ CHOICES = ("auto", "reference")
 
 def select(name: str) -> ModuleType:
     """The engine of that name; "auto" is the fastest there is."""
+    if name not in CHOICES:
+        raise ValueError(f"engine must be one of {CHOICES}, got {name!r}")
     return reference

@@ -15,10 +15,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans import engines, seeding
 from tkmeans.em import Progress
-from tkmeans.estimators.validation import check_choice, check_enough_rows, check_integer, check_real, checked_sample_weight
+from tkmeans.estimators.validation import (
+    check_choice,
+    check_enough_rows,
+    check_integer,
+    check_real,
+    checked_sample_weight,
+)
 from tkmeans.models import CenterModel
 from tkmeans.sources import ArraySource, Sample
-from tkmeans.sources.frames import measure, power_of_two
+from tkmeans.sources.frames import measure
 from tkmeans.stats import Array, Block, Fit, Frame, Params, Rows
 
 SEEDINGS: dict[str, seeding.Seeding] = {
@@ -31,9 +37,9 @@ SEEDINGS: dict[str, seeding.Seeding] = {
 # Rows that a seeding looks at: enough to see every cluster that is not tiny.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 10_000, 200
 
-# The scale never falls below the square of this fraction of the data's spread, where
-# squared distances have no digits left.
-RESOLUTION = {"float64": 1e-10, "float32": 1e-5}
+# The scale never falls below this fraction of the data's squared spread, where squared
+# distances have no digits left.
+SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
 
 class Start(NamedTuple):
@@ -104,8 +110,8 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         weight = checked_sample_weight(sample_weight, X)
         check_enough_rows(self.n_clusters, X, weight)
-        frame, spread = measure(X, weight)
-        with self._source(X, weight, frame, spread) as source:
+        frame = measure(X, weight)
+        with self._source(X, weight, frame) as source:
             best = max((self._run(source, start) for start in self._starts(source)), key=self._merit)
         self._keep(best, frame, X.dtype)
         rows = self._label_training_rows(X, weight, best.stats.n)
@@ -150,8 +156,8 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if isinstance(self.init, str):
             check_choice("init", self.init, SEEDINGS, hint=", an array of centres or a callable")
 
-    def _source(self, X: Array, weight: Array | None, frame: Frame, spread: float = 1.0) -> ArraySource:
-        return ArraySource(X, weight, frame, spread, n_threads=effective_n_jobs(self.n_jobs))
+    def _source(self, X: Array, weight: Array | None, frame: Frame) -> ArraySource:
+        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
 
     def _starts(self, source: ArraySource) -> Any:
         """As many starts as `n_init` asks for, one at a time."""
@@ -160,11 +166,11 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         sample = seeding.canonical(source.sample(size, rng))
         if len(sample.X) < self.n_clusters:
             warnings.warn(
-                f"There are only {len(sample.X)} distinct rows for n_clusters={self.n_clusters}; some clusters will be empty.",
+                f"X has only {len(sample.X)} distinct rows for n_clusters={self.n_clusters}: some will be empty.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        floor = self._scale_floor(source)
+        floor = SCALE_FLOOR[source.X.dtype.name]
         for _ in range(self._n_init()):
             centers = self._initial_centers(source, sample, rng)
             yield Start(centers, max(seeding.starting_scale(sample, centers), floor))
@@ -185,9 +191,6 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if centers.shape != wanted:
             raise ValueError(f"init must give centres of shape {wanted} (n_clusters, n_features), got {centers.shape}")
         return source.frame.enter(centers)
-
-    def _scale_floor(self, source: ArraySource) -> float:
-        return (RESOLUTION[source.X.dtype.name] * source.spread) ** 2
 
     def _on_step(self, n_iter: int, progress: Progress) -> None:
         if self.verbose:
@@ -272,7 +275,8 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """
         X = self._checked(X)
         model, params, frame = self._fitted(X.dtype)
-        return self._over_blocks(X, frame, lambda block: model.engine.distances(block, params)) * X.dtype.type(frame.unit)
+        distances = self._over_blocks(X, frame, lambda block: model.engine.distances(block, params))
+        return distances * X.dtype.type(frame.unit)
 
     def robust_weights(self, X: Any) -> Array:
         """Say how far each row is trusted: the sum over clusters of tau times u.
@@ -312,10 +316,9 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _fitted(self, dtype: Any) -> tuple[CenterModel, Params, Frame]:
         """The fitted attributes as a model, in a frame that fits the centres and rows of `dtype`."""
-        unit = power_of_two(np.sqrt(self.scale_))
-        frame = Frame(np.median(self.cluster_centers_, axis=0).astype(dtype), unit)
+        frame = Frame(np.median(self.cluster_centers_, axis=0).astype(dtype), float(np.sqrt(self.scale_)))
         centers = frame.enter(self.cluster_centers_.astype(np.float64))
-        return self._model(), Params(centers, self.scale_ / unit**2, self.dof_, np.log(self.cluster_weights_)), frame
+        return self._model(), Params(centers, 1.0, self.dof_, np.log(self.cluster_weights_)), frame
 
     @property
     def _n_features_out(self) -> int:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
 from tkmeans.em import SmallMove, em
-from tkmeans.estimators.base import CenterEstimator, Start
+from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
 from tkmeans.estimators.validation import check_real, checked_sample_weight
 from tkmeans.models import Fast
 from tkmeans.sources import ArraySource
@@ -120,8 +120,8 @@ class FastTKMeans(CenterEstimator):
 
     def _run(self, source: ArraySource, start: Start) -> Fit:
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
-        params = Params(start.centers, self._scale_floor(source), float(self.dof), equal)
-        stop = SmallMove(self.tol * source.spread)
+        params = Params(start.centers, SCALE_FLOOR[source.X.dtype.name], float(self.dof), equal)
+        stop = SmallMove(self.tol)
         return em(source, self._model(), params, stop=stop, max_iter=self.max_iter, on_step=self._on_step)
 
     def _merit(self, fit: Fit) -> float:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
-from tkmeans.estimators.base import CenterEstimator, Start
+from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
 from tkmeans.estimators.validation import check_choice, check_dof, check_integer, checked_sample_weight
 from tkmeans.models import Student
 from tkmeans.sources import ArraySource
@@ -162,8 +162,18 @@ class TKMeans(CenterEstimator):
         dof = _FIRST_DOF if self.dof == "estimate" else float(self.dof)
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
         params = Params(start.centers, start.scale, dof, equal)
-        options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
-        runs = (em(source, model, params, on_step=self._on_step, **options) for model in self._candidates(source))
+        runs = (
+            em(
+                source,
+                model,
+                params,
+                stop=SmallGain(self.tol),
+                max_iter=self.max_iter,
+                accelerate=self.accelerate,
+                on_step=self._on_step,
+            )
+            for model in self._candidates(source)
+        )
         return max(runs, key=self._merit)
 
     def _candidates(self, source: ArraySource) -> Iterator[Student]:
@@ -172,7 +182,7 @@ class TKMeans(CenterEstimator):
                 engine=engines.select(self.engine),
                 estimate_dof=self.dof == "estimate",
                 estimate_weights=estimate_weights,
-                scale_floor=self._scale_floor(source),
+                scale_floor=SCALE_FLOOR[source.X.dtype.name],
             )
 
     def _merit(self, fit: Fit) -> float:

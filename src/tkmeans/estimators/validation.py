@@ -24,7 +24,7 @@ def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None
     wanted = "a positive number" if positive else "a number of at least 0"
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be {wanted}{hint}, got {value!r}")
-    if not np.isfinite(value) or value < 0 or (positive and value == 0):
+    if not np.isfinite(float(value)) or value < 0 or (positive and value == 0):
         raise ValueError(f"{name} must be {wanted}{hint}, got {value!r}")
 
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from scipy.optimize import brentq
-from scipy.special import digamma
+
+from tkmeans.models.special import log_minus_digamma
 
 # Below 1 the tails are heavier than Cauchy's and, in many dimensions, the likelihood
 # rewards centres that collapse onto single rows; above 200 a t distribution cannot be
 # told from a Gaussian and the estimate would drift for ever.
 BOUNDS = (1.0, 200.0)
-
-# From here on the asymptotic series is exact to double precision, while the
-# difference of two nearly equal logarithms is not.
-_SERIES_FROM = 20.0
-
-
-def log_minus_digamma(a: float) -> float:
-    """``ln(a) - psi(a)``: positive, falling from infinity to 0."""
-    if a < _SERIES_FROM:
-        return math.log(a) - float(digamma(a))
-    b = 1 / (a * a)
-    return 0.5 / a + b * (1 / 12 - b * (1 / 120 - b * (1 / 252 - b * (1 / 240 - b / 132))))
 
 
 def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
@@ -35,7 +22,7 @@ def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
     low, high = bounds
 
     def left_side(nu: float) -> float:
-        return log_minus_digamma(nu / 2) + eta
+        return float(log_minus_digamma(nu / 2)) + eta
 
     if left_side(low) <= 0:
         return low

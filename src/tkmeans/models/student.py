@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from tkmeans.models.base import CenterModel, moved_centers
 from tkmeans.models.dof import BOUNDS, solve_dof
+from tkmeans.models.special import log_gamma_ratio, log_minus_digamma
 from tkmeans.stats import Array, Kernel, Params, Stats
 
 
@@ -42,9 +42,9 @@ class Student(CenterModel):
             power=1,
             hard=False,
             exponent=half,
-            log_norm=gammaln(half) - gammaln(nu / 2) - p / 2 * math.log(math.pi * nu * alpha),
+            log_norm=log_gamma_ratio(nu / 2, p / 2) - p / 2 * math.log(2 * math.pi * alpha),
             gain=(nu + p) / nu,
-            log_trust_bias=digamma(half) - np.log(half),
+            log_trust_bias=-log_minus_digamma(half),
         )
 
     def m_step(self, stats: Stats, params: Params) -> Params:
@@ -53,18 +53,21 @@ class Student(CenterModel):
         mean_u = np.sum(stats.w) / total
         centers, step = moved_centers(stats, params)
         around_new_centers = np.sum(stats.wd2) - np.sum(stats.seen * step**2)
-        scale = float(around_new_centers / (stats.cells * mean_u))
+        expansion = mean_u
+        if around_new_centers < self.scale_floor * stats.cells * expansion:
+            expansion = 1.0  # at the floor only the paper's own step is sure to climb
+        scale = float(around_new_centers / (stats.cells * expansion))
         dof, log_weights = params.dof, params.log_weights
         if self.estimate_dof:
-            eta = float(np.sum(stats.log_trust) / total - np.log(mean_u))
-            dof = solve_dof(eta)
+            eta = 1 + np.sum(stats.log_trust) / total - mean_u / expansion - np.log(expansion)
+            dof = solve_dof(float(eta))
         if self.estimate_weights:
             log_weights = np.log(np.maximum(stats.n / total, np.finfo(float).tiny))
         return Params(centers, max(scale, self.scale_floor), dof, log_weights)
 
     def pack(self, params: Params) -> Array:
         """The centres, and the logarithms of what must stay positive."""
-        parts = [np.ravel(params.centers), [math.log(params.scale)]]
+        parts: list[Array] = [np.ravel(params.centers), [math.log(params.scale)]]
         if self.estimate_dof:
             parts.append([math.log(params.dof)])
         if self.estimate_weights:

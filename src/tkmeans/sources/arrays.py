@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import reduce
-from types import TracebackType
 from typing import TypeVar, final
 
 import numpy as np
@@ -27,9 +26,15 @@ class ArraySource:
     """A NumPy array, visited in blocks by one or more threads; use as a context manager."""
 
     def __init__(
-        self, X: Array, weight: Array | None, frame: Frame, spread: float, *, n_threads: int = 1, block_rows: int = BLOCK_ROWS
+        self,
+        X: Array,
+        weight: Array | None,
+        frame: Frame,
+        *,
+        n_threads: int = 1,
+        block_rows: int = BLOCK_ROWS,
     ) -> None:
-        self.X, self.weight, self.frame, self.spread = X, weight, frame, spread
+        self.X, self.weight, self.frame = X, weight, frame
         self._block_rows = block_rows
         n_threads = min(n_threads, -(-len(X) // block_rows))
         self._n_threads = n_threads
@@ -38,7 +43,7 @@ class ArraySource:
     def __enter__(self) -> ArraySource:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 

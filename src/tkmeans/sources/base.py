@@ -21,7 +21,6 @@ class Source(Protocol):
     """Rows that are visited block by block."""
 
     frame: Frame
-    spread: float  # median distance of a row from the origin, in the frame
 
     def reduce(self, summarize: Callable[[Block], Stats]) -> Stats:
         """The merged statistics of all blocks, in the order of the rows."""

@@ -11,12 +11,13 @@ from tkmeans.stats import Array, Frame
 _ROWS_TO_LOOK_AT = 4096
 
 
-def measure(X: Array, weight: Array | None) -> tuple[Frame, float]:
-    """A frame for the rows of X, and their spread in it.
+def measure(X: Array, weight: Array | None) -> Frame:
+    """A frame for the rows of X.
 
-    The origin is the median of each feature and the spread the median distance
-    from it, divided by the root of p, over rows taken at equal intervals: neither
-    can be carried away by outliers, nor depends on chance. Rows of weight 0 do not count.
+    The origin is the median of each feature and the unit the data's spread: the
+    median distance from there, divided by the root of p. Over rows taken at equal
+    intervals: neither can be carried away by outliers, nor depends on chance. Rows
+    of weight 0 do not count.
     """
     X, weight = _thinned(X, weight)
     origin = _median(X, weight)
@@ -29,13 +30,7 @@ def measure(X: Array, weight: Array | None) -> tuple[Frame, float]:
     if not 0 < spread < math.inf:  # most rows are equal: let the others speak
         others = (distance > 0) & np.isfinite(distance)
         spread = float(_median(distance[others, None], weight[others])[0]) if np.any(others) else 1.0
-    unit = power_of_two(spread)
-    return Frame(origin.astype(X.dtype), unit), spread / unit
-
-
-def power_of_two(value: float) -> float:
-    """The largest power of two that is not above `value`: dividing by it rounds nothing."""
-    return math.ldexp(1.0, math.frexp(value)[1] - 1)
+    return Frame(origin.astype(X.dtype), spread)
 
 
 def _thinned(X: Array, weight: Array | None) -> tuple[Array, Array]:
