@@ -75,6 +75,7 @@ class Kernel(NamedTuple):
     log_norm: Array  # (p + 1,) ln of the density at the centre
     gain: Array  # (p + 1,) u at the centre
     log_trust_bias: Array  # (p + 1,) E(ln u) - ln E(u), eqn: un
+    log_sums: bool = True  # are log_trust and entropy wanted? Without them an engine may take a shorter way
 
 
 class Stats(NamedTuple):

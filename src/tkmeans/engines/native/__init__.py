@@ -1,0 +1,109 @@
+"""The reference engine's numbers at the machine's speed, in C++.
+
+One block of rows in, statistics out, without the GIL, without threads and without
+state: threads are the caller's business. Read `engine.cpp` for the pass over a block,
+`memberships.hpp` for tau and u, and `sums.hpp` for the sums.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from tkmeans.engines.native import _native
+from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
+
+NAME = "native"
+
+
+def _choose_instruction_set() -> str:
+    """The widest one this machine has, or what TKMEANS_INSTRUCTION_SET asks for."""
+    available = _native.available_instruction_sets()
+    wanted = os.environ.get("TKMEANS_INSTRUCTION_SET")
+    if wanted is None:
+        return available[-1]
+    matches = [name for name in available if name == wanted or name.endswith(f"-{wanted}")]
+    if not matches:
+        raise ValueError(f"TKMEANS_INSTRUCTION_SET must be one of {', '.join(available)} on this machine, got {wanted!r}")
+    return matches[0]
+
+
+_INSTRUCTION_SET = _choose_instruction_set()
+
+
+def instruction_set() -> str:
+    """The instruction set in use, such as "x86-64-v3"."""
+    return _INSTRUCTION_SET
+
+
+def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
+    """The sums of an E-step over one block."""
+    return _summarize(block, params, kernel)
+
+
+def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
+    """What the model says of each row."""
+    X = _contiguous(block.X)
+    n = X.shape[0]
+    out = Rows(np.empty(n, np.int64), *(np.empty(n, X.dtype) for _ in range(3)))
+    _native.rows(_INSTRUCTION_SET, X, *_frame(block, X), _model(params, kernel), *out)
+    return out
+
+
+def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
+    """The probability of every cluster for each row, (n, K): eqn:tau."""
+    X = _contiguous(block.X)
+    out = np.empty((X.shape[0], params.centers.shape[0]), X.dtype)
+    _native.memberships(_INSTRUCTION_SET, X, *_frame(block, X), _model(params, kernel), out)
+    return out
+
+
+def distances(block: Block, params: Params) -> Array:
+    """Euclidean distance of each row to every centre, (n, K), in the frame."""
+    X = _contiguous(block.X)
+    K, p = params.centers.shape
+    out = np.empty((X.shape[0], K), X.dtype)
+    tables = np.ones(p + 1)  # distances need no kernel
+    kernel = Kernel(1.0, 1, False, tables, tables, tables, tables)
+    _native.distances(_INSTRUCTION_SET, X, *_frame(block, X), _model(params, kernel), out)
+    return out
+
+
+def _summarize(
+    block: Block, params: Params, kernel: Kernel, *, whole_powers: bool = True, skip_far: bool = True
+) -> Stats:
+    """`summarize`, where the shortcuts can be switched off to compare them with the plain path."""
+    X = _contiguous(block.X)
+    K, p = params.centers.shape
+    weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
+    n, w, wd2, log_trust = (np.zeros(K) for _ in range(4))
+    seen, wx = np.zeros((K, p)), np.zeros((K, p))
+    missing, cells, objective, entropy = _native.summarize(
+        _INSTRUCTION_SET, X, weight, *_frame(block, X), _model(params, kernel), whole_powers, skip_far,
+        n, w, seen, wx, wd2, log_trust,
+    )  # fmt: skip
+    return Stats(n, w, seen if missing else w[:, None], wx, wd2, log_trust, cells, objective, entropy)
+
+
+def _contiguous(X: Array) -> Array:
+    X = np.asarray(X)
+    if X.dtype not in (np.float32, np.float64):
+        raise TypeError(f"the native engine reads float32 and float64, got {X.dtype}")
+    return np.ascontiguousarray(X)
+
+
+def _frame(block: Block, X: Array) -> tuple[Array, float]:
+    return np.ascontiguousarray(block.frame.origin, X.dtype), float(block.frame.unit)
+
+
+def _model(params: Params, kernel: Kernel) -> _native.Model:
+    if kernel.hard:
+        raise ValueError("the native engine has no hard assignment; use the reference engine for it")
+    centers, log_weights, *tables = (
+        np.ascontiguousarray(values, np.float64)
+        for values in (
+            params.centers, params.log_weights, kernel.exponent, kernel.log_norm, kernel.gain, kernel.log_trust_bias,
+        )
+    )  # fmt: skip
+    return _native.Model(centers, log_weights, *tables, float(kernel.slope), int(kernel.power), bool(kernel.log_sums))

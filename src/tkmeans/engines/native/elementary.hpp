@@ -1,0 +1,120 @@
+// Logarithm, exponential and powers of whole packs, accurate to a few units in the last place.
+#pragma once
+#include "simd.hpp"
+
+namespace tkmeans::TKM_SET {
+
+constexpr double ln2 = 0.69314718055994530942;
+
+// How a floating-point number is laid out, and the polynomials that go with its precision.
+template <class T>
+struct Float;
+
+template <>
+struct Float<double> {
+    static constexpr int fraction_bits = 52;
+    static constexpr std::uint64_t bias = 1023;
+    static constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
+    static constexpr std::uint64_t integer_bits = 0x4330000000000000;  // 2^52: its last bits count units
+    static constexpr double integer = 4503599627370496.0;              // 2^52
+    static constexpr double rounder = 6755399441055744.0;              // 1.5 * 2^52
+    static constexpr double least_exponent = -1000;
+
+    // log2(m) = s * series(s^2) with s = (m - 1)/(m + 1), |s| < 0.172
+    static TKM_INLINE Pack<double> log_series(Pack<double> z) {
+        const auto c = [](double value) { return splat(value); };
+        const auto z2 = z * z;
+        return ((c(0.32060793259718590) + z * c(0.2616710763030991)) + z2 * c(0.24057556100228045)) * (z2 * z2) +
+               ((c(2.885390081777924) + z * c(0.9617966939287028)) + z2 * (c(0.5770780159654896) + z * c(0.41219855268090844)));
+    }
+
+    // 2^f, |f| <= 1/2
+    static TKM_INLINE Pack<double> exp_series(Pack<double> f) {
+        const auto c = [](double value) { return splat(value); };
+        const auto f2 = f * f, f4 = f2 * f2;
+        return ((c(1.0) + f * c(0.6931471805599511)) + f2 * (c(0.24022650695907333) + f * c(0.05550410866447271))) +
+               f4 * ((c(0.009618129108570472) + f * c(0.0013333558221928121)) +
+                     f2 * (c(0.00015403529287270069) + f * c(1.5252662629556823e-05))) +
+               (f4 * f4) * ((c(1.3216014245642782e-06) + f * c(1.02076858752298e-07)) + f2 * c(6.9731663643324285e-09));
+    }
+};
+
+template <>
+struct Float<float> {
+    static constexpr int fraction_bits = 23;
+    static constexpr std::uint32_t bias = 127;
+    static constexpr std::uint32_t root_half = 0x3f3504f3;
+    static constexpr std::uint32_t integer_bits = 0x4b000000;
+    static constexpr float integer = 8388608.0f;
+    static constexpr float rounder = 12582912.0f;
+    static constexpr float least_exponent = -120;
+
+    static TKM_INLINE Pack<float> log_series(Pack<float> z) {
+        const auto c = [](float value) { return splat(value); };
+        return (c(2.8853900797911987f) + z * c(0.9617988462496769f)) +
+               (z * z) * (c(0.5767145101766324f) + z * c(0.43173301939449227f));
+    }
+
+    static TKM_INLINE Pack<float> exp_series(Pack<float> f) {
+        const auto c = [](float value) { return splat(value); };
+        const auto f2 = f * f;
+        return ((c(1.0f) + f * c(0.6931472067106219f)) + f2 * (c(0.2402210735583102f) + f * c(0.055503272142058774f))) +
+               (f2 * f2) * (c(0.00967603709784553f) + f * c(0.0013400432166515053f));
+    }
+};
+
+template <class T>
+struct LogInverse {
+    Pack<T> log2, inverse;
+};
+
+// log2(a) and 1/a of normal numbers a > 0. Both need a division; they share one.
+template <class T>
+TKM_INLINE LogInverse<T> log2_and_inverse(Pack<T> a) {
+    using F = Float<T>;
+    using B = Bits<T>;
+    // a = m * 2^exponent with m in [sqrt(1/2), sqrt(2))
+    const auto bits = reinterpret<B>(a);
+    const auto biased = shift_right(bits + splat(B((F::bias << F::fraction_bits) - F::root_half)), F::fraction_bits);
+    const auto m = reinterpret<T>(bits - shift_left(biased - splat(B(F::bias)), F::fraction_bits));
+    const auto exponent = reinterpret<T>(biased | splat(B(F::integer_bits))) - splat(T(F::integer + T(F::bias)));
+    const auto above = m + splat(T(1));
+    const auto quotient = splat(T(1)) / (m * above);
+    const auto s = (m - splat(T(1))) * (m * quotient);  // (m - 1)/(m + 1)
+    const auto scale = reinterpret<T>(shift_left(splat(B(2 * F::bias)) - biased, F::fraction_bits));  // 2^-exponent
+    return {exponent + s * F::log_series(s * s), (quotient * above) * scale};
+}
+
+// 2^a for a <= 0; what would be far below the smallest normal number becomes a tiny positive one.
+template <class T>
+TKM_INLINE Pack<T> exp2(Pack<T> a) {
+    using F = Float<T>;
+    a = max(a, splat(T(F::least_exponent)));
+    const auto shifted = a + splat(T(F::rounder));
+    const auto whole = shifted - splat(T(F::rounder));
+    const auto fraction = F::exp_series(a - whole);
+    return reinterpret<T>(reinterpret<Bits<T>>(fraction) + shift_left(reinterpret<Bits<T>>(shifted), F::fraction_bits));
+}
+
+// a^(halves/2): four packs at a time, so that they share the walk over the bits of `halves`.
+template <class T, int N>
+TKM_INLINE void half_power(Pack<T> (&a)[N], int halves) {
+    Pack<T> result[N];
+    TKM_UNROLL
+    for (int i = 0; i < N; ++i) result[i] = halves & 1 ? sqrt(a[i]) : splat(T(1));
+    for (int rest = halves >> 1; rest;) {
+        if (rest & 1) {
+            TKM_UNROLL
+            for (int i = 0; i < N; ++i) result[i] = result[i] * a[i];
+        }
+        rest >>= 1;
+        if (rest) {
+            TKM_UNROLL
+            for (int i = 0; i < N; ++i) a[i] = a[i] * a[i];
+        }
+    }
+    TKM_UNROLL
+    for (int i = 0; i < N; ++i) a[i] = result[i];
+}
+
+}  // namespace tkmeans::TKM_SET

@@ -1,0 +1,141 @@
+// One pass over a block, tile by tile. Compiled once per instruction set.
+#include "engine.hpp"
+
+#include "sums.hpp"
+
+namespace tkmeans::TKM_SET {
+
+namespace {
+
+// Rows per tile: enough to pay for each tile's fixed costs, few enough for the second-level cache.
+template <class T>
+Index tile_rows(Index clusters, Index features) {
+    const Index depth = Tile<T>::depth;
+    const Index row_bytes = Index(sizeof(T)) * (4 * clusters + 2 * features);
+    const Index rows = (256 << 10) / row_bytes / depth * depth;
+    return most(depth, least(128, rows));
+}
+
+// Are there enough features for the search for near pairs to pay?
+constexpr Index many_features = 16;
+
+template <class T, class In>
+void summarize_in(const Block<In>& block, const Model& model, const Shortcuts& shortcuts, Sums& out) {
+    const Index capacity = tile_rows<T>(model.clusters, model.features);
+    const Kernel<T> kernel(model);
+    const Centers<T> centers(model);
+    Tile<T> tile(capacity, model.features);
+    EStep<T> e(model.clusters, capacity);
+    Accumulator<T> sums(kernel, capacity, out);
+    const int halves = shortcuts.whole_powers && !model.log_sums ? whole_halves(kernel) : 0;
+    const bool search = shortcuts.skip_far && model.features >= many_features;
+    NearPairs<T> near(model.clusters, capacity);
+    if (search) near.set_reach(&kernel.log2_weight[0], kernel.exponent[model.features]);
+
+    for (Index first = 0; first < block.rows; first += capacity) {
+        tile.read(block, first);
+        measure(tile, centers, kernel.slope, e.y, &e.y_min[0]);
+        const AllPairs<T> all{tile.panels() * 2};
+        if (search && !tile.missing() && near.find(e.y, &e.y_min[0], all.packs) < 0.7) {
+            e.f.clear();
+            weigh(tile, kernel, halves, near, e);
+            sums.add(tile, near, true, e);
+        } else {
+            weigh(tile, kernel, halves, all, e);
+            sums.add(tile, all, search, e);
+        }
+    }
+    sums.finish();
+}
+
+// In single precision a large exponent would magnify the rounding of base until memberships
+// are noise.
+constexpr double largest_exponent_in_single = 1000;
+
+bool needs_double(const Model& model) { return model.exponent[model.features] > largest_exponent_in_single; }
+
+template <class In>
+void summarize(const Block<In>& block, const Model& model, const Shortcuts& shortcuts, Sums& out) {
+    if (needs_double(model)) summarize_in<double>(block, model, shortcuts, out);
+    else summarize_in<In>(block, model, shortcuts, out);
+}
+
+// Calls `body(tile, e, first)` with the shares of every tile.
+template <class T, class In, class Body>
+void for_each_tile(const Block<In>& block, const Model& model, Body body) {
+    const Index capacity = tile_rows<T>(model.clusters, model.features);
+    const Kernel<T> kernel(model);
+    const Centers<T> centers(model);
+    Tile<T> tile(capacity, model.features);
+    EStep<T> e(model.clusters, capacity);
+    for (Index first = 0; first < block.rows; first += capacity) {
+        tile.read(block, first);
+        measure(tile, centers, kernel.slope, e.y, &e.y_min[0]);
+        weigh(tile, kernel, 0, AllPairs<T>{tile.panels() * 2}, e);
+        body(tile, e, first, kernel);
+    }
+}
+
+template <class T, class In>
+void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& out) {
+    for_each_tile<T>(block, model, [&](const Tile<T>& tile, const EStep<T>& e, Index first, const Kernel<T>& kernel) {
+        for (Index i = 0; i < tile.rows(); ++i) {
+            const Index row = first + i, observed = tile.n_observed(i);
+            Index label = 0;
+            T trust = 0;
+            for (Index k = 0; k < model.clusters; ++k) {
+                if (e.f[k][i] > e.f[label][i]) label = k;
+                trust += e.f[k][i] * e.trust[k][i];
+            }
+            out.label[row] = label;
+            out.d2[row] = In(e.y_min[i] / kernel.slope);
+            out.trust[row] = In(trust / e.total[i] * T(model.gain[observed]));
+            out.log_density[row] = In(ln2 * double(e.top[i]) + ::log(double(e.total[i])) + kernel.log_weight_max + model.log_norm[observed]);
+        }
+    });
+}
+
+template <class In>
+void rows(const Block<In>& block, const Model& model, const RowValues<In>& out) {
+    if (needs_double(model)) rows_in<double>(block, model, out);
+    else rows_in<In>(block, model, out);
+}
+
+template <class T, class In>
+void memberships_in(const Block<In>& block, const Model& model, In* tau) {
+    for_each_tile<T>(block, model, [&](const Tile<T>& tile, const EStep<T>& e, Index first, const Kernel<T>&) {
+        for (Index i = 0; i < tile.rows(); ++i)
+            for (Index k = 0; k < model.clusters; ++k) tau[(first + i) * model.clusters + k] = In(e.f[k][i] / e.total[i]);
+    });
+}
+
+template <class In>
+void memberships(const Block<In>& block, const Model& model, In* tau) {
+    if (needs_double(model)) memberships_in<double>(block, model, tau);
+    else memberships_in<In>(block, model, tau);
+}
+
+template <class In>
+void distances(const Block<In>& block, const Model& model, In* distance) {
+    const Index capacity = tile_rows<In>(model.clusters, model.features);
+    const Centers<In> centers(model);
+    Tile<In> tile(capacity, model.features);
+    Grid<In> d2(model.clusters, capacity);
+    Line<In> d2_min(capacity);
+    for (Index first = 0; first < block.rows; first += capacity) {
+        tile.read(block, first);
+        measure(tile, centers, In(1), d2, &d2_min[0]);
+        for (Index i = 0; i < tile.rows(); ++i)
+            for (Index k = 0; k < model.clusters; ++k) distance[(first + i) * model.clusters + k] = In(::sqrt(double(d2[k][i])));
+    }
+}
+
+}  // namespace
+
+extern const Engine engine;
+const Engine engine = {
+    {summarize<double>, rows<double>, memberships<double>, distances<double>},
+    {summarize<float>, rows<float>, memberships<float>, distances<float>},
+};
+
+}  // namespace tkmeans::TKM_SET

@@ -1,0 +1,71 @@
+// What crosses the border between the Python module and the engine: plain pointers and numbers.
+//
+// The engine is compiled once per instruction set, each time in a namespace of its own;
+// this header is the only one that all of them share with the module.
+#pragma once
+#include <cstdint>
+
+namespace tkmeans {
+
+using Index = std::int64_t;
+
+// `Params` and `Kernel` of stats.py. Tables have p + 1 entries, by number of observed features.
+struct Model {
+    Index clusters, features;
+    const double* centers;      // (K, p)
+    const double* log_weights;  // (K,)
+    const double* exponent;
+    const double* log_norm;
+    const double* gain;
+    const double* log_trust_bias;
+    double slope;
+    int power;      // q
+    bool log_sums;  // are log_trust and entropy wanted?
+};
+
+// `Block` of stats.py.
+template <class In>
+struct Block {
+    Index rows, features;
+    const In* x;       // (n, p)
+    const In* weight;  // (n,), or null
+    const In* origin;  // (p,)
+    In inverse_unit;
+};
+
+// Faster ways to the same numbers; switched off only to compare.
+struct Shortcuts {
+    bool whole_powers;  // multiply instead of log and exp where 2 * exponent is an integer
+    bool skip_far;      // leave out pairs whose membership cannot reach 1e-16
+};
+
+// `Stats` of stats.py. The arrays are zero on entry.
+struct Sums {
+    double *n, *w, *wx, *wd2, *log_trust;
+    double* seen;  // (K, p); filled only if a row has a missing feature
+    bool missing;
+    double cells, objective, entropy;
+};
+
+// `Rows` of stats.py.
+template <class In>
+struct RowValues {
+    std::int64_t* label;
+    In *d2, *log_density, *trust;
+};
+
+// The functions of one instruction set, for one type of data.
+template <class In>
+struct Functions {
+    void (*summarize)(const Block<In>&, const Model&, const Shortcuts&, Sums&);
+    void (*rows)(const Block<In>&, const Model&, const RowValues<In>&);
+    void (*memberships)(const Block<In>&, const Model&, In* tau);      // (n, K)
+    void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
+};
+
+struct Engine {
+    Functions<double> f64;
+    Functions<float> f32;
+};
+
+}  // namespace tkmeans

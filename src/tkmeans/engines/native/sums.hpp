@@ -1,0 +1,191 @@
+// The sums over rows that leave the engine (`Stats`): accumulated in the tile's own type,
+// poured into double precision before their rounding shows.
+#pragma once
+#include "memberships.hpp"
+#include "products.hpp"
+
+namespace tkmeans::TKM_SET {
+
+template <class T>
+class Accumulator {
+   public:
+    Accumulator(const Kernel<T>& kernel, Index capacity, Sums& out)
+        : kernel_(kernel), out_(out), clusters_(kernel.model.clusters), features_(kernel.model.features),
+          by_cluster_(clusters_, 4 * Pack<T>::size), wx_(clusters_, features_), w_complete_(clusters_),
+          scale_(capacity), cut_(capacity) {}
+
+    // Adds a tile. With `trim`, memberships that do not count are left out, and if few are
+    // left, so are the products with them.
+    template <class Pairs>
+    void add(const Tile<T>& tile, const Pairs& pairs, bool trim, EStep<T>& e);
+
+    // Turns what was accumulated into the statistics; nothing may be added afterwards.
+    void finish();
+
+   private:
+    void add_rows(const Tile<T>& tile, const EStep<T>& e);
+    void adjust(const Tile<T>& tile, EStep<T>& e);
+    template <bool LogSums, bool Trim, class Pairs>
+    Index add_clusters(const Pairs& pairs, EStep<T>& e);
+    void flush();
+
+    // So many rows can be added up before rounding shows.
+    static constexpr Index flush_after = sizeof(T) == 8 ? 8192 : 512;
+
+    const Kernel<T>& kernel_;
+    Sums& out_;
+    const Index clusters_, features_;
+    Grid<T> by_cluster_;  // (K, 4 packs): tau, tau u^q, tau u^q y, tau log2(base)
+    Products<T> wx_, seen_;
+    Line<double> w_complete_;  // (K,) w over tiles with all features
+    Line<T> scale_;            // (rows,) weight / total: tau = f * scale
+    Line<T> cut_;              // (rows,) tau below this does not count
+    Index pending_ = 0;        // rows since the last flush
+    bool pending_missing_ = false;
+};
+
+// Per row: its log-density and entropy, and what turns its shares into memberships.
+template <class T>
+void Accumulator<T>::add_rows(const Tile<T>& tile, const EStep<T>& e) {
+    const Model& model = kernel_.model;
+    constexpr int size = Pack<T>::size;
+    for (Index i = 0; i < tile.panels() * Tile<T>::depth; i += size) {
+        const auto [log2_total, inverse_total] = log2_and_inverse(load(&e.total[i]));
+        for (int l = 0; l < size && i + l < tile.rows(); ++l) {
+            const double weight = double(tile.weights()[i + l]);
+            const Index observed = tile.n_observed(i + l);
+            out_.cells += weight * double(observed);
+            out_.objective += weight * (ln2 * (double(e.top[i + l]) + double(log2_total[l])) + kernel_.log_weight_max + model.log_norm[observed]);
+            out_.entropy += weight * ln2 * (double(log2_total[l]) - double(e.spread[i + l]) * double(inverse_total[l]));
+        }
+        store(&scale_[i], load(tile.weights() + i) * inverse_total);
+        store(&cut_[i], load(tile.weights() + i) * splat(T(negligible)));
+    }
+}
+
+// 1/base becomes u^q up to the gain of a complete row, and log2(base) takes up how E(ln u) of
+// an incomplete row differs. Nothing to do for complete rows with q = 1.
+template <class T>
+void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
+    const Model& model = kernel_.model;
+    const int q = model.power;
+    const Index rows = tile.panels() * Tile<T>::depth;
+    if (q != 1)
+        for (Index k = 0; k < clusters_; ++k)
+            for (Index i = 0; i < rows; ++i) e.trust[k][i] = q == 0 ? T(1) : T(1) + e.y[k][i];
+    if (!tile.missing()) return;
+    const double gain = model.gain[features_], log_trust = ::log(gain) + model.log_trust_bias[features_];
+    for (Index i = 0; i < rows; ++i) {
+        const Index observed = tile.n_observed(i);
+        const T relative_gain = T(::pow(model.gain[observed] / gain, double(q)));
+        const T shift = T((log_trust - ::log(model.gain[observed]) - model.log_trust_bias[observed]) / ln2);
+        for (Index k = 0; k < clusters_; ++k) {
+            e.trust[k][i] *= relative_gain;
+            e.log_base[k][i] += shift;
+        }
+    }
+}
+
+// The four sums of each cluster; tau u^q replaces f. Returns how many memberships count.
+template <class T>
+template <bool LogSums, bool Trim, class Pairs>
+Index Accumulator<T>::add_clusters(const Pairs& pairs, EStep<T>& e) {
+    constexpr int size = Pack<T>::size;
+    Index active = 0;
+    for (Index k = 0; k < clusters_; ++k) {
+        const T *y = e.y[k], *trust = e.trust[k], *log_base = e.log_base[k];
+        T* f = e.f[k];
+        T* sums = by_cluster_[k];
+        auto n = load(sums), w = load(sums + size), wy = load(sums + 2 * size), tau_log_base = load(sums + 3 * size);
+        auto counted = splat(Bits<T>(0));
+        for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
+            const Index i = pairs.row(q);
+            auto tau = load(f + i) * load(&scale_[i]);
+            if constexpr (Trim) {
+                const auto counts = load(&cut_[i]) < tau;
+                tau = reinterpret<T>(reinterpret<Bits<T>>(tau) & counts);
+                counted = counted - counts;  // a mask is minus one
+            }
+            const auto tau_u = tau * load(trust + i);
+            n = n + tau;
+            w = w + tau_u;
+            wy = wy + tau_u * load(y + i);
+            if constexpr (LogSums) tau_log_base = tau_log_base + tau * load(log_base + i);
+            store(f + i, tau_u);
+        }
+        store(sums, n);
+        store(sums + size, w);
+        store(sums + 2 * size, wy);
+        store(sums + 3 * size, tau_log_base);
+        if constexpr (Trim) active += Index(sum(counted));
+    }
+    return active;
+}
+
+template <class T>
+template <class Pairs>
+void Accumulator<T>::add(const Tile<T>& tile, const Pairs& pairs, bool trim, EStep<T>& e) {
+    const Index rows = tile.panels() * Tile<T>::depth;
+    if (pending_ > 0 && (pending_ + rows > flush_after || pending_missing_ != tile.missing())) flush();
+    pending_ += rows;
+    pending_missing_ = tile.missing();
+
+    add_rows(tile, e);
+    adjust(tile, e);
+    Index active = clusters_ * rows;
+    if (kernel_.model.log_sums) {
+        if (trim) active = add_clusters<true, true>(pairs, e);
+        else add_clusters<true, false>(pairs, e);
+    } else {
+        if (trim) active = add_clusters<false, true>(pairs, e);
+        else add_clusters<false, false>(pairs, e);
+    }
+    const bool few = 4 * active < clusters_ * rows;
+    if (few) wx_.add_few(tile.x(), pairs, e.f);
+    else wx_.add(tile.x(), tile.panels(), e.f);
+    if (tile.missing()) {
+        out_.missing = true;
+        if (seen_.empty()) seen_.resize(clusters_, features_);
+        seen_.add(tile.observed(), tile.panels(), e.f);
+    }
+}
+
+template <class T>
+void Accumulator<T>::flush() {
+    constexpr int size = Pack<T>::size;
+    for (Index k = 0; k < clusters_; ++k) {
+        const T* sums = by_cluster_[k];
+        const double w = sum_in_double(load(sums + size));
+        out_.n[k] += sum_in_double(load(sums));
+        out_.w[k] += w;
+        out_.wd2[k] += sum_in_double(load(sums + 2 * size));
+        out_.log_trust[k] += sum_in_double(load(sums + 3 * size));
+        if (!pending_missing_) w_complete_[k] += w;
+    }
+    by_cluster_.clear();
+    wx_.pour_into(out_.wx);
+    if (pending_missing_) seen_.pour_into(out_.seen);
+    pending_ = 0;
+}
+
+template <class T>
+void Accumulator<T>::finish() {
+    flush();
+    const Model& model = kernel_.model;
+    const double gain = model.gain[features_], gain_q = ::pow(gain, double(model.power));
+    const double log_trust = ::log(gain) + model.log_trust_bias[features_];
+    for (Index k = 0; k < clusters_; ++k) {
+        for (Index j = 0; j < features_; ++j) {
+            const Index kj = k * features_ + j;
+            const double seen = w_complete_[k] + (out_.missing ? out_.seen[kj] : 0.0);
+            out_.wx[kj] = gain_q * (out_.wx[kj] - seen * model.centers[kj]);
+            if (out_.missing) out_.seen[kj] = gain_q * seen;
+        }
+        out_.w[k] *= gain_q;
+        out_.wd2[k] *= gain_q / model.slope;
+        out_.log_trust[k] = model.log_sums ? log_trust * out_.n[k] - ln2 * out_.log_trust[k] : 0.0;
+    }
+    if (!model.log_sums) out_.entropy = 0;
+}
+
+}  // namespace tkmeans::TKM_SET
