@@ -5,13 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tkmeans.estimators import FastTKMeans, TKMeans
+    from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["FastTKMeans", "TKMeans"]
+__all__ = ["FastTKMeans", "TKMeans", "show_versions"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
-_HOMES = {"FastTKMeans": "tkmeans.estimators", "TKMeans": "tkmeans.estimators"}
+_HOMES = {
+    "FastTKMeans": "tkmeans.estimators",
+    "TKMeans": "tkmeans.estimators",
+    "show_versions": "tkmeans.versions",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,9 @@ def select(name: str) -> ModuleType:
         from tkmeans.engines import native
     except ImportError as error:
         if name == "native":
-            raise ImportError(f'engine="native" is not built here ({error}); reinstall tkmeans, or use "auto"') from error
+            raise ImportError(
+                f'engine="native" is not built here ({error}); reinstall tkmeans, or use "auto"'
+            ) from error
         warnings.warn(
             f"tkmeans runs on its reference engine, which is many times slower: the native one is not built ({error}). "
             "Reinstall tkmeans with a C++ compiler at hand.",
