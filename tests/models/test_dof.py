@@ -39,6 +39,6 @@ def test_without_a_root_within_the_bounds_the_nearer_bound_is_returned(eta, boun
 
 
 def test_the_papers_approximation_misses_the_root_that_we_find():
-    eta = -float(log_minus_digamma(1.5))
+    eta = -log_minus_digamma(1.5)
     assert abs(solve_dof(eta) - 3) < 1e-10
     assert abs(1 / -eta - 3) > 0.25

@@ -22,7 +22,7 @@ def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
     low, high = bounds
 
     def left_side(nu: float) -> float:
-        return float(log_minus_digamma(nu / 2)) + eta
+        return log_minus_digamma(nu / 2) + eta
 
     if left_side(low) <= 0:
         return low

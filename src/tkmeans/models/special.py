@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import digamma, gammaln
 
@@ -12,11 +14,12 @@ from tkmeans.stats import Array
 _SERIES_FROM = 20.0
 
 
-def log_minus_digamma(a: Array) -> Array:
+def log_minus_digamma(a: float) -> float:
     """``ln(a) - psi(a)``: positive, falling from infinity to 0."""
-    b = 1 / np.square(np.maximum(a, _SERIES_FROM))
-    series = 0.5 / np.asarray(a) + b * (1 / 12 - b * (1 / 120 - b * (1 / 252 - b * (1 / 240 - b / 132))))
-    return np.where(np.asarray(a) < _SERIES_FROM, np.log(a) - digamma(a), series)
+    if a < _SERIES_FROM:
+        return math.log(a) - float(digamma(a))
+    b = 1 / (a * a)
+    return 0.5 / a + b * (1 / 12 - b * (1 / 120 - b * (1 / 252 - b * (1 / 240 - b / 132))))
 
 
 def log_gamma_ratio(a: float, b: Array) -> Array:

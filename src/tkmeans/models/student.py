@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.special import digamma
 
 from tkmeans.models.base import CenterModel, moved_centers
 from tkmeans.models.dof import BOUNDS, solve_dof
-from tkmeans.models.special import log_gamma_ratio, log_minus_digamma
+from tkmeans.models.special import log_gamma_ratio
 from tkmeans.stats import Array, Kernel, Params, Stats
 
 
@@ -44,7 +45,7 @@ class Student(CenterModel):
             exponent=half,
             log_norm=log_gamma_ratio(nu / 2, p / 2) - p / 2 * math.log(2 * math.pi * alpha),
             gain=(nu + p) / nu,
-            log_trust_bias=-log_minus_digamma(half),
+            log_trust_bias=digamma(half) - np.log(half),
         )
 
     def m_step(self, stats: Stats, params: Params) -> Params:
