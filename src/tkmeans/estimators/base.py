@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from tkmeans.estimators.validation import (
 from tkmeans.models import CenterModel
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.sources.frames import measure
-from tkmeans.stats import Array, Block, Fit, Frame, Params, Rows
+from tkmeans.stats import Array, Block, Fit, Frame, Params
 
 SEEDINGS: dict[str, seeding.Seeding] = {
     "robust": seeding.kmeans_plusplus,
@@ -78,8 +79,8 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """What decides between runs from several starts: the larger, the better."""
 
     @abstractmethod
-    def _keep_rows(self, rows: Rows) -> None:
-        """Fitted attributes that say something of every training row, besides its label."""
+    def _keep_distances(self, d2: Array) -> None:
+        """Fitted attributes that follow from the training rows' squared distances to their centres."""
 
     @abstractmethod
     def _model(self) -> CenterModel:
@@ -114,10 +115,9 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         with self._source(X, weight, frame) as source:
             best = max((self._run(source, start) for start in self._starts(source)), key=self._merit)
         self._keep(best, frame, X.dtype)
-        rows = self._label_training_rows(X, weight, best.stats.n)
-        self.labels_ = rows.label
-        self.inertia_ = float(np.sum(rows.d2) if weight is None else rows.d2 @ weight)
-        self._keep_rows(rows)
+        self.labels_, d2 = self._label_training_rows(X, weight, best.stats.n)
+        self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
+        self._keep_distances(d2)
         if not best.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
@@ -159,7 +159,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _source(self, X: Array, weight: Array | None, frame: Frame) -> ArraySource:
         return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
 
-    def _starts(self, source: ArraySource) -> Any:
+    def _starts(self, source: ArraySource) -> Iterator[Start]:
         """As many starts as `n_init` asks for, one at a time."""
         rng = check_random_state(self.random_state)
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
@@ -217,13 +217,13 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.cluster_weights_ = self.cluster_weights_[order]
         return not np.array_equal(order, np.arange(len(order)))
 
-    def _label_training_rows(self, X: Array, weight: Array | None, soft_sizes: Array) -> Rows:
-        """Number the clusters by size and look at every row just as `predict` would."""
+    def _label_training_rows(self, X: Array, weight: Array | None, soft_sizes: Array) -> list[Array]:
+        """Number the clusters by size; label every row just as `predict` would, and its squared distance."""
         self._number_clusters(np.round(soft_sizes))  # most often right, and then one look is enough
-        rows = self._rows(X)
-        if self._number_clusters(np.bincount(rows.label, weights=weight, minlength=self.n_clusters)):
-            rows = self._rows(X)
-        return rows
+        label, d2 = self._look(X, "label", "d2")
+        if self._number_clusters(np.bincount(label, weights=weight, minlength=self.n_clusters)):
+            label, d2 = self._look(X, "label", "d2")
+        return [label, d2]
 
     # ---- predicting ----------------------------------------------------------------
 
@@ -240,7 +240,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         labels : ndarray of shape (n_samples,)
             The number of the most probable cluster.
         """
-        return self._rows(self._checked(X)).label
+        return self._look(self._checked(X), "label")[0]
 
     def predict_proba(self, X: Any) -> Array:
         """Say how probable each cluster is for each row (eqn:tau).
@@ -258,7 +258,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         X = self._checked(X)
         model, params, frame = self._fitted(X.dtype)
         kernel = model.kernel(params)
-        return self._over_blocks(X, frame, lambda block: model.engine.memberships(block, params, kernel))
+        return self._collect(X, frame, lambda block: [model.engine.memberships(block, params, kernel)])[0]
 
     def transform(self, X: Any) -> Array:
         """Measure the distance of each row to every centre.
@@ -275,8 +275,9 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """
         X = self._checked(X)
         model, params, frame = self._fitted(X.dtype)
-        distances = self._over_blocks(X, frame, lambda block: model.engine.distances(block, params))
-        return distances * X.dtype.type(frame.unit)
+        distances = self._collect(X, frame, lambda block: [model.engine.distances(block, params)])[0]
+        distances *= X.dtype.type(frame.unit)
+        return distances
 
     def robust_weights(self, X: Any) -> Array:
         """Say how far each row is trusted: the sum over clusters of tau times u.
@@ -291,28 +292,36 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         weights : ndarray of shape (n_samples,)
             About 1 for an ordinary row, near 0 for an outlier.
         """
-        return self._rows(self._checked(X)).trust
+        return self._look(self._checked(X), "trust")[0]
 
     def _checked(self, X: Any) -> Array:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
 
-    def _rows(self, X: Array) -> Rows:
-        """What the fitted model says of each row; squared distances in the user's units."""
+    def _look(self, X: Array, *fields: str) -> list[Array]:
+        """Fields of `Rows` for every row of X under the fitted model, in the user's units."""
         model, params, frame = self._fitted(X.dtype)
         kernel = model.kernel(params)
 
-        def look(block: Block) -> Rows:
-            return model.engine.rows(block, params, kernel)
+        def look(block: Block) -> list[Array]:
+            rows = model.engine.rows(block, params, kernel)._asdict()
+            rows["d2"] = rows["d2"].astype(np.float64) * frame.unit**2
+            rows["log_density"] -= X.dtype.type(np.log(frame.unit) * X.shape[1])
+            return [rows[field] for field in fields]
 
-        with self._source(X, None, frame) as source:
-            rows = Rows(*(np.concatenate(parts) for parts in zip(*source.map(look), strict=True)))
-        log_unit = X.dtype.type(np.log(frame.unit) * X.shape[1])
-        return rows._replace(d2=rows.d2.astype(np.float64) * frame.unit**2, log_density=rows.log_density - log_unit)
+        return self._collect(X, frame, look)
 
-    def _over_blocks(self, X: Array, frame: Frame, function: Any) -> Array:
+    def _collect(self, X: Array, frame: Frame, function: Callable[[Block], list[Array]]) -> list[Array]:
+        """The arrays that `function` gives for each block, joined."""
+        whole: list[Array] = []
+        start = 0
         with self._source(X, None, frame) as source:
-            return np.concatenate(list(source.map(function)))
+            for parts in source.map(function):
+                whole = whole or [np.empty((len(X), *part.shape[1:]), part.dtype) for part in parts]
+                for array, part in zip(whole, parts, strict=True):
+                    array[start : start + len(part)] = part
+                start += len(parts[0])
+        return whole
 
     def _fitted(self, dtype: Any) -> tuple[CenterModel, Params, Frame]:
         """The fitted attributes as a model, in a frame that fits the centres and rows of `dtype`."""

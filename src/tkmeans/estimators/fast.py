@@ -13,7 +13,7 @@ from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
 from tkmeans.estimators.validation import check_real, checked_sample_weight
 from tkmeans.models import Fast
 from tkmeans.sources import ArraySource
-from tkmeans.stats import Fit, Params, Rows
+from tkmeans.stats import Array, Fit, Params
 
 
 @final
@@ -131,7 +131,7 @@ class FastTKMeans(CenterEstimator):
     def _model(self) -> Fast:
         return Fast(engine=engines.select(self.engine))
 
-    def _keep_rows(self, rows: Rows) -> None:
+    def _keep_distances(self, d2: Array) -> None:
         pass
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -154,5 +154,5 @@ class FastTKMeans(CenterEstimator):
         check_is_fitted(self)
         X = self._checked(X)
         weight = checked_sample_weight(sample_weight, X)
-        d2 = self._rows(X).d2
+        (d2,) = self._look(X, "d2")
         return -float(np.sum(d2) if weight is None else d2 @ weight)

@@ -16,7 +16,7 @@ from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
 from tkmeans.estimators.validation import check_choice, check_dof, check_integer, checked_sample_weight
 from tkmeans.models import Student
 from tkmeans.sources import ArraySource
-from tkmeans.stats import Array, Fit, Params, Rows, Stats
+from tkmeans.stats import Array, Fit, Params, Stats
 
 # Where the degrees of freedom start when they are estimated: heavy tails first, so
 # that outliers in the data cannot pull at the first steps.
@@ -194,8 +194,8 @@ class TKMeans(CenterEstimator):
     def _model(self) -> Student:
         return Student(engine=engines.select(self.engine))
 
-    def _keep_rows(self, rows: Rows) -> None:
-        self.outlier_pvalues_ = self._tail_probability(rows.d2)
+    def _keep_distances(self, d2: Array) -> None:
+        self.outlier_pvalues_ = self._tail_probability(d2)
 
     # ---- the density ---------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class TKMeans(CenterEstimator):
         log_density : ndarray of shape (n_samples,)
             The logarithm of the mixture's density.
         """
-        return self._rows(self._checked(X)).log_density
+        return self._look(self._checked(X), "log_density")[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the mean log-likelihood of the rows.
@@ -232,7 +232,8 @@ class TKMeans(CenterEstimator):
             The larger, the better the rows fit the model.
         """
         X = self._checked(X)
-        return float(np.average(self._rows(X).log_density, weights=checked_sample_weight(sample_weight, X)))
+        log_density = self._look(X, "log_density")[0]
+        return float(np.average(log_density, weights=checked_sample_weight(sample_weight, X)))
 
     def aic(self, X: Any) -> float:
         """Compute the Akaike information criterion of the model on X; smaller is better.
@@ -321,7 +322,7 @@ class TKMeans(CenterEstimator):
         pvalues : ndarray of shape (n_samples,)
             Small for rows that do not look like any cluster's.
         """
-        return self._tail_probability(self._rows(self._checked(X)).d2)
+        return self._tail_probability(self._look(self._checked(X), "d2")[0])
 
     def _tail_probability(self, d2: Array) -> Array:
         return fdtrc(self.n_features_in_, self.dof_, d2 / (self.n_features_in_ * self.scale_))

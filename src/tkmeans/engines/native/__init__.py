@@ -11,7 +11,7 @@ import os
 
 import numpy as np
 
-from tkmeans.engines.native import _native
+import tkmeans.engines.native._native as _native
 from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
