@@ -15,6 +15,9 @@ from scipy.spatial.distance import cdist
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
+# Fewer complete rows than this show the clusters less well than rows with medians filled in.
+COMPLETE_ROWS_PER_CLUSTER = 20
+
 Seeding = Callable[[Sample, int, np.random.RandomState], Array]
 
 
@@ -50,6 +53,18 @@ def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState)
         chosen.append(tries[best])
         nearest = after[:, best]
     return X[chosen]
+
+
+def complete(sample: Sample, n_clusters: int) -> Sample:
+    """A sample without missing values: its complete rows if they are enough, else all with medians filled in.
+
+    Only the start is chosen on it; EM then takes every row as it is.
+    """
+    missing = np.isnan(sample.X)
+    whole = ~np.any(missing, axis=1)
+    if np.count_nonzero(whole) >= COMPLETE_ROWS_PER_CLUSTER * n_clusters or np.all(whole):
+        return Sample(sample.X[whole], sample.weight[whole])
+    return Sample(np.where(missing, 0.0, sample.X), sample.weight)  # the frame's origin is the median
 
 
 def canonical(sample: Sample) -> Sample:

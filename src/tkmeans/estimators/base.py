@@ -19,6 +19,7 @@ from tkmeans.em import Progress
 from tkmeans.estimators.validation import (
     check_choice,
     check_enough_rows,
+    check_features_observed,
     check_integer,
     check_real,
     checked_sample_weight,
@@ -79,7 +80,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """What decides between runs from several starts: the larger, the better."""
 
     @abstractmethod
-    def _keep_distances(self, d2: Array) -> None:
+    def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
         """Fitted attributes that follow from the training rows' squared distances to their centres."""
 
     @abstractmethod
@@ -94,7 +95,8 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows to cluster. float32 stays float32; anything else becomes float64.
+            The rows to cluster. float32 stays float32; anything else becomes float64. NaN
+            marks a missing value: a row counts with the features it has, exactly.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -108,16 +110,17 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """
         self._check_shared_params()
         self._check_params()
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         weight = checked_sample_weight(sample_weight, X)
+        check_features_observed(X, weight, getattr(self, "feature_names_in_", None))
         check_enough_rows(self.n_clusters, X, weight)
         frame = measure(X, weight)
         with self._source(X, weight, frame) as source:
             best = max((self._run(source, start) for start in self._starts(source)), key=self._merit)
         self._keep(best, frame, X.dtype)
-        self.labels_, d2 = self._label_training_rows(X, weight, best.stats.n)
+        self.labels_, d2, n_seen = self._label_training_rows(X, weight, best.stats.n)
         self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
-        self._keep_distances(d2)
+        self._keep_distances(d2, n_seen, weight)
         if not best.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
@@ -163,7 +166,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """As many starts as `n_init` asks for, one at a time."""
         rng = check_random_state(self.random_state)
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
-        sample = seeding.canonical(source.sample(size, rng))
+        sample = seeding.canonical(seeding.complete(source.sample(size, rng), self.n_clusters))
         if len(sample.X) < self.n_clusters:
             warnings.warn(
                 f"X has only {len(sample.X)} distinct rows for n_clusters={self.n_clusters}: some will be empty.",
@@ -200,7 +203,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _keep(self, fit: Fit, frame: Frame, dtype: Any) -> None:
         """The fitted attributes, in the user's coordinates."""
-        log_unit = np.log(frame.unit) * fit.params.centers.shape[1]
+        log_unit = np.log(frame.unit) * fit.stats.cells / np.sum(fit.stats.n)
         self.cluster_centers_ = frame.leave(fit.params.centers).astype(dtype)
         self.scale_ = fit.params.scale * frame.unit**2
         self.dof_ = fit.params.dof
@@ -220,27 +223,12 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _label_training_rows(self, X: Array, weight: Array | None, soft_sizes: Array) -> list[Array]:
         """Number the clusters by size; label every row just as `predict` would, and its squared distance."""
         self._number_clusters(np.round(soft_sizes))  # most often right, and then one look is enough
-        label, d2 = self._look(X, "label", "d2")
-        if self._number_clusters(np.bincount(label, weights=weight, minlength=self.n_clusters)):
-            label, d2 = self._look(X, "label", "d2")
-        return [label, d2]
+        rows = self._look(X, "label", "d2", "n_seen")
+        if self._number_clusters(np.bincount(rows[0], weights=weight, minlength=self.n_clusters)):
+            rows = self._look(X, "label", "d2", "n_seen")
+        return rows
 
     # ---- predicting ----------------------------------------------------------------
-
-    def predict(self, X: Any) -> Array:
-        """Say which cluster each row belongs to.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to label.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The number of the most probable cluster.
-        """
-        return self._look(self._checked(X), "label")[0]
 
     def predict_proba(self, X: Any) -> Array:
         """Say how probable each cluster is for each row (eqn:tau).
@@ -296,17 +284,19 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _checked(self, X: Any) -> Array:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
 
     def _look(self, X: Array, *fields: str) -> list[Array]:
-        """Fields of `Rows` for every row of X under the fitted model, in the user's units."""
+        """Fields of `Rows`, and `n_seen`, for every row of X under the fitted model, in the user's units."""
         model, params, frame = self._fitted(X.dtype)
         kernel = model.kernel(params)
 
         def look(block: Block) -> list[Array]:
             rows = model.engine.rows(block, params, kernel)._asdict()
             rows["d2"] = rows["d2"].astype(np.float64) * frame.unit**2
-            rows["log_density"] -= X.dtype.type(np.log(frame.unit) * X.shape[1])
+            n_seen = np.sum(~np.isnan(block.X), axis=1)
+            rows["log_density"] -= (n_seen * np.log(frame.unit)).astype(X.dtype)
+            rows["n_seen"] = n_seen
             return [rows[field] for field in fields]
 
         return self._collect(X, frame, look)
@@ -336,4 +326,5 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = True
         return tags

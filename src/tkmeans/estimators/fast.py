@@ -131,8 +131,23 @@ class FastTKMeans(CenterEstimator):
     def _model(self) -> Fast:
         return Fast(engine=engines.select(self.engine))
 
-    def _keep_distances(self, d2: Array) -> None:
+    def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
         pass
+
+    def predict(self, X: Any) -> Array:
+        """Say which cluster each row belongs to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to label.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of the most probable cluster.
+        """
+        return self._look(self._checked(X), "label")[0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the negative inertia of the rows, as KMeans does.

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
-from tkmeans.estimators.validation import check_choice, check_dof, check_integer, checked_sample_weight
+from tkmeans.estimators.validation import check_choice, check_dof, check_integer, check_real, checked_sample_weight
 from tkmeans.models import Student
+from tkmeans.outliers import fit_outlier_model, sketch, warn_of_clumps
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Fit, Params, Stats
 
@@ -194,8 +195,92 @@ class TKMeans(CenterEstimator):
     def _model(self) -> Student:
         return Student(engine=engines.select(self.engine))
 
-    def _keep_distances(self, d2: Array) -> None:
-        self.outlier_pvalues_ = self._tail_probability(d2)
+    def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
+        self.outlier_pvalues_ = self._tail_probability(d2, n_seen)
+        self._training_distances = sketch(self._as_if_complete(d2, n_seen), weight)
+
+    # ---- labels and outliers ---------------------------------------------------------
+
+    def predict(self, X: Any, *, outlier_label: int | None = None) -> Array:
+        """Say which cluster each row belongs to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to label.
+        outlier_label : int, default=None
+            A label such as -1 for the rows that :meth:`outliers` finds. None gives
+            every row the cluster it is nearest to.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of the most probable cluster.
+        """
+        X = self._checked(X)
+        labels, d2, n_seen = self._look(X, "label", "d2", "n_seen")
+        if outlier_label is not None:
+            check_integer("outlier_label", outlier_label, least=-(2**31))
+            labels[self._as_if_complete(d2, n_seen) > self._stray_threshold(0.5)] = outlier_label
+        return labels
+
+    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Array:
+        """Say which rows are outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to judge.
+        rule : {"strays", "tail"}, default="strays"
+            "strays" asks of the training rows whether their distances from the centres
+            form one group or two, a core and strays far around it; if there are strays,
+            rows that are more probably one of them are outliers, and if there are none,
+            only new rows twice as far away as the farthest. "tail" flags rows whose
+            :meth:`outlier_pvalues` are below the level, which on clean data flags that
+            fraction of the rows.
+        level : float, default=None
+            The least probability of being a stray (None: 0.5), or the largest tail
+            probability (None: 0.01).
+
+        Returns
+        -------
+        outliers : ndarray of bool, shape (n_samples,)
+            True for outliers.
+
+        Warns
+        -----
+        UserWarning
+            If many outliers lie together, as those of a cluster that was missed do.
+
+        Examples
+        --------
+        >>> from tkmeans import TKMeans
+        >>> from tkmeans.datasets import make_contaminated
+        >>> X, y = make_contaminated(n_clusters=4, outlier_fraction=0.05, random_state=0)
+        >>> found = TKMeans(n_clusters=4, random_state=0).fit(X).outliers(X)
+        >>> int(found.sum()), int((found & (y == -1)).sum())
+        (150, 150)
+        """
+        check_choice("rule", rule, ["strays", "tail"])
+        X = self._checked(X)
+        level = {"strays": 0.5, "tail": 0.01}[rule] if level is None else level
+        check_real("level", level, positive=True)
+        d2, n_seen = self._look(X, "d2", "n_seen")
+        if rule == "tail":
+            found = self._tail_probability(d2, n_seen) < level
+        else:
+            found = self._as_if_complete(d2, n_seen) > self._stray_threshold(level)
+        complete = found & (n_seen == X.shape[1])
+        warn_of_clumps(X[complete], 3 * np.sqrt(self.n_features_in_ * self.scale_))
+        return found
+
+    def _stray_threshold(self, level: float) -> float:
+        """The squared distance beyond which a row is an outlier among the training rows."""
+        return fit_outlier_model(self._training_distances, self.n_features_in_, level).threshold
+
+    def _as_if_complete(self, d2: Array, n_seen: Array) -> Array:
+        """Squared distances over some features, brought up to all of them."""
+        return d2 * (self.n_features_in_ / np.maximum(n_seen, 1))
 
     # ---- the density ---------------------------------------------------------------
 
@@ -320,12 +405,14 @@ class TKMeans(CenterEstimator):
         Returns
         -------
         pvalues : ndarray of shape (n_samples,)
-            Small for rows that do not look like any cluster's.
+            Small for rows that do not look like any cluster's; NaN for rows without a
+            single observed feature.
         """
-        return self._tail_probability(self._look(self._checked(X), "d2")[0])
+        return self._tail_probability(*self._look(self._checked(X), "d2", "n_seen"))
 
-    def _tail_probability(self, d2: Array) -> Array:
-        return fdtrc(self.n_features_in_, self.dof_, d2 / (self.n_features_in_ * self.scale_))
+    def _tail_probability(self, d2: Array, n_seen: Array) -> Array:
+        p = np.where(n_seen > 0, n_seen, np.nan)  # nothing observed, nothing to say
+        return fdtrc(p, self.dof_, d2 / (p * self.scale_))
 
     def _stats(self, X: Any) -> Stats:
         """The statistics of X under the fitted model, with the log-likelihood in the user's units."""

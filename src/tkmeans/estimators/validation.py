@@ -67,3 +67,13 @@ def check_enough_rows(n_clusters: int, X: Array, weight: Array | None) -> None:
     if n_rows < n_clusters:
         counted = f"n_samples={n_rows}" if weight is None else f"{n_rows} rows of positive sample_weight"
         raise ValueError(f"{counted} should be >= n_clusters={n_clusters}; choose at most {n_rows} clusters")
+
+
+def check_features_observed(X: Array, weight: Array | None, names: Array | None) -> None:
+    """Complain if a feature is missing in every row that counts."""
+    if not np.isnan(np.sum(X)):
+        return
+    lost = np.all(np.isnan(X if weight is None else X[weight > 0]), axis=0)
+    if np.any(lost):
+        named = ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(lost))
+        raise ValueError(f"feature {named} has no observed value in any row; drop it")

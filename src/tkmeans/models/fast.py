@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from tkmeans.models.base import CenterModel, constant_tables, moved_centers
 from tkmeans.stats import Kernel, Params, Stats
 
@@ -30,9 +32,9 @@ class Fast(CenterModel):
     def kernel(self, params: Params) -> Kernel:
         """The t kernel with nu alpha replaced by a tiny number: the limit, without its pole."""
         n_features = params.centers.shape[1]
-        half = (params.dof + n_features) / 2
-        tables = constant_tables(n_features, exponent=half, log_norm=0.0, gain=1.0, log_trust_bias=0.0)
-        return Kernel(slope=1 / params.scale, power=self.power, hard=False, **tables)
+        half = (params.dof + np.arange(n_features + 1)) / 2
+        tables = constant_tables(n_features, log_norm=0.0, gain=1.0, log_trust_bias=0.0)
+        return Kernel(slope=1 / params.scale, power=self.power, hard=False, exponent=half, **tables)
 
     def m_step(self, stats: Stats, params: Params) -> Params:
         """Only the centres move."""

@@ -23,6 +23,7 @@ def measure(X: Array, weight: Array | None) -> Frame:
     origin = _median(X, weight)
     with np.errstate(over="ignore"):
         away = np.abs(X.astype(np.float64) - origin)
+        away[np.isnan(away)] = 0  # what was not observed is not away
         largest = np.max(away, axis=1)  # taken out before squaring: no overflow, no underflow
         shape = away / np.where(largest > 0, largest, 1)[:, None]
         distance = largest * np.sqrt(np.mean(shape**2, axis=1))
@@ -41,4 +42,6 @@ def _thinned(X: Array, weight: Array | None) -> tuple[Array, Array]:
 
 def _median(X: Array, weight: Array) -> Array:
     """Of each column; a row of weight 2 counts as two rows."""
-    return np.quantile(X, 0.5, axis=0, weights=weight, method="inverted_cdf")
+    if not np.any(np.isnan(X)):
+        return np.quantile(X, 0.5, axis=0, weights=weight, method="inverted_cdf")
+    return np.array([_median(X[seen, j, None], weight[seen])[0] for j, seen in enumerate(~np.isnan(X).T)])
