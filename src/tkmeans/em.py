@@ -159,9 +159,10 @@ class Anderson:
             return None
         directions = residual_steps / lengths
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
-        gram = directions @ directions.T + 1e-6 * np.eye(len(directions))
-        mix = np.linalg.solve(gram, directions @ self._residuals[-1])
-        return gx - mix @ (image_steps / lengths)
+        # einsum, because a BLAS may round differently with another number of threads.
+        gram = np.einsum("id,jd->ij", directions, directions) + 1e-6 * np.eye(len(directions))
+        mix = np.linalg.solve(gram, np.einsum("id,d->i", directions, self._residuals[-1]))
+        return gx - np.einsum("i,id->d", mix, image_steps / lengths)
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""

@@ -164,7 +164,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _starts(self, source: ArraySource) -> Iterator[Start]:
         """As many starts as `n_init` asks for, one at a time."""
-        rng = check_random_state(self.random_state)
+        rng = check_random_state(0 if self._init_is_array() else self.random_state)  # an array leaves nothing to chance
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
         sample = seeding.canonical(seeding.complete(source.sample(size, rng), self.n_clusters))
         if len(sample.X) < self.n_clusters:
@@ -178,8 +178,11 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             centers = self._initial_centers(source, sample, rng)
             yield Start(centers, max(seeding.starting_scale(sample, centers), floor))
 
+    def _init_is_array(self) -> bool:
+        return not isinstance(self.init, str) and not callable(self.init)
+
     def _n_init(self) -> int:
-        if hasattr(self.init, "__array__") or isinstance(self.init, (list, tuple)):
+        if self._init_is_array():
             return 1
         if self.n_init == "auto":
             return 10 if callable(self.init) or self.init in ("random", "uniform") else 1
