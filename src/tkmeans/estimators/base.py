@@ -44,6 +44,10 @@ SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 10_000, 200
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
 
+# A cluster below this fraction of the average size is reported.
+TINY_CLUSTER = 0.02
+
+
 class Start(NamedTuple):
     """Where one run of EM begins."""
 
@@ -121,6 +125,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.labels_, d2, n_seen = self._label_training_rows(X, weight, best.stats.n)
         self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
         self._keep_distances(d2, n_seen, weight)
+        self._warn_of_tiny_clusters(weight)
         if not best.converged:
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
@@ -148,6 +153,19 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             The number of each row's cluster.
         """
         return self.fit(X, sample_weight=sample_weight).labels_
+
+    def _warn_of_tiny_clusters(self, weight: Array | None) -> None:
+        """A centre that hardly any row claims sits on an outlier, most likely."""
+        sizes = np.bincount(self.labels_, weights=weight, minlength=self.n_clusters)
+        tiny = np.flatnonzero((sizes > 0) & (sizes < TINY_CLUSTER * sizes.sum() / self.n_clusters))
+        if len(tiny):
+            named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
+            warnings.warn(
+                f"{len(tiny)} of {self.n_clusters} clusters hold hardly any of the {sizes.sum():g} rows: {named}. "
+                "They may sit on outliers: try fewer clusters, another random_state or a larger n_init.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _check_shared_params(self) -> None:
         check_integer("n_clusters", self.n_clusters, least=1)
