@@ -25,9 +25,6 @@ struct Centers {
     Line<T> squares;  // (K,) |c|^2
 };
 
-// Up to this many features the differences themselves are cheapest, and exact.
-constexpr Index few_features = 8;
-
 // |x|^2 + |c|^2 - 2xc has lost too many digits below this share of |x|^2 + |c|^2.
 template <class T>
 constexpr T close_share = sizeof(T) == 8 ? T(1e-5) : T(1e-3);
@@ -122,7 +119,7 @@ TKM_INLINE Pack<T> distance_from_product(const Tile<T>& tile, const Centers<T>& 
 }
 
 template <By by, int Count, class T>
-TKM_INLINE void measure_block(const Tile<T>& tile, const Centers<T>& centers, Index panel, Index k, T slope, Grid<T>& y, Pack<T> (&nearest)[2]) {
+TKM_INLINE void measure_block(const Tile<T>& tile, const Centers<T>& centers, Index panel, Index k, T slope, const View<T>& y, Pack<T> (&nearest)[2]) {
     constexpr int size = Pack<T>::size;
     Pack<T> sum[Count][2];
     const T* observed = by == By::observed_differences ? tile.observed().panels[panel] : nullptr;
@@ -142,7 +139,7 @@ TKM_INLINE void measure_block(const Tile<T>& tile, const Centers<T>& centers, In
 
 // y[k][i] = slope * |x_i - c_k|^2, and the least of them for each row.
 template <By by, class T>
-void measure_by(const Tile<T>& tile, const Centers<T>& centers, T slope, Grid<T>& y, T* y_min) {
+void measure_by(const Tile<T>& tile, const Centers<T>& centers, T slope, const View<T>& y, T* y_min) {
     constexpr int size = Pack<T>::size;
     for (Index panel = 0; panel < tile.panels(); ++panel) {
         Pack<T> nearest[2] = {splat(farthest<T>), splat(farthest<T>)};
@@ -155,7 +152,7 @@ void measure_by(const Tile<T>& tile, const Centers<T>& centers, T slope, Grid<T>
 }
 
 template <class T>
-void measure(const Tile<T>& tile, const Centers<T>& centers, T slope, Grid<T>& y, T* y_min) {
+void measure(const Tile<T>& tile, const Centers<T>& centers, T slope, const View<T>& y, T* y_min) {
     if (tile.missing()) return measure_by<By::observed_differences>(tile, centers, slope, y, y_min);
     if (tile.features() <= few_features) return measure_by<By::differences>(tile, centers, slope, y, y_min);
     return measure_by<By::products>(tile, centers, slope, y, y_min);

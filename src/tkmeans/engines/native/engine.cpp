@@ -36,8 +36,7 @@ void summarize_in(const Block<In>& block, const Model& model, const Shortcuts& s
         tile.read(block, first);
         measure(tile, centers, kernel.slope, e.y, &e.y_min[0]);
         const AllPairs<T> all{tile.panels() * 2};
-        if (search && !tile.missing() && near.find(e.y, &e.y_min[0], all.packs) < 0.7) {
-            e.f.clear();
+        if (search && !tile.missing() && near.find(e.y, &e.y_min[0], e.f, all.packs) < 0.7) {
             weigh(tile, kernel, halves, near, e);
             sums.add(tile, near, true, e);
         } else {
@@ -120,7 +119,8 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
     const Index capacity = tile_rows<In>(model.clusters, model.features);
     const Centers<In> centers(model);
     Tile<In> tile(capacity, model.features);
-    Grid<In> d2(model.clusters, capacity);
+    Grid<In> pairs(model.clusters, capacity);
+    const View<In> d2(pairs, 0);
     Line<In> d2_min(capacity);
     for (Index first = 0; first < block.rows; first += capacity) {
         tile.read(block, first);

@@ -28,18 +28,24 @@ struct Kernel {
 template <class T>
 struct EStep {
     EStep(Index clusters, Index capacity)
-        : y(clusters, capacity), trust(clusters, capacity), log_base(clusters, capacity), f(clusters, capacity),
-          y_min(capacity), top(capacity), total(capacity), spread(capacity), exponent(capacity) {}
+        : pairs_(clusters, 4 * capacity), y(pairs_, 0 * capacity), trust(pairs_, 1 * capacity), log_base(pairs_, 2 * capacity),
+          f(pairs_, 3 * capacity), y_min(capacity), top(capacity), total(capacity), spread(capacity), exponent(capacity) {}
 
-    Grid<T> y;         // (K, rows) slope * D
-    Grid<T> trust;     // 1 / base, that is u / gain
-    Grid<T> log_base;  // log2 of base
-    Grid<T> f;         // share relative to 2^top
-    Line<T> y_min;     // (rows,)
-    Line<T> top;       // log2 of the largest share
-    Line<T> total;     // sum of f over clusters
-    Line<T> spread;    // sum of f log2(f)
-    Line<T> exponent;  // by the row's number of observed features
+   private:
+    // The four numbers of a cluster's pairs lie side by side: arrays of their own, a multiple of
+    // 4096 bytes apart, would get in each other's way.
+    Grid<T> pairs_;
+
+   public:
+    const View<T> y;         // (K, rows) slope * D
+    const View<T> trust;     // 1 / base, that is u / gain
+    const View<T> log_base;  // log2 of base
+    const View<T> f;         // share relative to 2^top
+    Line<T> y_min;           // (rows,)
+    Line<T> top;             // log2 of the largest share
+    Line<T> total;           // sum of f over clusters
+    Line<T> spread;          // sum of f log2(f)
+    Line<T> exponent;        // by the row's number of observed features
 };
 
 template <class T>

@@ -28,8 +28,8 @@ class NearPairs {
     // exceeds base_min times this factor.
     void set_reach(const T* log2_weights, T exponent);
 
-    // Finds them; returns their share of all.
-    double find(const Grid<T>& y, const T* y_min, Index packs);
+    // Finds them; returns their share of all. Sets `f` to zero, where the others' shall remain.
+    double find(const View<T>& y, const T* y_min, const View<T>& f, Index packs);
 
     Index begin(Index k) const { return first_[k]; }
     Index end(Index k) const { return first_[k + 1]; }
@@ -54,18 +54,20 @@ void NearPairs<T>::set_reach(const T* log2_weights, T exponent) {
 }
 
 template <class T>
-double NearPairs<T>::find(const Grid<T>& y, const T* y_min, Index packs) {
+double NearPairs<T>::find(const View<T>& y, const T* y_min, const View<T>& f, Index packs) {
     const Index clusters = reach_.size();
     const auto one = splat(T(1));
     Index count = 0;
     for (Index k = 0; k < clusters; ++k) {
         first_[k] = count;
         const auto reach = splat(reach_[k]);
-        const T* yk = y[k];
+        const T* y_k = y[k];
+        T* f_k = f[k];
         for (Index v = 0; v < packs; ++v) {
             const Index i = v * Pack<T>::size;
             row_[count] = int(i);
-            count += any(load(yk + i) < (load(y_min + i) + one) * reach);
+            store(f_k + i, splat(T(0)));
+            count += any(load(y_k + i) < (load(y_min + i) + one) * reach);
         }
     }
     first_[clusters] = count;

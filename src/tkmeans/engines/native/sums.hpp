@@ -47,19 +47,28 @@ class Accumulator {
 // Per row: its log-density and entropy, and what turns its shares into memberships.
 template <class T>
 void Accumulator<T>::add_rows(const Tile<T>& tile, const EStep<T>& e) {
-    const Model& model = kernel_.model;
     constexpr int size = Pack<T>::size;
+    auto weight_sum = splat(T(0)), log2_density = splat(T(0)), log2_spread = splat(T(0));
     for (Index i = 0; i < tile.panels() * Tile<T>::depth; i += size) {
+        const auto weight = load(tile.weights() + i);
         const auto [log2_total, inverse_total] = log2_and_inverse(load(&e.total[i]));
-        for (int l = 0; l < size && i + l < tile.rows(); ++l) {
-            const double weight = double(tile.weights()[i + l]);
-            const Index observed = tile.n_observed(i + l);
-            out_.cells += weight * double(observed);
-            out_.objective += weight * (ln2 * (double(e.top[i + l]) + double(log2_total[l])) + kernel_.log_weight_max + model.log_norm[observed]);
-            out_.entropy += weight * ln2 * (double(log2_total[l]) - double(e.spread[i + l]) * double(inverse_total[l]));
-        }
-        store(&scale_[i], load(tile.weights() + i) * inverse_total);
-        store(&cut_[i], load(tile.weights() + i) * splat(T(negligible)));
+        weight_sum = weight_sum + weight;
+        log2_density = log2_density + weight * (load(&e.top[i]) + log2_total);
+        log2_spread = log2_spread + weight * (log2_total - load(&e.spread[i]) * inverse_total);
+        store(&scale_[i], weight * inverse_total);
+        store(&cut_[i], weight * splat(T(negligible)));
+    }
+    const double rows = sum_in_double(weight_sum);
+    out_.objective += ln2 * sum_in_double(log2_density) + rows * kernel_.log_weight_max;
+    out_.entropy += ln2 * sum_in_double(log2_spread);
+    if (!tile.missing()) {
+        out_.cells += rows * double(features_);
+        out_.objective += rows * kernel_.model.log_norm[features_];
+        return;
+    }
+    for (Index i = 0; i < tile.rows(); ++i) {
+        out_.cells += double(tile.weights()[i]) * double(tile.n_observed(i));
+        out_.objective += double(tile.weights()[i]) * kernel_.model.log_norm[tile.n_observed(i)];
     }
 }
 
