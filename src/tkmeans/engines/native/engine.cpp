@@ -16,8 +16,11 @@ Index tile_rows(Index clusters, Index features) {
     return most(depth, least(128, rows));
 }
 
-// Are there enough features for the search for near pairs to pay?
+// From so many features on, near pairs may be few enough for the search for them to pay. Where
+// it finds too many, the next tiles go without.
 constexpr Index many_features = 16;
+constexpr double few_pairs = 0.5;
+constexpr Index tiles_without_search = 15;
 
 template <class T, class In>
 void summarize_in(const Block<In>& block, const Model& model, const Shortcuts& shortcuts, Sums& out) {
@@ -28,20 +31,24 @@ void summarize_in(const Block<In>& block, const Model& model, const Shortcuts& s
     EStep<T> e(model.clusters, capacity);
     Accumulator<T> sums(kernel, capacity, out);
     const int halves = shortcuts.whole_powers && !model.log_sums ? whole_halves(kernel) : 0;
-    const bool search = shortcuts.skip_far && model.features >= many_features;
+    const bool skip = shortcuts.skip_far && model.features >= many_features;
     NearPairs<T> near(model.clusters, capacity);
-    if (search) near.set_reach(&kernel.log2_weight[0], kernel.exponent[model.features]);
+    near.set_reach(&kernel.log2_weight[0], kernel.exponent[model.features]);
+    Index wait = 0;  // tiles until the next search
 
     for (Index first = 0; first < block.rows; first += capacity) {
         tile.read(block, first);
-        measure(tile, centers, kernel.slope, e.y, &e.y_min[0]);
-        const AllPairs<T> all{tile.panels() * 2};
-        if (search && !tile.missing() && near.find(e.y, &e.y_min[0], e.f, all.packs) < 0.7) {
+        measure(tile, centers, e.d2);
+        const bool search = skip && !tile.missing() && wait-- <= 0;
+        if (search || halves) find_nearest(e.d2, model.clusters, tile.packs() * Pack<T>::size, &e.d2_min[0]);
+        if (search && near.find(e.d2, &e.d2_min[0], kernel.slope, tile.packs()) < few_pairs) {
             weigh(tile, kernel, halves, near, e);
             sums.add(tile, near, true, e);
         } else {
+            if (search) wait = tiles_without_search;
+            const AllPairs<T> all{tile.packs()};
             weigh(tile, kernel, halves, all, e);
-            sums.add(tile, all, search, e);
+            sums.add(tile, all, skip, e);
         }
     }
     sums.finish();
@@ -69,8 +76,9 @@ void for_each_tile(const Block<In>& block, const Model& model, Body body) {
     EStep<T> e(model.clusters, capacity);
     for (Index first = 0; first < block.rows; first += capacity) {
         tile.read(block, first);
-        measure(tile, centers, kernel.slope, e.y, &e.y_min[0]);
-        weigh(tile, kernel, 0, AllPairs<T>{tile.panels() * 2}, e);
+        measure(tile, centers, e.d2);
+        find_nearest(e.d2, model.clusters, tile.packs() * Pack<T>::size, &e.d2_min[0]);
+        weigh(tile, kernel, 0, AllPairs<T>{tile.packs()}, e);
         body(tile, e, first, kernel);
     }
 }
@@ -87,7 +95,7 @@ void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& ou
                 trust += e.f[k][i] * e.trust[k][i];
             }
             out.label[row] = label;
-            out.d2[row] = In(e.y_min[i] / kernel.slope);
+            out.d2[row] = In(e.d2_min[i]);
             out.trust[row] = In(trust / e.total[i] * T(model.gain[observed]));
             out.log_density[row] = In(ln2 * double(e.top[i]) + ::log(double(e.total[i])) + kernel.log_weight_max + model.log_norm[observed]);
         }
@@ -121,10 +129,9 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
     Tile<In> tile(capacity, model.features);
     Grid<In> pairs(model.clusters, capacity);
     const View<In> d2(pairs, 0);
-    Line<In> d2_min(capacity);
     for (Index first = 0; first < block.rows; first += capacity) {
         tile.read(block, first);
-        measure(tile, centers, In(1), d2, &d2_min[0]);
+        measure(tile, centers, d2);
         for (Index i = 0; i < tile.rows(); ++i)
             for (Index k = 0; k < model.clusters; ++k) distance[(first + i) * model.clusters + k] = In(::sqrt(double(d2[k][i])));
     }

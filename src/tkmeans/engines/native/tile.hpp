@@ -40,6 +40,13 @@ struct TwoWays {
     Grid<T> rows;    // (capacity, padded p)
 };
 
+// What the next tile will read, to be fetched while this one is measured: with many features
+// memory is too slow to be waited for. One line per feature keeps pace.
+struct Ahead {
+    const char* address;
+    Index step;  // bytes per feature
+};
+
 template <class T>
 class Tile {
    public:
@@ -57,6 +64,7 @@ class Tile {
 
     Index rows() const { return rows_; }
     Index panels() const { return (rows_ + depth - 1) / depth; }
+    Index packs() const { return 2 * panels(); }
     Index features() const { return features_; }
     bool missing() const { return missing_; }  // does any row lack a feature?
     const TwoWays<T>& x() const { return x_; }  // 0 where missing
@@ -65,9 +73,12 @@ class Tile {
     const T* weights() const { return &weight_[0]; }
     Index n_observed(Index i) const { return n_observed_[i]; }
 
+    // Where the rows lie that will stand in the place of this panel next.
+    Ahead ahead(Index panel) const { return {next_ + panel * features_ * next_step_, next_step_}; }
+
    private:
     template <class In>
-    void read_pack(const Block<In>& block, const In* const* row, Index first);
+    Pack<T> read_pack(const Block<In>& block, const In* const* row, Index first);
     void mend(T limit);
 
     Index capacity_, features_, rows_ = 0;
@@ -75,6 +86,8 @@ class Tile {
     TwoWays<T> x_, observed_;
     Line<T> squares_, weight_;
     Line<Index> n_observed_;
+    const char* next_ = nullptr;
+    Index next_step_ = 0;
 };
 
 template <class T>
@@ -84,20 +97,25 @@ void Tile<T>::read(const Block<In>& block, Index first) {
     assert(block.features == features_ && first < block.rows);
     rows_ = least(capacity_, block.rows - first);
     missing_ = false;
+    const bool more = first + 2 * capacity_ <= block.rows;
+    next_ = reinterpret_cast<const char*>(block.x + (more ? first + capacity_ : first) * features_);
+    next_step_ = more ? depth * Index(sizeof(In)) : 0;
+
+    const Index last = panels() * depth;
+    for (Index i = 0; i < last; ++i) n_observed_[i] = features_;
+    for (Index i = 0; i < rows_; ++i) weight_[i] = block.weight ? T(block.weight[first + i]) : T(1);
+    for (Index i = rows_; i < last; ++i) weight_[i] = 0;
+
     const T limit = T(horizon<In>);
+    const auto limit2 = splat(limit * limit);
     bool within = true;
-    for (Index i = 0; i < panels() * depth; i += size) {
+    for (Index i = 0; i < last; i += size) {
         const In* row[size];
-        for (int l = 0; l < size; ++l) {
-            const bool real = i + l < rows_;
-            const Index source = first + (real ? i + l : rows_ - 1);
-            row[l] = block.x + source * features_;
-            weight_[i + l] = !real ? T(0) : block.weight ? T(block.weight[source]) : T(1);
-            n_observed_[i + l] = features_;
-        }
-        read_pack(block, row, i);
+        for (int l = 0; l < size; ++l) row[l] = block.x + (first + least(i + l, rows_ - 1)) * features_;
+        const auto squares = read_pack(block, row, i);
+        store(&squares_[i], squares);
         // NaN and coordinates beyond the horizon show in |x|^2: complete rows pay no other search.
-        for (int l = 0; l < size; ++l) within &= squares_[i + l] <= limit * limit;
+        within &= all(squares <= limit2);
     }
     if (!within) mend(limit);
 }
@@ -114,11 +132,11 @@ TKM_INLINE Pack<T> enter(const In* x, const In* origin, In inverse_unit) {
     }
 }
 
-// As many rows as a pack has lanes: squares of numbers are read by rows and turned around,
-// what is left of the features is read one by one.
+// As many rows as a pack has lanes, returning their |x|^2: squares of numbers are read by rows and
+// turned around, what is left of the features is read one by one.
 template <class T>
 template <class In>
-void Tile<T>::read_pack(const Block<In>& block, const In* const* row, Index first) {
+Pack<T> Tile<T>::read_pack(const Block<In>& block, const In* const* row, Index first) {
     constexpr int size = Pack<T>::size;
     T* panel = x_.panels[first / depth] + first % depth;
     const bool by_rows = x_.rows.rows() > 0;
@@ -148,7 +166,7 @@ void Tile<T>::read_pack(const Block<In>& block, const In* const* row, Index firs
         store(panel + j * depth, x);
         sum = sum + x * x;
     }
-    store(&squares_[first], sum);
+    return sum;
 }
 
 // Pulls far coordinates back to the horizon, notes what is missing and puts 0 in its place.
