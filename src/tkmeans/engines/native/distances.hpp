@@ -29,6 +29,21 @@ struct Centers {
 template <class T>
 constexpr T close_share = sizeof(T) == 8 ? T(1e-5) : T(1e-3);
 
+// In ordinary tiles base = 1 + slope * D stays below this, in far ones below the other: what
+// follows must neither overflow nor lose its logarithm.
+constexpr double ordinary_base = 1e36;
+template <class T>
+constexpr double farthest_base = sizeof(T) == 8 ? 1e300 : 1e36;
+
+// The |x|^2 up to which a row is ordinary, as D <= 2 (|x|^2 + |c|^2). None is where a centre is far.
+template <class T>
+T ordinary_square(const Centers<T>& centers, double slope, double horizon) {
+    const double limit = ordinary_base / (8 * slope);
+    for (Index k = 0; k < centers.clusters; ++k)
+        if (!(double(centers.squares[k]) <= limit)) return T(-1);
+    return T(limit < horizon * horizon ? limit : horizon * horizon);
+}
+
 enum class By { products, differences, observed_differences };
 
 // Centres per block: with two packs of rows each they fill a register file of sixteen.
@@ -151,13 +166,25 @@ void measure(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) 
     distances_from_products(tile, centers, d2);
 }
 
-// The least distance of each row.
+// Distances beyond `limit` become `limit`.
+template <class T>
+void bound(const View<T>& d2, Index clusters, Index rows, T limit) {
+    for (Index k = 0; k < clusters; ++k)
+        for (Index i = 0; i < rows; i += Pack<T>::size) store(d2[k] + i, min(load(d2[k] + i), splat(limit)));
+}
+
+// The least distance of each row, a panel at a time.
 template <class T>
 void find_nearest(const View<T>& d2, Index clusters, Index rows, T* d2_min) {
-    for (Index i = 0; i < rows; i += Pack<T>::size) store(d2_min + i, load(d2[0] + i));
-    for (Index k = 1; k < clusters; ++k) {
-        const T* d2_k = d2[k];
-        for (Index i = 0; i < rows; i += Pack<T>::size) store(d2_min + i, min(load(d2_min + i), load(d2_k + i)));
+    constexpr int size = Pack<T>::size;
+    for (Index i = 0; i < rows; i += 2 * size) {
+        auto nearest0 = load(d2[0] + i), nearest1 = load(d2[0] + i + size);
+        for (Index k = 1; k < clusters; ++k) {
+            nearest0 = min(nearest0, load(d2[k] + i));
+            nearest1 = min(nearest1, load(d2[k] + i + size));
+        }
+        store(d2_min + i, nearest0);
+        store(d2_min + i + size, nearest1);
     }
 }
 

@@ -104,16 +104,34 @@ TKM_INLINE Pack<T> exp2(Pack<T> a) {
     return reinterpret<T>(reinterpret<Bits<T>>(fraction) + shift_left(reinterpret<Bits<T>>(shifted), F::fraction_bits));
 }
 
-// a^(halves/2)
+// 1/sqrt(a) for 1 <= a <= 1e36, without a division or a square root: a rough value r and as
+// many terms of 1/sqrt(1 - error) as the type is long, where error = 1 - a r^2 < 2^-10.
 template <class T>
-TKM_INLINE Pack<T> half_power(Pack<T> a, int halves) {
-    auto result = halves & 1 ? sqrt(a) : splat(T(1));
-    for (int rest = halves >> 1; rest;) {
-        if (rest & 1) result = result * a;
-        rest >>= 1;
-        if (rest) a = a * a;
+TKM_INLINE Pack<T> inverse_root(Pack<T> a) {
+    const auto c = [](double value) { return splat(T(value)); };
+    const auto root = rough_inverse_root(a);
+    const auto error = c(1) - (a * root) * root;
+    auto series = c(1.0 / 2) + error * c(3.0 / 8);
+    if constexpr (sizeof(T) == 8) series = series + (error * error) * (c(5.0 / 16) + error * c(35.0 / 128));
+    return root + (root * error) * series;
+}
+
+// a^n of several packs, which share the walk over the bits of n.
+template <int Count, class T>
+TKM_INLINE void raise(Pack<T> (&a)[Count], int n) {
+    Pack<T> result[Count];
+    TKM_UNROLL
+    for (int i = 0; i < Count; ++i) result[i] = n & 1 ? a[i] : splat(T(1));
+    while (n >>= 1) {
+        TKM_UNROLL
+        for (int i = 0; i < Count; ++i) a[i] = a[i] * a[i];
+        if (n & 1) {
+            TKM_UNROLL
+            for (int i = 0; i < Count; ++i) result[i] = result[i] * a[i];
+        }
     }
-    return result;
+    TKM_UNROLL
+    for (int i = 0; i < Count; ++i) a[i] = result[i];
 }
 
 }  // namespace tkmeans::TKM_SET

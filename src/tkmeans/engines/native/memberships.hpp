@@ -29,7 +29,7 @@ template <class T>
 struct EStep {
     EStep(Index clusters, Index capacity)
         : pairs_(clusters, 4 * capacity + line_bytes / Index(sizeof(T))), d2(pairs_, 0 * capacity), trust(pairs_, 1 * capacity), log_base(pairs_, 2 * capacity),
-          f(pairs_, 3 * capacity), d2_min(capacity), top(capacity), total(capacity), spread(capacity), exponent(capacity) {}
+          f(pairs_, 3 * capacity), d2_min(capacity), root_min(capacity), top(capacity), total(capacity), spread(capacity), exponent(capacity) {}
 
    private:
     // The four numbers of a cluster's pairs lie side by side, and a cache line keeps clusters off
@@ -42,6 +42,7 @@ struct EStep {
     const View<T> log_base;  // log2 of base
     const View<T> f;         // share relative to 2^top
     Line<T> d2_min;          // (rows,)
+    Line<T> root_min;        // square root of the least base
     Line<T> top;             // log2 of the largest share
     Line<T> total;           // sum of f over clusters
     Line<T> spread;          // sum of f log2(f)
@@ -127,27 +128,40 @@ int whole_halves(const Kernel<T>& kernel) {
     return whole && kernel.log2_weight_min > (sizeof(T) == 8 ? -400 : -40) ? int(halves) : 0;
 }
 
-// f = pi (base_min / base)^exponent by multiplications; log_base and spread stay unknown.
+// f = pi (base_min / base)^exponent by multiplications, for `Count` packs from q on.
+template <int Count, class T, class Pairs>
+TKM_INLINE void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index k, Index q, EStep<T>& e) {
+    T *d2 = e.d2[k], *trust = e.trust[k], *f = e.f[k], *root_min = &e.root_min[0], *total = &e.total[0];
+    Pack<T> power[Count];
+    TKM_UNROLL
+    for (int n = 0; n < Count; ++n) {
+        const Index i = pairs.row(q + n);
+        const auto root = inverse_root(base_of(load(d2 + i), splat(kernel.slope)));
+        store(trust + i, root * root);
+        power[n] = root * load(root_min + i);
+    }
+    raise(power, halves);
+    TKM_UNROLL
+    for (int n = 0; n < Count; ++n) {
+        const Index i = pairs.row(q + n);
+        const auto share = splat(kernel.weight[k]) * power[n];
+        store(f + i, share);
+        store(total + i, load(total + i) + share);
+    }
+}
+
+// The same for all pairs; log_base and spread stay unknown.
 template <class T, class Pairs>
 void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index rows, EStep<T>& e) {
-    const auto one = splat(T(1)), slope = splat(kernel.slope);
-    T *d2_min = &e.d2_min[0], *total = &e.total[0];
-    for (Index k = 0; k < kernel.model.clusters; ++k) {
-        T *d2_k = e.d2[k], *trust_k = e.trust[k], *f_k = e.f[k];
-        const auto weight = splat(kernel.weight[k]);
-        for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
-            const Index i = pairs.row(q);
-            const auto inverse = one / base_of(load(d2_k + i), slope);
-            const auto ratio = base_of(load(d2_min + i), slope) * inverse;
-            const auto f = weight * half_power(ratio, halves);
-            store(trust_k + i, inverse);
-            store(f_k + i, f);
-            store(total + i, load(total + i) + f);
-        }
-    }
     for (Index i = 0; i < rows; i += Pack<T>::size) {
-        const auto base_min = base_of(load(d2_min + i), slope);
+        const auto base_min = base_of(load(&e.d2_min[i]), splat(kernel.slope));
+        store(&e.root_min[i], base_min * inverse_root(base_min));
         store(&e.top[i], splat(T(0)) - load(&e.exponent[i]) * log2(base_min));
+    }
+    for (Index k = 0; k < kernel.model.clusters; ++k) {
+        Index q = pairs.begin(k);
+        for (; q + 4 <= pairs.end(k); q += 4) take_powers<4>(kernel, halves, pairs, k, q, e);
+        for (; q < pairs.end(k); ++q) take_powers<1>(kernel, halves, pairs, k, q, e);
     }
 }
 
@@ -156,11 +170,13 @@ template <class T, class Pairs>
 void weigh(const Tile<T>& tile, const Kernel<T>& kernel, int halves, const Pairs& pairs, EStep<T>& e) {
     const Index rows = tile.panels() * Tile<T>::depth;
     for (Index i = 0; i < rows; ++i) {
-        e.exponent[i] = kernel.exponent[tile.n_observed(i)];
-        e.top[i] = -farthest<T>;
+        e.exponent[i] = kernel.exponent[tile.features()];
+        e.top[i] = T(-ordinary_base);
         e.total[i] = e.spread[i] = 0;
     }
-    if (halves && !tile.missing()) return take_powers(kernel, halves, pairs, rows, e);
+    if (tile.missing())
+        for (Index i = 0; i < rows; ++i) e.exponent[i] = kernel.exponent[tile.n_observed(i)];
+    if (halves && !tile.missing() && !tile.far()) return take_powers(kernel, halves, pairs, rows, e);
     if (kernel.precise) take_logarithms<true>(kernel, pairs, e);
     else take_logarithms<false>(kernel, pairs, e);
     take_exponentials(kernel, pairs, e);

@@ -7,13 +7,9 @@ namespace tkmeans::TKM_SET {
 // Memberships below this do not change a sum in double precision.
 constexpr double negligible = 1e-16;
 
-// base = 1 + slope * D, kept below where a later product could overflow.
-template <class T>
-constexpr T farthest = sizeof(T) == 8 ? T(1e300) : T(1e36);
-
 template <class T>
 TKM_INLINE Pack<T> base_of(Pack<T> d2, Pack<T> slope) {
-    return min(slope * d2 + splat(T(1)), splat(farthest<T>));
+    return slope * d2 + splat(T(1));
 }
 
 // Every pack of rows with every cluster.
@@ -62,7 +58,7 @@ void NearPairs<T>::set_reach(const T* log2_weights, T exponent) {
         if (log2_weights[k] < least_weight) least_weight = log2_weights[k];
     for (Index k = 0; k < clusters; ++k) {
         const double reach = ::exp2((double(log2_weights[k] - least_weight) - ::log2(negligible)) / double(exponent));
-        reach_[k] = reach < double(farthest<T>) ? T(reach) : farthest<T>;
+        reach_[k] = T(reach < ordinary_base ? reach : ordinary_base);
     }
 }
 

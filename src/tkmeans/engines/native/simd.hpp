@@ -230,21 +230,22 @@ TKM_INLINE T sum(Pack<T> a) {
     return total;
 }
 
+// Roughly 1/sqrt(a) for 1 <= a <= 1e36: at least the first 11 bits.
 template <class T>
-TKM_INLINE Pack<T> sqrt(Pack<T> a) {
+TKM_INLINE Pack<T> rough_inverse_root(Pack<T> a) {
     constexpr bool wide = sizeof(T) == 8;
     (void)wide;
 #if TKM_VECTORS && defined(__AVX512F__) && TKM_PACK_BYTES == 64
-    if constexpr (wide) return {_mm512_maskz_sqrt_pd(0xff, a.lanes)};  // the unmasked form trips -Wmaybe-uninitialized in GCC 12
-    else return {_mm512_maskz_sqrt_ps(0xffff, a.lanes)};
+    if constexpr (wide) return {_mm512_maskz_rsqrt14_pd(0xff, a.lanes)};
+    else return {_mm512_maskz_rsqrt14_ps(0xffff, a.lanes)};
 #elif TKM_VECTORS && defined(__AVX__) && TKM_PACK_BYTES == 32
-    if constexpr (wide) return {_mm256_sqrt_pd(a.lanes)};
-    else return {_mm256_sqrt_ps(a.lanes)};
+    if constexpr (wide) return {_mm256_cvtps_pd(_mm_rsqrt_ps(_mm256_cvtpd_ps(a.lanes)))};
+    else return {_mm256_rsqrt_ps(a.lanes)};
 #elif TKM_VECTORS && defined(__SSE2__) && TKM_PACK_BYTES == 16
-    if constexpr (wide) return {_mm_sqrt_pd(a.lanes)};
-    else return {_mm_sqrt_ps(a.lanes)};
+    if constexpr (wide) return {_mm_cvtps_pd(_mm_rsqrt_ps(_mm_cvtpd_ps(a.lanes)))};
+    else return {_mm_rsqrt_ps(a.lanes)};
 #else
-    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = T(::sqrt(double(a.lanes[l])));
+    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = T(1 / ::sqrt(double(a.lanes[l])));
     return a;
 #endif
 }

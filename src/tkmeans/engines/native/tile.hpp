@@ -52,8 +52,9 @@ class Tile {
    public:
     static constexpr int depth = TwoWays<T>::depth;
 
-    Tile(Index capacity, Index features)
-        : capacity_(capacity), features_(features), squares_(capacity), weight_(capacity), n_observed_(capacity) {
+    // Rows whose |x|^2 exceeds `far` make the tile a far one.
+    Tile(Index capacity, Index features, T far)
+        : capacity_(capacity), features_(features), far_square_(far), squares_(capacity), weight_(capacity), n_observed_(capacity) {
         assert(capacity % depth == 0);
         x_.resize(capacity, features);
     }
@@ -67,6 +68,7 @@ class Tile {
     Index packs() const { return 2 * panels(); }
     Index features() const { return features_; }
     bool missing() const { return missing_; }  // does any row lack a feature?
+    bool far() const { return far_; }          // may distances be so large that base needs a bound?
     const TwoWays<T>& x() const { return x_; }  // 0 where missing
     const TwoWays<T>& observed() const { return observed_; }  // 1 or, where missing, 0; only if missing()
     const T* squares() const { return &squares_[0]; }  // |x|^2
@@ -82,7 +84,8 @@ class Tile {
     void mend(T limit);
 
     Index capacity_, features_, rows_ = 0;
-    bool missing_ = false;
+    T far_square_;
+    bool missing_ = false, far_ = false;
     TwoWays<T> x_, observed_;
     Line<T> squares_, weight_;
     Line<Index> n_observed_;
@@ -96,7 +99,7 @@ void Tile<T>::read(const Block<In>& block, Index first) {
     constexpr int size = Pack<T>::size;
     assert(block.features == features_ && first < block.rows);
     rows_ = least(capacity_, block.rows - first);
-    missing_ = false;
+    missing_ = far_ = false;
     const bool more = first + 2 * capacity_ <= block.rows;
     next_ = reinterpret_cast<const char*>(block.x + (more ? first + capacity_ : first) * features_);
     next_step_ = more ? depth * Index(sizeof(In)) : 0;
@@ -106,18 +109,17 @@ void Tile<T>::read(const Block<In>& block, Index first) {
     for (Index i = 0; i < rows_; ++i) weight_[i] = block.weight ? T(block.weight[first + i]) : T(1);
     for (Index i = rows_; i < last; ++i) weight_[i] = 0;
 
-    const T limit = T(horizon<In>);
-    const auto limit2 = splat(limit * limit);
-    bool within = true;
+    const auto far_square = splat(far_square_);
+    bool ordinary = true;
     for (Index i = 0; i < last; i += size) {
         const In* row[size];
         for (int l = 0; l < size; ++l) row[l] = block.x + (first + least(i + l, rows_ - 1)) * features_;
         const auto squares = read_pack(block, row, i);
         store(&squares_[i], squares);
-        // NaN and coordinates beyond the horizon show in |x|^2: complete rows pay no other search.
-        within &= all(squares <= limit2);
+        // NaN and far coordinates show in |x|^2: ordinary rows pay for no other search.
+        ordinary &= all(squares <= far_square);
     }
-    if (!within) mend(limit);
+    if (!ordinary) mend(T(horizon<In>));
 }
 
 // (x - origin) / unit of consecutive features, in the type of the data, as the reference does.
@@ -184,6 +186,7 @@ void Tile<T>::mend(T limit) {
             if (x == x) squares_[i] += x_.get(i, j) * x_.get(i, j);
         }
         missing_ |= n_observed_[i] < features_;
+        far_ |= squares_[i] > far_square_;
     }
     if (!missing_) return;
     if (!observed_.panels.rows()) observed_.resize(capacity_, features_);
