@@ -1,6 +1,6 @@
 """The records that cross every boundary: rows go in, small addable numbers come out.
 
-Nothing here computes. A `Block` enters an engine together with `Params` and a
+A `Block` enters an engine together with `Params` and a
 `Kernel`; a `Stats` leaves it. Only `Stats` travels between blocks, threads,
 processes and machines, so the algorithm never has to know where rows live.
 
@@ -14,20 +14,27 @@ from typing import Any, NamedTuple
 # Arrays of any library that follows the array API; NumPy's in most of the package.
 Array = Any
 
+# Coordinates this many units away are as good as infinitely far; held there, their
+# squares and products stay finite.
+HORIZON = {"float64": 1e100, "float32": 1e12}
+
 
 class Frame(NamedTuple):
     """The coordinates the algorithm works in: ``(x - origin) / unit``.
 
-    Squared distances lose their digits where data lie far from zero, and a
-    common power of two as unit keeps them in range without any rounding.
+    Squared distances lose their digits where data lie far from zero and overflow
+    where they are large; and what is measured in the data's own unit comes out
+    the same in metres and in miles.
     """
 
     origin: Array  # (p,) of the data's own type, so that the difference is exact
-    unit: float  # a power of two
+    unit: float  # the spread of the data
 
     def enter(self, points: Array) -> Array:
         """From the user's coordinates to ours."""
-        return (points - self.origin) * (1.0 / self.unit)
+        xp = points.__array_namespace__()
+        horizon = HORIZON["float32" if points.dtype == xp.float32 else "float64"] * self.unit
+        return xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
 
     def leave(self, points: Array) -> Array:
         """From our coordinates to the user's."""

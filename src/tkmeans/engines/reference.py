@@ -12,10 +12,6 @@ from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "reference"
 
-# Coordinates this many units away are as good as infinitely far; held here, their
-# squares and products stay finite.
-HORIZON = {"float64": 1e100, "float32": 1e15}
-
 
 class _EStep(NamedTuple):
     x: Array  # (n, p) in the frame, 0 where missing
@@ -99,8 +95,6 @@ def _enter(block: Block) -> tuple[Array, Array | None, Array]:
     """The rows in the frame with 0 for missing, the mask of observed entries, its row sums."""
     xp = _namespace(block.X)
     x = block.frame.enter(block.X)
-    horizon = HORIZON["float32" if x.dtype == xp.float32 else "float64"]
-    x = xp.where(x > horizon, xp.full_like(x, horizon), xp.where(x < -horizon, xp.full_like(x, -horizon), x))
     missing = xp.isnan(x)
     if not xp.any(missing):
         return x, None, xp.full(x.shape[0], x.shape[1], dtype=xp.int64)

@@ -11,7 +11,7 @@ import os
 
 import numpy as np
 
-from tkmeans.engines.native import _native
+import tkmeans.engines.native._native as _native
 from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
@@ -25,7 +25,9 @@ def _choose_instruction_set() -> str:
         return available[-1]
     matches = [name for name in available if name == wanted or name.endswith(f"-{wanted}")]
     if not matches:
-        raise ValueError(f"TKMEANS_INSTRUCTION_SET must be one of {', '.join(available)} on this machine, got {wanted!r}")
+        raise ValueError(
+            f"TKMEANS_INSTRUCTION_SET must be one of {', '.join(available)} on this machine, got {wanted!r}"
+        )
     return matches[0]
 
 

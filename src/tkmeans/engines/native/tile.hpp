@@ -7,7 +7,7 @@ namespace tkmeans::TKM_SET {
 
 // Coordinates this many units away are as good as infinitely far (HORIZON of the reference).
 template <class In>
-constexpr In horizon = sizeof(In) == 8 ? In(1e100) : In(1e15);
+constexpr In horizon = sizeof(In) == 8 ? In(1e100) : In(1e12);
 
 // Up to this many features everything is done by panels, and by differences.
 constexpr Index few_features = 8;

@@ -1,0 +1,62 @@
+"""What the benchmarks share: data, clocks and tables."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+_DATA = Path(os.environ.get("TKMEANS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+CLUSTERS = {"A1": 20, "A2": 35, "A3": 50, "S1": 15, "S2": 15, "S3": 15, "S4": 15}
+CLUSTERS |= {"dim032": 16, "dim064": 16, "unbalance": 8}
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """One of the paper's data sets: z-scored, then scaled to [-1, 1], as its authors did."""
+    path = _DATA / f"{name}.npz"
+    if not path.exists():
+        raise SystemExit(f"{path} is missing: set TKMEANS_DATA to the folder with the paper's data sets as .npz files")
+    with np.load(path) as data:
+        X, y = data["X"].astype(float), data["y"]
+    X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    return 2 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1, y
+
+
+def generated(n: int, n_features: int, n_clusters: int, seed: int = 0) -> np.ndarray:
+    """Round clusters of unit spread that overlap a little."""
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(scale=3.0, size=(n_clusters, n_features))
+    X = rng.standard_normal((n, n_features))
+    for start in range(0, n, 10_000):  # in place: what is made on the way would count as memory in use
+        part = X[start : start + 10_000]
+        part += centers[rng.integers(n_clusters, size=len(part))]
+    return X
+
+
+def least_cpu_seconds(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """CPU seconds of each task, the least of `repeats` rounds in which they take turns."""
+    least = dict.fromkeys(tasks, np.inf)
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            start = time.process_time()
+            task()
+            least[name] = min(least[name], time.process_time() - start)
+    return least
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def publish(title: str, text: str, path: Path | None) -> None:
+    """Print a result and, if there is a path, keep it for the documentation."""
+    print(text)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {title}\n\n{text}")

@@ -1,0 +1,70 @@
+"""Whole fits against the estimators people use today, by CPU time.
+
+python -m benchmarks.fits [docs/benchmarks/fits.md]
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
+
+from benchmarks.common import CLUSTERS, generated, least_cpu_seconds, load, markdown, publish
+from tkmeans import TKMeans
+
+BASE = "KMeans(n_init=10)"
+SMALL = ("S1", "S2", "S3", "S4", "A1", "A2", "A3")
+LARGE = {"1e6 x 16, K = 32": (1_000_000, 16, 32), "2e5 x 64, K = 100": (200_000, 64, 100)}
+
+
+def contenders(X: np.ndarray, n_clusters: int) -> dict[str, Callable[[], object]]:
+    """Every estimator as a fit without arguments."""
+    estimators = {
+        "TKMeans()": TKMeans(n_clusters, random_state=0),
+        "TKMeans(dof=1.0)": TKMeans(n_clusters, dof=1.0, random_state=0),
+        BASE: KMeans(n_clusters, n_init=10, random_state=0),
+        "KMeans()": KMeans(n_clusters, random_state=0),
+        "GaussianMixture()": GaussianMixture(n_clusters, random_state=0),
+    }
+    if importlib.util.find_spec("bkmeans"):
+        from bkmeans import BKMeans
+
+        estimators["breathing k-means"] = BKMeans(n_clusters)
+    return {name: lambda estimator=estimator: estimator.fit(X) for name, estimator in estimators.items()}
+
+
+def main() -> None:
+    """Print the table."""
+    warnings.simplefilter("ignore")  # GaussianMixture rarely converges in its 100 iterations
+    rows: list[list[str]] = []
+    names: list[str] = []
+    sets = [(name, load(name)[0], CLUSTERS[name], 5) for name in SMALL]
+    with threadpool_limits(1):
+        for title, X, n_clusters, repeats in sets:
+            names = _measure(rows, title, X, n_clusters, repeats)
+        for title, (n, n_features, n_clusters) in LARGE.items():
+            _measure(rows, title, generated(n, n_features, n_clusters), n_clusters, 2)
+    header = ["data", f"{BASE}, seconds", *(f"{name} / {BASE}" for name in names if name != BASE)]
+    text = (
+        "CPU seconds of a whole fit on one thread, as a multiple of KMeans(n_init=10) in the same run; the least of\n"
+        "interleaved repeats. Below 1 is quicker than KMeans(n_init=10).\n\n" + markdown(header, rows)
+    )
+    publish("Whole fits", text, Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+
+
+def _measure(rows: list[list[str]], title: str, X: np.ndarray, n_clusters: int, repeats: int) -> list[str]:
+    least = least_cpu_seconds(contenders(X, n_clusters), repeats)
+    rows.append([title, f"{least[BASE]:.3f}", *(f"{s / least[BASE]:.2f}" for n, s in least.items() if n != BASE)])
+    print(title, least, file=sys.stderr)
+    return list(least)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,6 @@
+"""The scikit-learn face of the package."""
+
+from tkmeans.estimators.fast import FastTKMeans
+from tkmeans.estimators.tkmeans import TKMeans
+
+__all__ = ["FastTKMeans", "TKMeans"]

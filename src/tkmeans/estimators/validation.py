@@ -1,0 +1,79 @@
+"""What people may pass, and what they are told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tkmeans.stats import Array
+
+
+def check_integer(name: str, value: Any, *, least: int) -> None:
+    """Complain unless `value` is an integer of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be an integer of at least {least}, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+
+
+def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None:
+    """Complain unless `value` is a finite number, positive or at least not negative."""
+    wanted = "a positive number" if positive else "a number of at least 0"
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be {wanted}{hint}, got {value!r}")
+    if not np.isfinite(float(value)) or value < 0 or (positive and value == 0):
+        raise ValueError(f"{name} must be {wanted}{hint}, got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: Collection[str], *, hint: str = "") -> None:
+    """Complain unless `value` is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        named = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {named}{hint}, got {value!r}")
+
+
+def check_dof(value: Any) -> None:
+    """Complain unless `value` is "estimate" or a positive number."""
+    if isinstance(value, str):
+        check_choice("dof", value, ["estimate"], hint=" or a positive number (1.0 is the paper's fast setting)")
+    else:
+        check_real("dof", value, positive=True, hint=' or "estimate" (1.0 is the paper\'s fast setting)')
+
+
+def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
+    """Weights in X's type, one per row and not negative; None stands for one each."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(len(X), sample_weight)
+    weight = np.ascontiguousarray(sample_weight, dtype=X.dtype)
+    if weight.shape != (len(X),):
+        raise ValueError(f"sample_weight must have shape ({len(X)},), one weight per row, got {weight.shape}")
+    if not np.all(np.isfinite(weight)):
+        raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
+    if np.any(weight < 0):
+        raise ValueError(f"sample_weight must not be negative, got {weight.min()}; a weight of 0 ignores a row")
+    if not np.any(weight):
+        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
+    return weight
+
+
+def check_enough_rows(n_clusters: int, X: Array, weight: Array | None) -> None:
+    """Complain if there are fewer rows than clusters."""
+    n_rows = len(X) if weight is None else int(np.count_nonzero(weight))
+    if n_rows < n_clusters:
+        counted = f"n_samples={n_rows}" if weight is None else f"{n_rows} rows of positive sample_weight"
+        raise ValueError(f"{counted} should be >= n_clusters={n_clusters}; choose at most {n_rows} clusters")
+
+
+def check_features_observed(X: Array, weight: Array | None, names: Array | None) -> None:
+    """Complain if a feature is missing in every row that counts."""
+    if not np.isnan(np.sum(X)):
+        return
+    lost = np.all(np.isnan(X if weight is None else X[weight > 0]), axis=0)
+    if np.any(lost):
+        named = ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(lost))
+        raise ValueError(f"feature {named} has no observed value in any row; drop it")

@@ -1,0 +1,134 @@
+"""Which rows are outliers: the verdict, from the distances of all rows to their centres.
+
+A fitted t distribution absorbs contamination into its tail, so a level on its own tail
+probability is either blind (with outliers) or flags its level (without). The verdict
+asks another question: are the distances better explained by *two* groups, a core whose
+squared distances follow scale * F(p, nu) with a scale and a nu of its own, and strays,
+which are log-uniform from well outside the core to the farthest row? If the Bayesian
+information criterion says no, nobody is an outlier. If it says yes, outliers are the
+rows that are more probably strays.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.spatial import cKDTree
+from scipy.special import betaln, expit, logit
+
+from tkmeans.stats import Array
+
+# Strays begin at this multiple of the median squared distance: nearer rows are the core's.
+WELL_OUTSIDE = 20.0
+
+_BODY, _TAIL = 500, 200  # points of a sketch: quantiles of all rows, and the farthest rows themselves
+_CORE_DOF = (1.0, 1000.0)
+_FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
+
+
+class Sketch(NamedTuple):
+    """The distribution of squared distances, in a few hundred points."""
+
+    d2: Array  # ascending
+    mass: Array  # the rows each point stands for
+
+
+class OutlierModel(NamedTuple):
+    """A core and strays around it."""
+
+    core_scale: float
+    core_dof: float
+    share: float  # of strays among all rows; 0 if one group is enough
+    threshold: float  # squared distance from which on a row is a stray
+
+
+def sketch(d2: Array, weight: Array | None = None) -> Sketch:
+    """Summarise squared distances: the tail row by row, the body in steps of equal mass."""
+    order = np.argsort(d2)
+    d2 = d2[order]
+    mass = np.ones(len(d2)) if weight is None else np.asarray(weight, dtype=float)[order]
+    d2, mass = d2[mass > 0], mass[mass > 0]
+    if len(d2) <= _BODY + _TAIL:
+        return Sketch(d2, mass)
+    body = np.linspace(0, len(d2) - _TAIL, _BODY + 1).astype(int)[:-1]
+    starts = np.concatenate([body, np.arange(len(d2) - _TAIL, len(d2))])
+    ends = np.append(starts[1:], len(d2))
+    return Sketch(d2[(starts + ends - 1) // 2], np.add.reduceat(mass, starts))
+
+
+def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) -> OutlierModel:
+    """The one- or two-group model of the distances, whichever the BIC prefers.
+
+    The threshold is where the probability of being a stray passes `level`.
+    """
+    n_rows = float(np.sum(distances.mass))
+    middle = _weighted_median(distances)
+    begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
+    nobody = 4 * end  # without strays, a row twice as far away as the farthest is one all the same
+    # A distance of 0 has no logarithm; it is as good as very close.
+    d2 = np.maximum(distances.d2, 1e-9 * middle) if middle > 0 else distances.d2
+    if not 0 < begin < end:
+        return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, nobody)
+
+    def log_stray(r: Array) -> Array:
+        return np.where(r >= begin, -np.log(r) - np.log(np.log(end / begin)), -np.inf)
+
+    def loss_of_one(theta: Array) -> float:
+        return -float(distances.mass @ _log_core(d2, n_features, np.exp(theta[0]), np.exp(theta[1])))
+
+    def loss_of_two(theta: Array) -> float:
+        core = _log_core(d2, n_features, np.exp(theta[0]), np.exp(theta[1])) - np.logaddexp(0, theta[2])
+        return -float(distances.mass @ np.logaddexp(core, log_stray(d2) - np.logaddexp(0, -theta[2])))
+
+    first_scale = np.log(middle / n_features)
+    bounds = [
+        (first_scale - 8, first_scale + 8),
+        (float(np.log(_CORE_DOF[0])), float(np.log(_CORE_DOF[1]))),
+        (-14.0, 2.0),
+    ]
+    one = _least(loss_of_one, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
+    starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
+    two = _least(loss_of_two, starts, bounds)
+    if one.fun - two.fun < np.log(n_rows) / 2:
+        return OutlierModel(float(np.exp(one.x[0])), float(np.exp(one.x[1])), 0.0, nobody)
+    scale, dof, odds = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(two.x[2])
+    grid = np.geomspace(begin, end, 2000)
+    stray = odds + log_stray(grid) > _log_core(grid, n_features, scale, dof) + logit(level)
+    # The odds rise with the distance, because a log-uniform tail is the heavier one.
+    threshold = float(grid[stray.argmax()]) if stray.any() else nobody
+    return OutlierModel(scale, dof, float(expit(odds)), threshold)
+
+
+def warn_of_clumps(strays: Array, radius: float) -> None:
+    """Warn if outliers are not scattered: many within the radius of a cluster are a missed cluster."""
+    if len(strays) > _FARTHEST_CHECKED:
+        strays = strays[:: -(-len(strays) // _FARTHEST_CHECKED)]
+    neighbours = cKDTree(strays).query_ball_point(strays, radius, return_length=True) if len(strays) else np.zeros(1)
+    together = int(np.max(neighbours))
+    if together >= max(10, 0.1 * len(strays)):
+        warnings.warn(
+            f"{together / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point: "
+            "they look like a missed cluster. Try a larger n_clusters.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _log_core(r: Array, p: int, scale: float, dof: float) -> Array:
+    """The log-density of a squared distance r where r / (p scale) follows F(p, dof)."""
+    z = r / (dof * scale)
+    return -betaln(p / 2, dof / 2) - np.log(r) + p / 2 * np.log(z) - (dof + p) / 2 * np.log1p(z)
+
+
+def _least(loss: Callable[[Array], float], starts: list[list[float]], bounds: list[tuple[float, float]]) -> Any:
+    """The best of local minimisations from several starts."""
+    return min((minimize(loss, start, method="L-BFGS-B", bounds=bounds) for start in starts), key=lambda r: r.fun)
+
+
+def _weighted_median(distances: Sketch) -> float:
+    up_to = np.cumsum(distances.mass)
+    return float(distances.d2[np.searchsorted(up_to, up_to[-1] / 2)])

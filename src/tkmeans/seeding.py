@@ -1,0 +1,107 @@
+"""Where EM begins: centres from a sample of the rows, and a scale to go with them.
+
+Every seeding sees the sample in a canonical order with equal rows joined, so the
+outcome depends on the data and the random state, not on the order of the rows nor
+on whether a row stands twice or has weight two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from tkmeans.sources import Sample
+from tkmeans.stats import Array
+
+# Fewer complete rows than this show the clusters less well than rows with medians filled in.
+COMPLETE_ROWS_PER_CLUSTER = 20
+
+Seeding = Callable[[Sample, int, np.random.RandomState], Array]
+
+
+def uniform(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Array:
+    """Uniform in the bounding box of the rows: the paper's start."""
+    low, high = sample.X.min(axis=0), sample.X.max(axis=0)
+    return low + (high - low) * rng.random_sample((n_clusters, sample.X.shape[1]))
+
+
+def random_rows(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Array:
+    """Distinct rows, drawn in proportion to their weight."""
+    weight = sample.weight.copy()
+    chosen = []
+    for _ in range(n_clusters):
+        chosen.append(_draw(weight, rng))
+        weight[chosen[-1]] = 0
+        if not np.any(weight):  # fewer distinct rows than clusters
+            weight = sample.weight.copy()
+    return sample.X[chosen]
+
+
+def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Array:
+    """Greedy k-means++: of a few rows drawn by weight times D^2, the one that helps most."""
+    X, weight = sample
+    n_trials = 2 + int(np.log(n_clusters))
+    chosen = [_draw(weight, rng)]
+    nearest = _squared_distances(X, X[chosen])[:, 0]  # (m,)
+    for _ in range(n_clusters - 1):
+        odds = weight * nearest
+        tries = [_draw(odds if np.any(odds) else weight, rng) for _ in range(n_trials)]
+        after = np.minimum(nearest[:, None], _squared_distances(X, X[tries]))  # (m, n_trials)
+        best = int(np.argmin(weight @ after))
+        chosen.append(tries[best])
+        nearest = after[:, best]
+    return X[chosen]
+
+
+def complete(sample: Sample, n_clusters: int) -> Sample:
+    """A sample without missing values: its complete rows if they are enough, else all with medians filled in.
+
+    Only the start is chosen on it; EM then takes every row as it is.
+    """
+    missing = np.isnan(sample.X)
+    whole = ~np.any(missing, axis=1)
+    if np.count_nonzero(whole) >= COMPLETE_ROWS_PER_CLUSTER * n_clusters or np.all(whole):
+        return Sample(sample.X[whole], sample.weight[whole])
+    return Sample(np.where(missing, 0.0, sample.X), sample.weight)  # the frame's origin is the median
+
+
+def canonical(sample: Sample) -> Sample:
+    """Rows in lexicographic order, equal ones joined and their weights added."""
+    X = sample.X + 0.0  # -0.0 and 0.0 are one value
+    order = _lexicographic(X)
+    X, weight = X[order], sample.weight[order]
+    first = np.ones(len(X), dtype=bool)
+    first[1:] = np.any(X[1:] != X[:-1], axis=1)
+    return Sample(X[first], np.add.reduceat(weight, np.flatnonzero(first)))
+
+
+def starting_scale(sample: Sample, centers: Array) -> float:
+    """alpha from the median squared distance to the nearest centre; 0 if most rows are centres."""
+    nearest = _squared_distances(sample.X, centers).min(axis=1)
+    middle = np.quantile(nearest, 0.5, weights=sample.weight, method="inverted_cdf")
+    if middle == 0:
+        middle = np.average(nearest, weights=sample.weight)
+    return float(middle) / sample.X.shape[1]
+
+
+def _lexicographic(X: Array) -> Array:
+    """The sorting order of the rows, looking at no more columns than it takes."""
+    order = np.argsort(X[:, 0], kind="stable")
+    for column in range(1, X.shape[1]):
+        tied = np.all(X[order[1:], :column] == X[order[:-1], :column], axis=1)
+        if not np.any(np.any(X[order[1:]][tied] != X[order[:-1]][tied], axis=1)):
+            break
+        order = np.lexsort(X[:, column::-1].T)
+    return order
+
+
+def _draw(odds: Array, rng: np.random.RandomState) -> int:
+    """An index in proportion to `odds`, never one whose odds are 0."""
+    up_to = np.cumsum(odds)
+    return int(np.searchsorted(up_to, rng.random_sample() * up_to[-1], side="right"))
+
+
+def _squared_distances(X: Array, centers: Array) -> Array:
+    return cdist(X, centers, "sqeuclidean")

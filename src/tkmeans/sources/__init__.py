@@ -1,0 +1,6 @@
+"""Where rows come from. A source maps a function over blocks; nothing else is asked of it."""
+
+from tkmeans.sources.arrays import ArraySource
+from tkmeans.sources.base import Sample, Source
+
+__all__ = ["ArraySource", "Sample", "Source"]

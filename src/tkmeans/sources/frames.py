@@ -1,0 +1,47 @@
+"""Choosing the coordinates to work in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tkmeans.stats import Array, Frame
+
+_ROWS_TO_LOOK_AT = 4096
+
+
+def measure(X: Array, weight: Array | None) -> Frame:
+    """A frame for the rows of X.
+
+    The origin is the median of each feature and the unit the data's spread: the
+    median distance from there, divided by the root of p. Over rows taken at equal
+    intervals: neither can be carried away by outliers, nor depends on chance. Rows
+    of weight 0 do not count.
+    """
+    X, weight = _thinned(X, weight)
+    origin = _median(X, weight)
+    with np.errstate(over="ignore"):
+        away = np.abs(X.astype(np.float64) - origin)
+        away[np.isnan(away)] = 0  # what was not observed is not away
+        largest = np.max(away, axis=1)  # taken out before squaring: no overflow, no underflow
+        shape = away / np.where(largest > 0, largest, 1)[:, None]
+        distance = largest * np.sqrt(np.mean(shape**2, axis=1))
+    spread = float(_median(distance[:, None], weight)[0])
+    if not 0 < spread < math.inf:  # most rows are equal: let the others speak
+        others = (distance > 0) & np.isfinite(distance)
+        spread = float(_median(distance[others, None], weight[others])[0]) if np.any(others) else 1.0
+    return Frame(origin.astype(X.dtype), spread)
+
+
+def _thinned(X: Array, weight: Array | None) -> tuple[Array, Array]:
+    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
+    kept = counted[:: max(1, len(counted) // _ROWS_TO_LOOK_AT)]
+    return X[kept], np.ones(len(kept)) if weight is None else weight[kept]
+
+
+def _median(X: Array, weight: Array) -> Array:
+    """Of each column; a row of weight 2 counts as two rows."""
+    if not np.any(np.isnan(X)):
+        return np.quantile(X, 0.5, axis=0, weights=weight, method="inverted_cdf")
+    return np.array([_median(X[seen, j, None], weight[seen])[0] for j, seen in enumerate(~np.isnan(X).T)])

@@ -1,0 +1,42 @@
+"""What a bug report should contain."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from joblib import cpu_count
+
+import tkmeans
+from tkmeans import engines
+
+_DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "joblib", "pandas", "polars", "pyarrow", "matplotlib")
+
+
+def show_versions() -> None:
+    """Print the engine, its instruction set, the threads at hand and the versions of dependencies.
+
+    Examples
+    --------
+    >>> import tkmeans
+    >>> tkmeans.show_versions()  # doctest: +ELLIPSIS
+    tkmeans       ...
+    """
+    engine = engines.select("auto")
+    instruction_set = engine.instruction_set() if engine.NAME == "native" else "as NumPy's"
+    lines = {
+        "tkmeans": tkmeans.__version__,
+        "engine": f"{engine.NAME} ({instruction_set})",
+        "threads": f"up to {cpu_count()} with n_jobs=-1",
+        "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
+    }
+    lines |= {name: _version(name) for name in _DEPENDENCIES}
+    width = max(map(len, lines)) + 2
+    print("\n".join(f"{name:<{width}}{value}" for name, value in lines.items()))
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,130 @@
+"""The reference engine defines the numbers, so its oracles are scipy and plain loops."""
+
+import array_api_strict
+import numpy as np
+import pytest
+from helpers import equal_params, mixture_log_density, plain_frame, t_mixture
+
+from tkmeans.engines import reference
+from tkmeans.models import Fast, Student
+from tkmeans.stats import Block, Frame, Params
+
+X, _, CENTERS = t_mixture(n=200)
+PARAMS = Params(CENTERS, 0.2, 2.5, np.log([0.1, 0.2, 0.3, 0.4]))
+HOLES = np.where(np.random.default_rng(1).random(X.shape) < 0.3, np.nan, X)
+HOLES[7] = np.nan
+
+
+def block_of(X, weight=None):
+    return Block(X, weight, plain_frame(X.shape[1]))
+
+
+@pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "missing"])
+def test_the_log_likelihood_is_that_of_a_mixture_of_scipys_t_distributions(rows):
+    said = reference.rows(block_of(rows), PARAMS, Student().kernel(PARAMS)).log_density
+    np.testing.assert_allclose(said, mixture_log_density(rows, PARAMS), rtol=0, atol=1e-10)
+    total = reference.summarize(block_of(rows), PARAMS, Student().kernel(PARAMS)).objective
+    np.testing.assert_allclose(total, mixture_log_density(rows, PARAMS).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "missing"])
+@pytest.mark.parametrize("power", [1, 0, -1])
+def test_the_sums_are_what_a_loop_over_rows_and_clusters_adds_up(rows, power):
+    nu, alpha = PARAMS.dof, PARAMS.scale
+    weight = np.random.default_rng(2).integers(0, 4, len(rows)).astype(float)
+    kernel = Student().kernel(PARAMS)._replace(power=power)
+    said = reference.summarize(block_of(rows, weight), PARAMS, kernel)
+    tau = reference.memberships(block_of(rows), PARAMS, kernel)
+    K, p = CENTERS.shape
+    n, w, wd2, seen, wx, entropy, cells = (
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros(K),
+        np.zeros((K, p)),
+        np.zeros((K, p)),
+        0.0,
+        0,
+    )
+    for i, row in enumerate(rows):
+        there = ~np.isnan(row)
+        cells += weight[i] * there.sum()
+        for k in range(K):
+            step = np.where(there, row - CENTERS[k], 0.0)
+            u = (nu + there.sum()) / (nu + step @ step / alpha)  # eqn:u_nk, for the observed features
+            part = weight[i] * tau[i, k] * u**power
+            n[k] += weight[i] * tau[i, k]
+            w[k] += part
+            wd2[k] += part * (step @ step)
+            wx[k] += part * step
+            seen[k] += part * there
+            entropy -= weight[i] * tau[i, k] * np.log(tau[i, k])
+    for name, value in {"n": n, "w": w, "wd2": wd2, "wx": wx, "entropy": entropy, "cells": cells}.items():
+        np.testing.assert_allclose(getattr(said, name), value, rtol=1e-10, atol=1e-10, err_msg=name)
+    np.testing.assert_allclose(np.broadcast_to(said.seen, (K, p)), seen, rtol=1e-12)
+
+
+def test_the_expected_log_trust_is_the_mean_of_a_log_gamma_variable():
+    # Integrated numerically: u given x follows gamma((nu + p) / 2, rate (nu + D / alpha) / 2), eqn:u.
+    from scipy.stats import gamma
+
+    one = equal_params(CENTERS[:1], scale=0.2, dof=2.5)
+    said = reference.summarize(block_of(X[:5]), one, Student().kernel(one)).log_trust[0]
+    expected = 0.0
+    for row in X[:5]:
+        d2 = np.sum((row - CENTERS[0]) ** 2)
+        posterior = gamma((2.5 + 3) / 2, scale=2 / (2.5 + d2 / 0.2))
+        expected += posterior.expect(np.log, epsabs=1e-12, epsrel=1e-10)
+    np.testing.assert_allclose(said, expected, rtol=1e-7)
+
+
+def test_statistics_of_parts_add_up_to_those_of_the_whole_even_if_only_one_has_holes():
+    kernel = Student().kernel(PARAMS)
+    whole = reference.summarize(block_of(np.vstack([X, HOLES])), PARAMS, kernel)
+    parts = reference.summarize(block_of(X), PARAMS, kernel).merge(reference.summarize(block_of(HOLES), PARAMS, kernel))
+    for name, a, b in zip(whole._fields, whole, parts, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-10, err_msg=name)
+
+
+def test_memberships_are_probabilities_and_labels_their_largest():
+    tau = reference.memberships(block_of(X), PARAMS, Student().kernel(PARAMS))
+    np.testing.assert_allclose(tau.sum(axis=1), 1, rtol=1e-14)
+    np.testing.assert_array_equal(
+        reference.rows(block_of(X), PARAMS, Student().kernel(PARAMS)).label, tau.argmax(axis=1)
+    )
+
+
+def test_distances_are_euclidean_and_taken_over_the_observed_features():
+    said = reference.distances(block_of(HOLES), PARAMS)
+    expected = np.sqrt(np.nansum((HOLES[:, None] - CENTERS) ** 2, axis=2))
+    np.testing.assert_allclose(said, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "missing"])
+def test_any_array_api_library_gives_the_same_numbers(rows):
+    xp = array_api_strict
+    here = Block(rows, None, Frame(np.ones(3), 2.0))
+    there = Block(xp.asarray(rows), None, Frame(xp.ones(3, dtype=xp.float64), 2.0))
+    kernel = Student().kernel(PARAMS)
+    for a, b in zip(reference.summarize(here, PARAMS, kernel), reference.summarize(there, PARAMS, kernel), strict=True):
+        np.testing.assert_allclose(np.asarray(b), a, rtol=1e-13, atol=1e-13)
+    for a, b in zip(reference.rows(here, PARAMS, kernel), reference.rows(there, PARAMS, kernel), strict=True):
+        np.testing.assert_allclose(np.asarray(b), a, rtol=1e-13)
+
+
+def test_a_huge_dof_loses_no_digits():
+    # ln(1 + D / (nu alpha)) times (nu + p) / 2 tends to D / (2 alpha): a Gaussian.
+    from scipy.stats import multivariate_normal
+
+    params = equal_params(CENTERS[:1], scale=0.2, dof=1e12)
+    said = reference.rows(block_of(X), params, Student().kernel(params)).log_density
+    np.testing.assert_allclose(said, multivariate_normal(CENTERS[0], 0.2).logpdf(X), rtol=1e-6)
+
+
+def test_a_row_at_the_end_of_the_world_leaves_all_sums_finite():
+    far = X.copy()
+    far[3] = 1e300, -1e300, 5.0
+    for model in (Student(), Fast()):
+        stats = reference.summarize(block_of(far), PARAMS, model.kernel(PARAMS))
+        assert all(np.all(np.isfinite(value)) for value in stats)
+    fit = reference.rows(block_of(far), PARAMS, Student().kernel(PARAMS))
+    assert fit.trust[3] < 1e-100

@@ -1,0 +1,207 @@
+"""Parameters, starts and awkward data: a right answer or a clear sentence, never NaN."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from helpers import t_mixture
+from sklearn.exceptions import ConvergenceWarning
+
+from tkmeans import FastTKMeans, TKMeans
+
+X, LABELS, CENTERS = t_mixture(n=300, n_clusters=4, n_features=3, dof=4.0, scale=0.05)
+BOTH = [TKMeans, FastTKMeans]
+
+
+# ---- starts ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("Estimator", BOTH)
+@pytest.mark.parametrize("init", ["robust", "k-means++", "random", "uniform"])
+def test_every_named_start_leads_to_an_answer(Estimator, init):
+    model = Estimator(4, init=init, random_state=0).fit(X)
+    assert len(np.unique(model.labels_)) == 4
+    assert model.converged_
+
+
+@pytest.mark.parametrize("Estimator", BOTH)
+def test_an_array_and_a_callable_are_taken_as_they_are(Estimator):
+    def start(rows, n_clusters, random_state):
+        assert rows.shape == X.shape
+        assert isinstance(random_state, np.random.RandomState)
+        return CENTERS[:n_clusters]
+
+    by_array = Estimator(4, init=CENTERS).fit(X)
+    by_list = Estimator(4, init=CENTERS.tolist()).fit(X)
+    by_callable = Estimator(4, init=start, n_init=1).fit(X)
+    np.testing.assert_array_equal(by_array.cluster_centers_, by_callable.cluster_centers_)
+    np.testing.assert_array_equal(by_array.cluster_centers_, by_list.cluster_centers_)
+    assert np.abs(by_array.cluster_centers_ - CENTERS[np.lexsort(CENTERS.T)][0]).min() < 1
+
+
+def test_of_several_starts_the_most_likely_is_kept():
+    def bound(**options):
+        return TKMeans(4, init="random", cluster_weights="equal", random_state=3, **options).fit(X).lower_bound_
+
+    assert bound(n_init=20) >= bound(n_init=1)
+    starts = [X[i : i + 4] for i in range(0, 40, 4)]
+    single = [TKMeans(4, init=start, cluster_weights="equal").fit(X).lower_bound_ for start in starts]
+    queue = iter(starts)
+    together = TKMeans(4, init=lambda *_, random_state: next(queue), n_init=10, cluster_weights="equal").fit(X)
+    assert together.lower_bound_ == pytest.approx(max(single), rel=1e-12)
+    assert max(single) > min(single) + 1e-3
+
+
+# ---- what is refused -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"dof": -1.0}, ValueError, "dof must be a positive number .*got -1.0"),
+        ({"dof": "guess"}, ValueError, "dof must be one of 'estimate' or a positive number .*got 'guess'"),
+        ({"dof": None}, TypeError, "dof must be"),
+        ({"dof": np.nan}, ValueError, "dof must be"),
+        ({"n_clusters": 0}, ValueError, "n_clusters must be an integer of at least 1, got 0"),
+        ({"n_clusters": 2.5}, TypeError, "n_clusters must be an integer"),
+        ({"n_clusters": True}, TypeError, "n_clusters must be an integer"),
+        ({"n_clusters": 301}, ValueError, "n_samples=300 should be >= n_clusters=301; choose at most 300"),
+        ({"max_iter": 0}, ValueError, "max_iter"),
+        ({"tol": -1e-3}, ValueError, "tol must be a number of at least 0, got -0.001"),
+        ({"n_init": 0}, ValueError, "n_init"),
+        ({"init": "kmeans"}, ValueError, "init must be one of .*'k-means\\+\\+'.* or a callable, got 'kmeans'"),
+        ({"init": np.zeros((3, 3))}, ValueError, r"init must give centres of shape \(4, 3\)"),
+        ({"init": np.full((4, 3), np.nan)}, ValueError, "init contains NaN"),
+        ({"cluster_weights": "equals"}, ValueError, "cluster_weights must be one of 'auto', 'equal', 'estimate'"),
+        ({"engine": "gpu"}, ValueError, "engine must be one of"),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_named_with_its_value(options, error, message):
+    with pytest.raises(error, match=message):
+        TKMeans(**{"n_clusters": 4, **options}).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.ones(5), r"sample_weight must have shape \(300,\), one weight per row, got \(5,\)"),
+        (np.full(300, -1.0), "must not be negative, got -1.0; a weight of 0 ignores a row"),
+        (np.full(300, np.inf), "must be finite"),
+        (np.zeros(300), "positive for at least one row"),
+        (np.r_[np.ones(3), np.zeros(297)], "3 rows of positive sample_weight should be >= n_clusters=4"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(weight, message):
+    with pytest.raises(ValueError, match=message):
+        TKMeans(4).fit(X, sample_weight=weight)
+
+
+def test_a_single_number_is_a_weight_for_all():
+    a, b = TKMeans(4, random_state=0).fit(X, sample_weight=3), TKMeans(4, random_state=0).fit(X)
+    np.testing.assert_allclose(a.cluster_centers_, b.cluster_centers_, atol=1e-9)
+
+
+# ---- awkward data ----------------------------------------------------------------------
+
+
+def assert_sound(model, rows):
+    for name in ("cluster_centers_", "scale_", "dof_", "cluster_weights_", "lower_bounds_", "inertia_"):
+        assert np.all(np.isfinite(getattr(model, name))), name
+    assert model.scale_ > 0
+    tau = model.predict_proba(rows)
+    np.testing.assert_allclose(tau.sum(axis=1), 1, rtol=1e-5)
+    assert np.all(np.isfinite(model.transform(rows)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("Estimator", BOTH)
+class TestAwkwardData:
+    def test_a_constant_column_adds_nothing(self, Estimator, dtype):
+        rows = np.column_stack([X, np.full(len(X), 7.0)]).astype(dtype)
+        model = Estimator(4, random_state=0).fit(rows)
+        assert_sound(model, rows)
+        np.testing.assert_allclose(model.cluster_centers_[:, 3], 7, rtol=1e-6)
+
+    def test_as_many_clusters_as_distinct_rows_put_a_centre_on_each(self, Estimator, dtype):
+        distinct = np.array([[0, 0], [5, 0], [0, 5], [9, 9]], dtype)
+        rows = distinct.repeat([4, 3, 2, 1], axis=0)
+        model = Estimator(4, random_state=0).fit(rows)
+        assert_sound(model, rows)
+        np.testing.assert_allclose(model.cluster_centers_, distinct, atol=1e-4)
+        assert model.inertia_ < 1e-6
+
+    def test_fewer_distinct_rows_than_clusters_are_warned_about(self, Estimator, dtype):
+        rows = np.array([[0, 0], [5, 5]], dtype).repeat(10, axis=0)
+        with pytest.warns(ConvergenceWarning, match="only 2 distinct rows for n_clusters=3"):
+            model = Estimator(3, random_state=0).fit(rows)
+        assert_sound(model, rows)
+        assert len(np.unique(model.labels_)) == 2
+
+    def test_equal_rows_are_one_cluster(self, Estimator, dtype):
+        for value in (0.0, 3.0, 1e-30, 1e30):
+            rows = np.full((10, 2), value, dtype)
+            model = Estimator(1).fit(rows)
+            assert_sound(model, rows)
+            np.testing.assert_allclose(model.cluster_centers_, rows[:1], rtol=1e-6)
+
+    def test_one_row_is_its_own_cluster(self, Estimator, dtype):
+        rows = np.array([[1.5, -2.0]], dtype)
+        model = Estimator(1).fit(rows)
+        assert_sound(model, rows)
+        np.testing.assert_array_equal(model.cluster_centers_, rows)
+
+    def test_as_many_clusters_as_rows(self, Estimator, dtype):
+        rows = X[:6].astype(dtype)
+        model = Estimator(6, random_state=0).fit(rows)
+        assert_sound(model, rows)
+        assert sorted(model.labels_) == list(range(6))
+
+    def test_a_row_out_of_this_world_moves_nothing(self, Estimator, dtype):
+        rows = np.vstack([X, [[np.finfo(dtype).max / 4] * 3]]).astype(dtype)
+        model = Estimator(4, init=CENTERS).fit(rows)
+        assert np.all(np.isfinite(model.cluster_centers_))
+        if Estimator is TKMeans:  # the fast variant lets far rows pull, as published
+            clean = Estimator(4, init=CENTERS).fit(X.astype(dtype))
+            np.testing.assert_allclose(model.cluster_centers_, clean.cluster_centers_, atol=0.05)
+            assert model.outlier_pvalues_[-1] < 1e-9
+
+
+def test_the_scale_has_the_stated_floor():
+    rows = np.array([[0.0], [1.0], [2.0]]).repeat(5, axis=0)  # the median distance from the median is 1
+    assert TKMeans(3, random_state=0).fit(rows).scale_ == pytest.approx(1e-20)
+    assert TKMeans(3, random_state=0).fit(rows.astype("f4")).scale_ == pytest.approx(1e-10)
+    assert TKMeans(3, random_state=0).fit(rows * 1e6).scale_ == pytest.approx(1e-8)
+
+
+# ---- what it says on the way --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("Estimator", BOTH)
+def test_a_run_that_is_cut_short_warns_and_says_what_to_do(Estimator):
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iterations; raise max_iter"):
+        model = Estimator(4, max_iter=1, tol=0, init=X[:4]).fit(X)
+    assert not model.converged_
+    assert model.n_iter_ == 1
+
+
+def test_verbose_prints_every_iteration(capsys):
+    model = TKMeans(4, verbose=1, cluster_weights="equal", random_state=0).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert lines[0].startswith("[TKMeans] iteration 1: objective per row")
+
+
+def test_importing_the_package_imports_no_optional_library():
+    heavy = ["dask", "torch", "matplotlib", "pyarrow", "pandas", "polars", "typer", "rich"]
+    code = f"import sys, tkmeans; print([m for m in {heavy} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_the_package_names_what_it_offers_and_nothing_else():
+    import tkmeans
+
+    assert set(tkmeans.__all__) <= set(dir(tkmeans))
+    with pytest.raises(AttributeError, match="no attribute 'KMeans'"):
+        tkmeans.KMeans  # noqa: B018

@@ -1,0 +1,90 @@
+"""Missing values: a row counts with the features it has, by the exact marginal."""
+
+import numpy as np
+import pytest
+from helpers import benchmark_set, mixture_log_density, t_mixture
+from scipy import stats
+from sklearn.metrics import adjusted_rand_score
+
+from tkmeans import FastTKMeans, TKMeans
+from tkmeans.stats import Params
+
+X, LABELS, CENTERS = t_mixture(n=400, n_clusters=4, n_features=3, dof=4.0, scale=0.02)
+
+
+def with_holes(X, fraction, seed=0):
+    return np.where(np.random.default_rng(seed).random(X.shape) < fraction, np.nan, X)
+
+
+HOLES = with_holes(X, 0.2)
+HOLES[5] = np.nan
+
+
+def fitted_params(model):
+    return Params(model.cluster_centers_, model.scale_, model.dof_, np.log(model.cluster_weights_))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6, 1e6])
+def test_the_log_likelihood_is_that_of_scipys_marginals_in_any_unit(unit):
+    rows = HOLES * unit
+    model = TKMeans(4, init=CENTERS * unit).fit(rows)
+    expected = mixture_log_density(rows, fitted_params(model))
+    np.testing.assert_allclose(model.score_samples(rows), expected, rtol=0, atol=1e-9)
+    assert model.lower_bound_ == pytest.approx(expected.mean(), rel=1e-6)
+    assert np.all(np.diff(model.lower_bounds_) >= 0)
+
+
+@pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans])
+def test_a_fifth_of_the_entries_missing_changes_little(Estimator):
+    whole, partly = (Estimator(4, random_state=0).fit(rows) for rows in (X, HOLES))
+    seen = ~np.isnan(HOLES).any(axis=1)
+    assert adjusted_rand_score(partly.labels_[seen], whole.labels_[seen]) > 0.95
+    assert np.all(np.isfinite(partly.cluster_centers_))
+    assert np.all(np.isfinite(partly.predict_proba(HOLES)))
+
+
+def test_a_row_with_nothing_observed_gets_the_prior_and_no_pvalue():
+    model = TKMeans(4, cluster_weights="estimate", random_state=0).fit(HOLES)
+    np.testing.assert_allclose(model.predict_proba(HOLES[5:6])[0], model.cluster_weights_, rtol=1e-12)
+    assert np.isnan(model.outlier_pvalues_[5])
+    assert np.isnan(model.outlier_pvalues(HOLES[5:6]))
+    assert not model.outliers(HOLES)[5]
+    assert model.score_samples(HOLES[5:6]) == pytest.approx(0)
+
+
+def test_tail_probabilities_of_rows_with_holes_are_uniform_too():
+    rows, _, centers = t_mixture(n=4000, n_clusters=2, n_features=4, dof=3.0, scale=1e-6, seed=2)
+    rows = with_holes(rows, 0.3)
+    pvalues = TKMeans(2, dof=3.0, init=centers).fit(rows).outlier_pvalues_
+    assert stats.kstest(pvalues[~np.isnan(pvalues)], "uniform").pvalue > 1e-3
+
+
+def test_weights_are_repetitions_with_holes_as_well():
+    times = np.random.default_rng(0).integers(0, 3, len(X))
+    weighted = TKMeans(4, random_state=0).fit(HOLES, sample_weight=times)
+    repeated = TKMeans(4, random_state=0).fit(HOLES.repeat(times, axis=0))
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-8)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_engines_agree_on_rows_with_holes(engine):
+    model = TKMeans(4, init=CENTERS, engine=engine).fit(HOLES)
+    other = TKMeans(4, init=CENTERS, engine="reference").fit(HOLES)
+    np.testing.assert_allclose(model.cluster_centers_, other.cluster_centers_, atol=1e-8)
+
+
+def test_a_feature_that_nobody_observed_is_named():
+    rows = HOLES.copy()
+    rows[:, 1] = np.nan
+    with pytest.raises(ValueError, match="feature 1 has no observed value in any row; drop it"):
+        TKMeans(4).fit(rows)
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="feature 'age' has no observed value"):
+        TKMeans(4).fit(pd.DataFrame(rows, columns=["height", "age", "weight"]))
+
+
+@pytest.mark.parametrize("fraction", [0.05, 0.2, 0.4])
+def test_dim032_is_clustered_perfectly_whatever_is_missing(fraction):
+    rows, y = benchmark_set("dim032")
+    model = TKMeans(16, random_state=0).fit(with_holes(rows, fraction))
+    assert adjusted_rand_score(y, model.labels_) == 1.0

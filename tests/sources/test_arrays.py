@@ -1,0 +1,87 @@
+import threading
+
+import numpy as np
+import pytest
+from helpers import source_of, t_mixture
+
+from tkmeans.sources.frames import measure
+
+X, _, _ = t_mixture(n=1000)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_blocks_come_back_in_the_order_of_the_rows(n_threads):
+    with source_of(X, n_threads=n_threads, block_rows=64) as source:
+        np.testing.assert_array_equal(np.concatenate(list(source.map(lambda block: block.X))), X)
+
+
+def test_threads_share_the_work():
+    seen = set()
+    both = threading.Barrier(2, timeout=30)  # breaks unless two threads meet here
+
+    def meet(block):
+        both.wait()
+        seen.add(threading.get_ident())
+
+    with source_of(X, n_threads=2, block_rows=500) as source:
+        list(source.map(meet))
+    assert len(seen) == 2
+
+
+def test_an_error_in_a_block_reaches_the_caller_and_the_threads_end():
+    def fail(block):
+        raise RuntimeError("a block that cannot be read")
+
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="cannot be read"), source_of(X, n_threads=3, block_rows=10) as source:
+        list(source.map(fail))
+    assert threading.active_count() == before
+
+
+def test_a_sample_as_large_as_the_data_is_the_data():
+    source = source_of(X)
+    sample = source.sample(len(X), np.random.RandomState(0))
+    np.testing.assert_allclose(source.frame.leave(sample.X), X, rtol=1e-14, atol=1e-14)
+    np.testing.assert_array_equal(sample.weight, 1)
+
+
+def test_a_sample_stands_for_all_rows_and_draws_them_by_weight():
+    weight = np.zeros(len(X))
+    weight[::2] = 1.0
+    weight[10] = 500.0
+    source = source_of(X, weight)
+    sample = source.sample(100, np.random.RandomState(0))
+    assert sample.weight.sum() == pytest.approx(weight.sum())
+    heavy = np.flatnonzero(np.all(np.isclose(source.frame.leave(sample.X), X[10]), axis=1))
+    assert sample.weight[heavy] == pytest.approx(500, rel=0.05)
+    unweighted = source.frame.enter(X[1::2])
+    assert not any(np.any(np.all(row == sample.X, axis=1)) for row in unweighted)
+
+
+def test_equal_random_states_draw_equal_samples():
+    a, b = (source_of(X).sample(50, np.random.RandomState(3)) for _ in range(2))
+    np.testing.assert_array_equal(a.X, b.X)
+
+
+def test_a_frame_is_not_carried_away_by_outliers():
+    clean = measure(X, None)
+    dirty = measure(np.vstack([X, np.full((100, 3), 1e6)]), None)
+    assert np.all(np.abs(dirty.origin - clean.origin) < clean.unit)
+    assert 0.5 < dirty.unit / clean.unit < 2
+
+
+@pytest.mark.parametrize(
+    "rows", [np.zeros((5, 2)), np.ones((1, 3)), np.full((4, 1), 1e300)], ids=["zero", "one", "huge"]
+)
+def test_equal_rows_still_have_a_frame(rows):
+    frame = measure(rows, None)
+    assert 0 < frame.unit < np.inf
+    np.testing.assert_array_equal(frame.enter(rows), 0)
+
+
+def test_rows_of_weight_zero_do_not_count_in_a_frame():
+    weight = np.ones(len(X) + 50)
+    weight[len(X) :] = 0
+    with_zeros = measure(np.vstack([X, np.full((50, 3), 1e9)]), weight)
+    np.testing.assert_array_equal(with_zeros.origin, measure(X, np.ones(len(X))).origin)
+    assert with_zeros.unit == measure(X, np.ones(len(X))).unit

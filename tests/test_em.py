@@ -1,0 +1,112 @@
+"""The loop: when it stops, what it counts, and that acceleration can only help."""
+
+import numpy as np
+import pytest
+from helpers import equal_params, source_of, t_mixture
+
+from tkmeans.em import Anderson, Never, Progress, SmallGain, SmallMove, em
+from tkmeans.models import Fast, Lloyd, Student
+
+X, _, CENTERS = t_mixture(n=600)
+SOURCE = source_of(X)
+START = equal_params(SOURCE.frame.enter(CENTERS), scale=0.5, dof=1.0)
+
+
+def test_a_small_gain_is_one_below_the_tolerance():
+    assert SmallGain(0.1)(Progress([1.0, 1.05]))
+    assert not SmallGain(0.1)(Progress([1.0, 1.2]))
+
+
+def test_a_small_move_is_one_below_the_tolerance():
+    assert SmallMove(0.1)(Progress([0.0], movement=0.05))
+    assert not SmallMove(0.1)(Progress([0.0], movement=0.2))
+
+
+def test_never_means_as_many_iterations_as_allowed():
+    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
+    assert len(fit.history) == 8
+    assert fit.n_passes == 8
+    assert not fit.converged
+
+
+@pytest.mark.parametrize(
+    "model", [Student(), Student(estimate_weights=True), Fast(), Lloyd()], ids=lambda m: repr(m)[:20]
+)
+@pytest.mark.parametrize("max_iter", [1, 3, 50])
+def test_the_statistics_belong_to_the_parameters_that_are_returned(model, max_iter):
+    fit = em(SOURCE, model, START, stop=SmallGain(1e-9), max_iter=max_iter)
+    again = SOURCE.reduce(model.e_step(fit.params))
+    for a, b in zip(fit.stats, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_movement_is_the_root_mean_square_step_of_the_centres():
+    seen = []
+    first = em(
+        SOURCE,
+        Lloyd(),
+        START,
+        stop=Never(),
+        max_iter=1,
+        on_step=lambda n, progress: seen.append((n, progress.movement)),
+    )
+    step = first.params.centers - START.centers
+    assert seen == [(1, pytest.approx(np.sqrt((step**2).sum(axis=1).mean())))]
+
+
+def test_acceleration_reaches_the_same_optimum_in_fewer_passes():
+    plain = em(SOURCE, Student(), START, stop=SmallGain(1e-13), max_iter=5000, accelerate=False)
+    quick = em(SOURCE, Student(), START, stop=SmallGain(1e-13), max_iter=5000)
+    assert quick.n_passes < plain.n_passes / 2
+    assert abs(quick.history[-1] - plain.history[-1]) < 1e-10
+    np.testing.assert_allclose(quick.params.centers, plain.params.centers, atol=1e-4)
+
+
+def test_an_extrapolation_that_loses_falls_back_to_the_plain_step(monkeypatch):
+    wild = lambda self, x, gx: gx + 100.0  # noqa: E731
+    monkeypatch.setattr(Anderson, "extrapolate", wild)
+    misled = em(SOURCE, Student(), START, stop=Never(), max_iter=10)
+    plain = em(SOURCE, Student(), START, stop=Never(), max_iter=10, accelerate=False)
+    assert misled.history == plain.history
+    assert misled.n_passes == 2 * plain.n_passes - 1
+
+
+def test_anderson_solves_a_linear_fixed_point_in_as_many_steps_as_it_has_dimensions():
+    rng = np.random.default_rng(0)
+    A = 0.9 * np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    b = rng.normal(size=4)
+    exact = np.linalg.solve(np.eye(4) - A, b)
+    mixer, x = Anderson(depth=5), np.zeros(4)
+    for _ in range(6):
+        gx = A @ x + b
+        ahead = mixer.extrapolate(x, gx)
+        x = gx if ahead is None else ahead
+    np.testing.assert_allclose(x, exact, atol=1e-9)
+
+
+def test_anderson_stands_still_where_there_is_nothing_to_learn():
+    mixer = Anderson()
+    assert mixer.extrapolate(np.zeros(2), np.ones(2)) is None
+    assert mixer.extrapolate(np.zeros(2), np.ones(2)) is None  # the same step again
+
+
+def test_forgetting_keeps_the_latest_step_only():
+    mixer = Anderson()
+    mixer.extrapolate(np.zeros(2), np.ones(2))
+    mixer.extrapolate(np.ones(2), np.array([1.5, 1.2]))
+    mixer.forget()
+    x, gx = np.array([1.5, 1.2]), np.array([1.6, 1.3])
+    after = mixer.extrapolate(x, gx)
+    fresh = Anderson()
+    fresh.extrapolate(np.ones(2), np.array([1.5, 1.2]))
+    np.testing.assert_array_equal(after, fresh.extrapolate(x, gx))
+
+
+@pytest.mark.parametrize("accelerate", [True, False])
+@pytest.mark.parametrize("block_rows", [1, 7, 64, 599])
+def test_rows_cut_into_any_blocks_give_the_same_centres(block_rows, accelerate):
+    options = {"stop": SmallGain(1e-8), "accelerate": accelerate}
+    whole = em(SOURCE, Student(), START, **options)
+    cut = em(source_of(X, block_rows=block_rows), Student(), START, **options)
+    np.testing.assert_allclose(cut.params.centers, whole.params.centers, rtol=0, atol=1e-10)
+    assert cut.params.scale == pytest.approx(whole.params.scale, rel=1e-9)

@@ -1,0 +1,34 @@
+"""scikit-learn's own idea of what an estimator must do, without a single exemption."""
+
+import warnings
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tkmeans import FastTKMeans, TKMeans
+
+ESTIMATORS = [
+    TKMeans(),
+    TKMeans(n_clusters=3, dof=1.0),
+    TKMeans(n_clusters=2, cluster_weights="estimate", init="random"),
+    TKMeans(n_clusters=3, cluster_weights="equal", accelerate=False, init="k-means++"),
+    FastTKMeans(),
+    FastTKMeans(n_clusters=3, init="uniform"),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_every_check_of_scikit_learn_passes(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks provoke warnings on purpose
+        check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:1] + ESTIMATORS[4:5], ids=lambda e: type(e).__name__)
+def test_the_two_checks_that_scikit_learns_kmeans_fails_are_among_them(estimator):
+    from sklearn.utils.estimator_checks import estimator_checks_generator
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names = {check.func.__name__ for _, check in estimator_checks_generator(estimator)}
+    assert any("sample_weight_equivalence" in name for name in names)

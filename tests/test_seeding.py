@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from helpers import t_mixture
+
+from tkmeans import seeding
+from tkmeans.sources import Sample
+
+X, LABELS, CENTERS = t_mixture(n=400, dof=30.0, scale=0.01)
+SEEDINGS = [seeding.uniform, seeding.random_rows, seeding.kmeans_plusplus]
+
+
+def sample_of(X, weight=None):
+    return seeding.canonical(Sample(X, np.ones(len(X)) if weight is None else weight))
+
+
+@pytest.mark.parametrize("seeds", SEEDINGS)
+def test_the_order_and_the_repetition_of_rows_do_not_matter(seeds):
+    rng = np.random.default_rng(0)
+    times = rng.integers(0, 4, len(X))
+    repeated = sample_of(X.repeat(times, axis=0))
+    shuffled = rng.permutation(np.flatnonzero(times))
+    weighted = sample_of(X[shuffled], times[shuffled].astype(float))
+    a, b = (seeds(sample, 4, np.random.RandomState(7)) for sample in (repeated, weighted))
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("seeds", [seeding.random_rows, seeding.kmeans_plusplus])
+def test_seeds_are_distinct_rows_as_long_as_there_are_any(seeds):
+    chosen = seeds(sample_of(X), 20, np.random.RandomState(0))
+    assert len(np.unique(chosen, axis=0)) == 20
+    assert all(np.any(np.all(row == X, axis=1)) for row in chosen)
+    few = seeds(sample_of(X[:3]), 5, np.random.RandomState(0))
+    assert few.shape == (5, 3)
+    assert len(np.unique(few, axis=0)) == 3
+
+
+def test_uniform_seeds_lie_in_the_bounding_box():
+    seeds = seeding.uniform(sample_of(X), 100, np.random.RandomState(0))
+    assert np.all((seeds >= X.min(axis=0)) & (seeds <= X.max(axis=0)))
+
+
+def test_greedy_kmeans_plusplus_finds_every_well_separated_cluster():
+    for seed in range(20):
+        seeds = seeding.kmeans_plusplus(sample_of(X), 4, np.random.RandomState(seed))
+        nearest = np.linalg.norm(seeds[:, None] - CENTERS, axis=2).argmin(axis=1)
+        assert sorted(nearest) == [0, 1, 2, 3]
+
+
+def test_rows_of_negligible_weight_are_negligible():
+    weight = np.where(LABELS == 0, 1e-12, 1.0)
+    for seed in range(10):
+        seeds = seeding.kmeans_plusplus(sample_of(X, weight), 3, np.random.RandomState(seed))
+        nearest = np.linalg.norm(seeds[:, None] - CENTERS, axis=2).argmin(axis=1)
+        assert 0 not in nearest
+
+
+def test_a_canonical_sample_is_sorted_and_joins_equal_rows():
+    rows = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 0.0], [-0.0, 5.0], [1.0, 2.0]])
+    sample = seeding.canonical(Sample(rows, np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
+    np.testing.assert_array_equal(sample.X, [[0, 5], [1, 0], [1, 2]])
+    np.testing.assert_array_equal(sample.weight, [6, 3, 6])
+
+
+@pytest.mark.parametrize("n_values", [2, 3, 1000])
+def test_the_canonical_order_is_lexicographic(n_values):
+    rows = np.random.default_rng(0).integers(n_values, size=(200, 4)).astype(float)
+    sample = seeding.canonical(Sample(rows, np.ones(200)))
+    np.testing.assert_array_equal(sample.X, np.unique(rows, axis=0))
+    assert sample.weight.sum() == 200
+
+
+def test_the_starting_scale_is_of_the_order_of_the_true_one_despite_outliers():
+    dirty = np.vstack([X, np.random.default_rng(0).uniform(-100, 100, (80, 3))])
+    assert 0.2 < seeding.starting_scale(sample_of(dirty), CENTERS) / 0.01 < 5
+    assert seeding.starting_scale(sample_of(X[:4]), X[:4]) == 0
