@@ -25,16 +25,24 @@ struct Centers {
     Line<T> squares;  // (K,) |c|^2
 };
 
-// Up to this many features the differences themselves are cheapest, and exact.
-constexpr Index few_features = 8;
-
 // |x|^2 + |c|^2 - 2xc has lost too many digits below this share of |x|^2 + |c|^2.
 template <class T>
 constexpr T close_share = sizeof(T) == 8 ? T(1e-5) : T(1e-3);
 
-// Squared distances stay below this, so that no later product overflows.
+// In ordinary tiles base = 1 + slope * D stays below this, in far ones below the other: what
+// follows must neither overflow nor lose its logarithm.
+constexpr double ordinary_base = 1e36;
 template <class T>
-constexpr T farthest = sizeof(T) == 8 ? T(1e300) : T(1e36);
+constexpr double farthest_base = sizeof(T) == 8 ? 1e300 : 1e36;
+
+// The |x|^2 up to which a row is ordinary, as D <= 2 (|x|^2 + |c|^2). None is where a centre is far.
+template <class T>
+T ordinary_square(const Centers<T>& centers, double slope, double horizon) {
+    const double limit = ordinary_base / (8 * slope);
+    for (Index k = 0; k < centers.clusters; ++k)
+        if (!(double(centers.squares[k]) <= limit)) return T(-1);
+    return T(limit < horizon * horizon ? limit : horizon * horizon);
+}
 
 enum class By { products, differences, observed_differences };
 
@@ -66,17 +74,21 @@ TKM_INLINE void with_count(Index count, Body body) {
 }
 
 // Sums over features for `Count` centres and one panel of rows: the inner loop of the engine.
+// Not inlined: its sums need all registers.
 template <By by, int Count, class T>
-TKM_INLINE void sum_over_features(const T* x, const T* observed, const Grid<T>& c, Index k, Index features, Pack<T> (&sum)[Count][2]) {
-    constexpr int size = Pack<T>::size;
+TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>& c, Index k, Index features, Ahead ahead, const View<T>& d2,
+                                    Index panel) {
+    constexpr int size = Pack<T>::size, depth = 2 * size;
     const T* center[Count];
+    Pack<T> sum[Count][2];
     TKM_UNROLL
     for (int i = 0; i < Count; ++i) {
         center[i] = c[k + i];
         sum[i][0] = sum[i][1] = splat(T(0));
     }
     for (Index j = 0; j < features; ++j) {
-        const auto x0 = load(x + j * 2 * size), x1 = load(x + j * 2 * size + size);
+        const auto x0 = load(x + j * depth), x1 = load(x + j * depth + size);
+        if (ahead.step) prefetch(ahead.address + j * ahead.step);
         TKM_UNROLL
         for (int i = 0; i < Count; ++i) {
             const auto cj = splat(center[i][j]);
@@ -86,79 +98,94 @@ TKM_INLINE void sum_over_features(const T* x, const T* observed, const Grid<T>& 
             } else {
                 auto d0 = x0 - cj, d1 = x1 - cj;
                 if constexpr (by == By::observed_differences) {
-                    d0 = d0 * load(observed + j * 2 * size);
-                    d1 = d1 * load(observed + j * 2 * size + size);
+                    d0 = d0 * load(observed + j * depth);
+                    d1 = d1 * load(observed + j * depth + size);
                 }
                 sum[i][0] = sum[i][0] + d0 * d0;
                 sum[i][1] = sum[i][1] + d1 * d1;
             }
         }
     }
+    TKM_UNROLL
+    for (int i = 0; i < Count; ++i) {
+        store(d2[k + i] + panel * depth, sum[i][0]);
+        store(d2[k + i] + panel * depth + size, sum[i][1]);
+    }
+}
+
+// The same sums for all centres and rows, into d2[k][i].
+template <By by, class T>
+void sum_over_features(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+    for (Index panel = 0; panel < tile.panels(); ++panel) {
+        const T* x = tile.x().panels[panel];
+        const T* observed = by == By::observed_differences ? tile.observed().panels[panel] : nullptr;
+        Ahead ahead = tile.ahead(panel);
+        even_runs(centers.clusters, block_centers, [&](Index k, Index count) {
+            with_count(count, [&](auto c) { sum_over_features<by, c>(x, observed, centers.c, k, tile.features(), ahead, d2, panel); });
+            ahead.step = 0;  // fetched
+        });
+    }
 }
 
 template <class T>
 T exact_distance(const T* x, const T* c, Index features) {
-    constexpr int size = Pack<T>::size;
-    auto sum_ = splat(T(0));
-    for (Index j = 0; j < features; j += size) {  // both are padded with zeros
-        const auto d = load(x + j) - load(c + j);
-        sum_ = sum_ + d * d;
+    auto sums = splat(T(0));
+    for (Index j = 0; j < features; j += Pack<T>::size) {  // both are padded with zeros
+        const auto difference = load(x + j) - load(c + j);
+        sums = sums + difference * difference;
     }
-    return sum(sum_);
+    return sum(sums);
 }
 
-// |x|^2 + |c|^2 - 2xc; pairs too close for it are measured again by their differences.
+// xc becomes |x|^2 + |c|^2 - 2xc; pairs too close for that are measured again by their differences.
 template <class T>
-TKM_INLINE Pack<T> distance_from_product(const Tile<T>& tile, const Centers<T>& centers, Index i, Index k, Pack<T> product) {
-    const auto both = load(tile.squares() + i) + splat(centers.squares[k]);
-    const auto d2 = both - (product + product);
-    const auto close = d2 < splat(close_share<T>) * both;
-    if (!any(close)) return d2;
-    alignas(TKM_PACK_BYTES) T lanes[Pack<T>::size];
-    store(lanes, d2);
-    for (int l = 0; l < Pack<T>::size; ++l)
-        if (close[l]) lanes[l] = exact_distance(tile.x().rows[i + l], centers.c[k], tile.features());
-    return load(lanes);
-}
-
-template <By by, int Count, class T>
-TKM_INLINE void measure_block(const Tile<T>& tile, const Centers<T>& centers, Index panel, Index k, T slope, Grid<T>& y, Pack<T> (&nearest)[2]) {
+void distances_from_products(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
     constexpr int size = Pack<T>::size;
-    Pack<T> sum[Count][2];
-    const T* observed = by == By::observed_differences ? tile.observed().panels[panel] : nullptr;
-    sum_over_features<by, Count>(tile.x().panels[panel], observed, centers.c, k, tile.features(), sum);
-    TKM_UNROLL
-    for (int i = 0; i < Count; ++i)
-        TKM_UNROLL
-        for (int half = 0; half < 2; ++half) {
-            const Index row = panel * Tile<T>::depth + half * size;
-            auto d2 = sum[i][half];
-            if constexpr (by == By::products) d2 = distance_from_product(tile, centers, row, k + i, d2);
-            d2 = min(d2 * splat(slope), splat(farthest<T>));
-            store(y[k + i] + row, d2);
-            nearest[half] = min(nearest[half], d2);
+    const T* squares = tile.squares();
+    for (Index k = 0; k < centers.clusters; ++k) {
+        T* d2_k = d2[k];
+        const auto square = splat(centers.squares[k]);
+        for (Index i = 0; i < tile.packs() * size; i += size) {
+            const auto both = load(squares + i) + square, product = load(d2_k + i);
+            const auto rough = both - (product + product);
+            const auto close = rough < splat(close_share<T>) * both;
+            store(d2_k + i, rough);
+            if (any(close))
+                for (int l = 0; l < size; ++l)
+                    if (close[l]) d2_k[i + l] = exact_distance(tile.x().rows[i + l], centers.c[k], tile.features());
         }
-}
-
-// y[k][i] = slope * |x_i - c_k|^2, and the least of them for each row.
-template <By by, class T>
-void measure_by(const Tile<T>& tile, const Centers<T>& centers, T slope, Grid<T>& y, T* y_min) {
-    constexpr int size = Pack<T>::size;
-    for (Index panel = 0; panel < tile.panels(); ++panel) {
-        Pack<T> nearest[2] = {splat(farthest<T>), splat(farthest<T>)};
-        even_runs(centers.clusters, block_centers, [&](Index k, Index count) {
-            with_count(count, [&](auto c) { measure_block<by, c>(tile, centers, panel, k, slope, y, nearest); });
-        });
-        store(y_min + panel * Tile<T>::depth, nearest[0]);
-        store(y_min + panel * Tile<T>::depth + size, nearest[1]);
     }
 }
 
+// d2[k][i] = |x_i - c_k|^2
 template <class T>
-void measure(const Tile<T>& tile, const Centers<T>& centers, T slope, Grid<T>& y, T* y_min) {
-    if (tile.missing()) return measure_by<By::observed_differences>(tile, centers, slope, y, y_min);
-    if (tile.features() <= few_features) return measure_by<By::differences>(tile, centers, slope, y, y_min);
-    return measure_by<By::products>(tile, centers, slope, y, y_min);
+void measure(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+    if (tile.missing()) return sum_over_features<By::observed_differences>(tile, centers, d2);
+    if (tile.features() <= few_features) return sum_over_features<By::differences>(tile, centers, d2);
+    sum_over_features<By::products>(tile, centers, d2);
+    distances_from_products(tile, centers, d2);
+}
+
+// Distances beyond `limit` become `limit`.
+template <class T>
+void bound(const View<T>& d2, Index clusters, Index rows, T limit) {
+    for (Index k = 0; k < clusters; ++k)
+        for (Index i = 0; i < rows; i += Pack<T>::size) store(d2[k] + i, min(load(d2[k] + i), splat(limit)));
+}
+
+// The least distance of each row, a panel at a time.
+template <class T>
+void find_nearest(const View<T>& d2, Index clusters, Index rows, T* d2_min) {
+    constexpr int size = Pack<T>::size;
+    for (Index i = 0; i < rows; i += 2 * size) {
+        auto nearest0 = load(d2[0] + i), nearest1 = load(d2[0] + i + size);
+        for (Index k = 1; k < clusters; ++k) {
+            nearest0 = min(nearest0, load(d2[k] + i));
+            nearest1 = min(nearest1, load(d2[k] + i + size));
+        }
+        store(d2_min + i, nearest0);
+        store(d2_min + i + size, nearest1);
+    }
 }
 
 }  // namespace tkmeans::TKM_SET

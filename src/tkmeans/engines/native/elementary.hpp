@@ -63,14 +63,16 @@ struct Float<float> {
     }
 };
 
+// A number on its way to a logarithm: log2(a) = exponent + s * log_series(s^2).
 template <class T>
-struct LogInverse {
-    Pack<T> log2, inverse;
+struct Reduced {
+    Pack<T> s, exponent;
+    Pack<T> inverse;  // 1/a, for the division it shares with s
 };
 
-// log2(a) and 1/a of normal numbers a > 0. Both need a division; they share one.
+// For normal numbers a > 0.
 template <class T>
-TKM_INLINE LogInverse<T> log2_and_inverse(Pack<T> a) {
+TKM_INLINE Reduced<T> reduce(Pack<T> a) {
     using F = Float<T>;
     using B = Bits<T>;
     // a = m * 2^exponent with m in [sqrt(1/2), sqrt(2))
@@ -78,11 +80,17 @@ TKM_INLINE LogInverse<T> log2_and_inverse(Pack<T> a) {
     const auto biased = shift_right(bits + splat(B((F::bias << F::fraction_bits) - F::root_half)), F::fraction_bits);
     const auto m = reinterpret<T>(bits - shift_left(biased - splat(B(F::bias)), F::fraction_bits));
     const auto exponent = reinterpret<T>(biased | splat(B(F::integer_bits))) - splat(T(F::integer + T(F::bias)));
-    const auto above = m + splat(T(1));
-    const auto quotient = splat(T(1)) / (m * above);
-    const auto s = (m - splat(T(1))) * (m * quotient);  // (m - 1)/(m + 1)
     const auto scale = reinterpret<T>(shift_left(splat(B(2 * F::bias)) - biased, F::fraction_bits));  // 2^-exponent
-    return {exponent + s * F::log_series(s * s), (quotient * above) * scale};
+    const auto one = splat(T(1));
+    const auto above = m + one;
+    const auto quotient = one / (m * above);
+    return {(m - one) * (m * quotient), exponent, (quotient * above) * scale};
+}
+
+template <class T>
+TKM_INLINE Pack<T> log2(Pack<T> a) {
+    const auto r = reduce(a);
+    return r.exponent + r.s * Float<T>::log_series(r.s * r.s);
 }
 
 // 2^a for a <= 0; what would be far below the smallest normal number becomes a tiny positive one.
@@ -90,31 +98,40 @@ template <class T>
 TKM_INLINE Pack<T> exp2(Pack<T> a) {
     using F = Float<T>;
     a = max(a, splat(T(F::least_exponent)));
-    const auto shifted = a + splat(T(F::rounder));
-    const auto whole = shifted - splat(T(F::rounder));
-    const auto fraction = F::exp_series(a - whole);
+    const auto rounder = splat(T(F::rounder));
+    const auto shifted = a + rounder;
+    const auto fraction = F::exp_series(a - (shifted - rounder));
     return reinterpret<T>(reinterpret<Bits<T>>(fraction) + shift_left(reinterpret<Bits<T>>(shifted), F::fraction_bits));
 }
 
-// a^(halves/2): four packs at a time, so that they share the walk over the bits of `halves`.
-template <class T, int N>
-TKM_INLINE void half_power(Pack<T> (&a)[N], int halves) {
-    Pack<T> result[N];
+// 1/sqrt(a) for 1 <= a <= 1e36, without a division or a square root: a rough value r and as
+// many terms of 1/sqrt(1 - error) as the type is long, where error = 1 - a r^2 < 2^-10.
+template <class T>
+TKM_INLINE Pack<T> inverse_root(Pack<T> a) {
+    const auto c = [](double value) { return splat(T(value)); };
+    const auto root = rough_inverse_root(a);
+    const auto error = c(1) - (a * root) * root;
+    auto series = c(1.0 / 2) + error * c(3.0 / 8);
+    if constexpr (sizeof(T) == 8) series = series + (error * error) * (c(5.0 / 16) + error * c(35.0 / 128));
+    return root + (root * error) * series;
+}
+
+// a^n of several packs, which share the walk over the bits of n.
+template <int Count, class T>
+TKM_INLINE void raise(Pack<T> (&a)[Count], int n) {
+    Pack<T> result[Count];
     TKM_UNROLL
-    for (int i = 0; i < N; ++i) result[i] = halves & 1 ? sqrt(a[i]) : splat(T(1));
-    for (int rest = halves >> 1; rest;) {
-        if (rest & 1) {
+    for (int i = 0; i < Count; ++i) result[i] = n & 1 ? a[i] : splat(T(1));
+    while (n >>= 1) {
+        TKM_UNROLL
+        for (int i = 0; i < Count; ++i) a[i] = a[i] * a[i];
+        if (n & 1) {
             TKM_UNROLL
-            for (int i = 0; i < N; ++i) result[i] = result[i] * a[i];
-        }
-        rest >>= 1;
-        if (rest) {
-            TKM_UNROLL
-            for (int i = 0; i < N; ++i) a[i] = a[i] * a[i];
+            for (int i = 0; i < Count; ++i) result[i] = result[i] * a[i];
         }
     }
     TKM_UNROLL
-    for (int i = 0; i < N; ++i) a[i] = result[i];
+    for (int i = 0; i < Count; ++i) a[i] = result[i];
 }
 
 }  // namespace tkmeans::TKM_SET

@@ -16,33 +16,59 @@ Index tile_rows(Index clusters, Index features) {
     return most(depth, least(128, rows));
 }
 
-// Are there enough features for the search for near pairs to pay?
+// From so many features on, near pairs may be few enough for the search for them to pay. Where
+// it finds too many, the next tiles go without.
 constexpr Index many_features = 16;
+constexpr double few_pairs = 0.5;
+constexpr Index tiles_without_search = 15;
+
+// What every pass over a block needs: the model in the type of its tiles, and one tile's memory.
+template <class T>
+struct Workspace {
+    template <class In>
+    Workspace(const Block<In>&, const Model& model)
+        : capacity(tile_rows<T>(model.clusters, model.features)), kernel(model), centers(model),
+          tile(capacity, model.features, ordinary_square(centers, model.slope, double(horizon<In>))), e(model.clusters, capacity) {}
+
+    template <class In>
+    void read(const Block<In>& block, Index first) {
+        tile.read(block, first);
+        measure(tile, centers, e.d2);
+        if (tile.far()) bound(e.d2, centers.clusters, tile.panels() * Tile<T>::depth, T(farthest_base<T> / double(kernel.slope)));
+    }
+
+    const Index capacity;
+    const Kernel<T> kernel;
+    const Centers<T> centers;
+    Tile<T> tile;
+    EStep<T> e;
+};
 
 template <class T, class In>
 void summarize_in(const Block<In>& block, const Model& model, const Shortcuts& shortcuts, Sums& out) {
-    const Index capacity = tile_rows<T>(model.clusters, model.features);
-    const Kernel<T> kernel(model);
-    const Centers<T> centers(model);
-    Tile<T> tile(capacity, model.features);
-    EStep<T> e(model.clusters, capacity);
-    Accumulator<T> sums(kernel, capacity, out);
+    Workspace<T> work(block, model);
+    Tile<T>& tile = work.tile;
+    EStep<T>& e = work.e;
+    const Kernel<T>& kernel = work.kernel;
+    Accumulator<T> sums(kernel, work.capacity, out);
     const int halves = shortcuts.whole_powers && !model.log_sums ? whole_halves(kernel) : 0;
-    const bool search = shortcuts.skip_far && model.features >= many_features;
-    NearPairs<T> near(model.clusters, capacity);
-    if (search) near.set_reach(&kernel.log2_weight[0], kernel.exponent[model.features]);
+    const bool skip = shortcuts.skip_far && model.features >= many_features;
+    NearPairs<T> near(model.clusters, work.capacity);
+    near.set_reach(&kernel.log2_weight[0], kernel.exponent[model.features]);
+    Index wait = 0;  // tiles until the next search
 
-    for (Index first = 0; first < block.rows; first += capacity) {
-        tile.read(block, first);
-        measure(tile, centers, kernel.slope, e.y, &e.y_min[0]);
-        const AllPairs<T> all{tile.panels() * 2};
-        if (search && !tile.missing() && near.find(e.y, &e.y_min[0], all.packs) < 0.7) {
-            e.f.clear();
+    for (Index first = 0; first < block.rows; first += work.capacity) {
+        work.read(block, first);
+        const bool search = skip && !tile.missing() && !tile.far() && wait-- <= 0;
+        if (search || halves) find_nearest(e.d2, model.clusters, tile.panels() * Tile<T>::depth, &e.d2_min[0]);
+        if (search && near.find(e.d2, &e.d2_min[0], kernel.slope, tile.packs()) < few_pairs) {
             weigh(tile, kernel, halves, near, e);
             sums.add(tile, near, true, e);
         } else {
+            if (search) wait = tiles_without_search;
+            const AllPairs<T> all{tile.packs()};
             weigh(tile, kernel, halves, all, e);
-            sums.add(tile, all, search, e);
+            sums.add(tile, all, skip, e);
         }
     }
     sums.finish();
@@ -60,25 +86,23 @@ void summarize(const Block<In>& block, const Model& model, const Shortcuts& shor
     else summarize_in<In>(block, model, shortcuts, out);
 }
 
-// Calls `body(tile, e, first)` with the shares of every tile.
+// Calls `body(work, first)` with the shares of every tile.
 template <class T, class In, class Body>
 void for_each_tile(const Block<In>& block, const Model& model, Body body) {
-    const Index capacity = tile_rows<T>(model.clusters, model.features);
-    const Kernel<T> kernel(model);
-    const Centers<T> centers(model);
-    Tile<T> tile(capacity, model.features);
-    EStep<T> e(model.clusters, capacity);
-    for (Index first = 0; first < block.rows; first += capacity) {
-        tile.read(block, first);
-        measure(tile, centers, kernel.slope, e.y, &e.y_min[0]);
-        weigh(tile, kernel, 0, AllPairs<T>{tile.panels() * 2}, e);
-        body(tile, e, first, kernel);
+    Workspace<T> work(block, model);
+    for (Index first = 0; first < block.rows; first += work.capacity) {
+        work.read(block, first);
+        weigh(work.tile, work.kernel, 0, AllPairs<T>{work.tile.packs()}, work.e);
+        body(work, first);
     }
 }
 
 template <class T, class In>
 void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& out) {
-    for_each_tile<T>(block, model, [&](const Tile<T>& tile, const EStep<T>& e, Index first, const Kernel<T>& kernel) {
+    for_each_tile<T>(block, model, [&](Workspace<T>& work, Index first) {
+        const Tile<T>& tile = work.tile;
+        EStep<T>& e = work.e;
+        find_nearest(e.d2, model.clusters, tile.panels() * Tile<T>::depth, &e.d2_min[0]);
         for (Index i = 0; i < tile.rows(); ++i) {
             const Index row = first + i, observed = tile.n_observed(i);
             Index label = 0;
@@ -88,9 +112,9 @@ void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& ou
                 trust += e.f[k][i] * e.trust[k][i];
             }
             out.label[row] = label;
-            out.d2[row] = In(e.y_min[i] / kernel.slope);
+            out.d2[row] = In(e.d2_min[i]);
             out.trust[row] = In(trust / e.total[i] * T(model.gain[observed]));
-            out.log_density[row] = In(ln2 * double(e.top[i]) + ::log(double(e.total[i])) + kernel.log_weight_max + model.log_norm[observed]);
+            out.log_density[row] = In(ln2 * double(e.top[i]) + ::log(double(e.total[i])) + work.kernel.log_weight_max + model.log_norm[observed]);
         }
     });
 }
@@ -103,7 +127,9 @@ void rows(const Block<In>& block, const Model& model, const RowValues<In>& out) 
 
 template <class T, class In>
 void memberships_in(const Block<In>& block, const Model& model, In* tau) {
-    for_each_tile<T>(block, model, [&](const Tile<T>& tile, const EStep<T>& e, Index first, const Kernel<T>&) {
+    for_each_tile<T>(block, model, [&](const Workspace<T>& work, Index first) {
+        const Tile<T>& tile = work.tile;
+        const EStep<T>& e = work.e;
         for (Index i = 0; i < tile.rows(); ++i)
             for (Index k = 0; k < model.clusters; ++k) tau[(first + i) * model.clusters + k] = In(e.f[k][i] / e.total[i]);
     });
@@ -119,12 +145,12 @@ template <class In>
 void distances(const Block<In>& block, const Model& model, In* distance) {
     const Index capacity = tile_rows<In>(model.clusters, model.features);
     const Centers<In> centers(model);
-    Tile<In> tile(capacity, model.features);
-    Grid<In> d2(model.clusters, capacity);
-    Line<In> d2_min(capacity);
+    Tile<In> tile(capacity, model.features, horizon<In> * horizon<In>);
+    Grid<In> pairs(model.clusters, capacity);
+    const View<In> d2(pairs, 0);
     for (Index first = 0; first < block.rows; first += capacity) {
         tile.read(block, first);
-        measure(tile, centers, In(1), d2, &d2_min[0]);
+        measure(tile, centers, d2);
         for (Index i = 0; i < tile.rows(); ++i)
             for (Index k = 0; k < model.clusters; ++k) distance[(first + i) * model.clusters + k] = In(::sqrt(double(d2[k][i])));
     }

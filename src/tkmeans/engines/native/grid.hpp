@@ -55,7 +55,23 @@ class Grid {
     Index rows_ = 0, columns_ = 0;
 };
 
-// The same for a single row.
+// Some columns of a grid, from `offset` on.
+template <class T>
+class View {
+   public:
+    View(Grid<T>& grid, Index offset) : first_(grid[0] + offset), rows_(grid.rows()), stride_(grid.columns()) {}
+
+    T* operator[](Index row) const {
+        assert(0 <= row && row < rows_);
+        return first_ + row * stride_;
+    }
+
+   private:
+    T* first_;
+    Index rows_, stride_;
+};
+
+// A grid of a single row.
 template <class T>
 class Line {
    public:

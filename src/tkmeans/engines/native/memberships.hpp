@@ -1,6 +1,6 @@
 // The E-step of one tile: tau and u of every pair (eqn:tau, eqn:u_nk).
 //
-// With y = slope * D and base = 1 + y a cluster's share of a row is
+// With base = 1 + slope * D a cluster's share of a row is
 // f = pi * base^-exponent, tau = f / sum of f, and u = gain / base.
 // Logarithms are binary until they leave the engine.
 #pragma once
@@ -28,18 +28,25 @@ struct Kernel {
 template <class T>
 struct EStep {
     EStep(Index clusters, Index capacity)
-        : y(clusters, capacity), trust(clusters, capacity), log_base(clusters, capacity), f(clusters, capacity),
-          y_min(capacity), top(capacity), total(capacity), spread(capacity), exponent(capacity) {}
+        : pairs_(clusters, 4 * capacity + line_bytes / Index(sizeof(T))), d2(pairs_, 0 * capacity), trust(pairs_, 1 * capacity), log_base(pairs_, 2 * capacity),
+          f(pairs_, 3 * capacity), d2_min(capacity), root_min(capacity), top(capacity), total(capacity), spread(capacity), exponent(capacity) {}
 
-    Grid<T> y;         // (K, rows) slope * D
-    Grid<T> trust;     // 1 / base, that is u / gain
-    Grid<T> log_base;  // log2 of base
-    Grid<T> f;         // share relative to 2^top
-    Line<T> y_min;     // (rows,)
-    Line<T> top;       // log2 of the largest share
-    Line<T> total;     // sum of f over clusters
-    Line<T> spread;    // sum of f log2(f)
-    Line<T> exponent;  // by the row's number of observed features
+   private:
+    // The four numbers of a cluster's pairs lie side by side, and a cache line keeps clusters off
+    // a distance of 4096 bytes: at that distance they would get in each other's way.
+    Grid<T> pairs_;
+
+   public:
+    const View<T> d2;        // (K, rows) D
+    const View<T> trust;     // 1 / base, that is u / gain
+    const View<T> log_base;  // log2 of base
+    const View<T> f;         // share relative to 2^top
+    Line<T> d2_min;          // (rows,)
+    Line<T> root_min;        // square root of the least base
+    Line<T> top;             // log2 of the largest share
+    Line<T> total;           // sum of f over clusters
+    Line<T> spread;          // sum of f log2(f)
+    Line<T> exponent;        // by the row's number of observed features
 };
 
 template <class T>
@@ -67,37 +74,47 @@ Kernel<T>::Kernel(const Model& model_)
 // Logarithms, and the largest share of each row.
 template <bool Precise, class T, class Pairs>
 void take_logarithms(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
-    const auto one = splat(T(1));
+    const auto one = splat(T(1)), slope = splat(kernel.slope);
+    T *top = &e.top[0], *exponent = &e.exponent[0];
     for (Index k = 0; k < kernel.model.clusters; ++k) {
-        const T* y_k = e.y[k];
-        T *trust_k = e.trust[k], *log_base_k = e.log_base[k], *f_k = e.f[k];
+        T *d2_k = e.d2[k], *trust_k = e.trust[k], *log_base_k = e.log_base[k], *f_k = e.f[k];
         const auto log2_weight = splat(kernel.log2_weight[k]);
+        // In two loops, because the whole chain of operations is longer than what a processor keeps
+        // in flight: it would wait for the division.
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
-            const auto y = load(y_k + i), base = one + y;
-            const auto [log2_base, inverse] = log2_and_inverse(base);
-            auto log_base = log2_base;
-            if constexpr (Precise) log_base = log_base + (y - (base - one)) * inverse * splat(T(1 / ln2));  // log1p
-            const auto log_f = log2_weight - load(&e.exponent[i]) * log_base;
+            const auto d2 = load(d2_k + i), base = base_of(d2, slope);
+            auto [s, log_base, inverse] = reduce(base);
+            // What base has lost by rounding: without it a large exponent would magnify the loss.
+            if constexpr (Precise) log_base = log_base + (slope * d2 - (base - one)) * inverse * splat(T(1 / ln2));
+            store(f_k + i, s);
+            store(log_base_k + i, log_base);
             store(trust_k + i, inverse);
+        }
+        for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
+            const Index i = pairs.row(q);
+            const auto s = load(f_k + i);
+            const auto log_base = load(log_base_k + i) + s * Float<T>::log_series(s * s);
+            const auto log_f = log2_weight - load(exponent + i) * log_base;
             store(log_base_k + i, log_base);
             store(f_k + i, log_f);
-            store(&e.top[i], max(load(&e.top[i]), log_f));
+            store(top + i, max(load(top + i), log_f));
         }
     }
 }
 
 template <class T, class Pairs>
 void take_exponentials(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
+    T *top = &e.top[0], *total = &e.total[0], *spread = &e.spread[0];
     for (Index k = 0; k < kernel.model.clusters; ++k) {
         T* f_k = e.f[k];
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
-            const auto log_f = load(f_k + i) - load(&e.top[i]);
+            const auto log_f = load(f_k + i) - load(top + i);
             const auto f = exp2(log_f);
             store(f_k + i, f);
-            store(&e.total[i], load(&e.total[i]) + f);
-            store(&e.spread[i], load(&e.spread[i]) + f * log_f);
+            store(total + i, load(total + i) + f);
+            store(spread + i, load(spread + i) + f * log_f);
         }
     }
 }
@@ -111,51 +128,55 @@ int whole_halves(const Kernel<T>& kernel) {
     return whole && kernel.log2_weight_min > (sizeof(T) == 8 ? -400 : -40) ? int(halves) : 0;
 }
 
-// f = pi (base_min / base)^exponent by multiplications; log_base and spread stay unknown.
-template <int N, class T, class Pairs>
-TKM_INLINE void multiply_out(T weight, int halves, const Pairs& pairs, Index q, Index k, EStep<T>& e) {
-    Pack<T> ratio[N];
+// f = pi (base_min / base)^exponent by multiplications, for `Count` packs from q on.
+template <int Count, class T, class Pairs>
+TKM_INLINE void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index k, Index q, EStep<T>& e) {
+    T *d2 = e.d2[k], *trust = e.trust[k], *f = e.f[k], *root_min = &e.root_min[0], *total = &e.total[0];
+    Pack<T> power[Count];
     TKM_UNROLL
-    for (int n = 0; n < N; ++n) {
+    for (int n = 0; n < Count; ++n) {
         const Index i = pairs.row(q + n);
-        const auto inverse = splat(T(1)) / (splat(T(1)) + load(e.y[k] + i));
-        store(e.trust[k] + i, inverse);
-        ratio[n] = (splat(T(1)) + load(&e.y_min[i])) * inverse;
+        const auto root = inverse_root(base_of(load(d2 + i), splat(kernel.slope)));
+        store(trust + i, root * root);
+        power[n] = root * load(root_min + i);
     }
-    half_power(ratio, halves);
+    raise(power, halves);
     TKM_UNROLL
-    for (int n = 0; n < N; ++n) {
+    for (int n = 0; n < Count; ++n) {
         const Index i = pairs.row(q + n);
-        const auto f = splat(weight) * ratio[n];
-        store(e.f[k] + i, f);
-        store(&e.total[i], load(&e.total[i]) + f);
+        const auto share = splat(kernel.weight[k]) * power[n];
+        store(f + i, share);
+        store(total + i, load(total + i) + share);
     }
 }
 
+// The same for all pairs; log_base and spread stay unknown.
 template <class T, class Pairs>
-void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index packs, EStep<T>& e) {
+void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index rows, EStep<T>& e) {
+    for (Index i = 0; i < rows; i += Pack<T>::size) {
+        const auto base_min = base_of(load(&e.d2_min[i]), splat(kernel.slope));
+        store(&e.root_min[i], base_min * inverse_root(base_min));
+        store(&e.top[i], splat(T(0)) - load(&e.exponent[i]) * log2(base_min));
+    }
     for (Index k = 0; k < kernel.model.clusters; ++k) {
         Index q = pairs.begin(k);
-        for (; q + 2 <= pairs.end(k); q += 2) multiply_out<2>(kernel.weight[k], halves, pairs, q, k, e);
-        for (; q < pairs.end(k); ++q) multiply_out<1>(kernel.weight[k], halves, pairs, q, k, e);
-    }
-    for (Index v = 0; v < packs; ++v) {
-        const Index i = v * Pack<T>::size;
-        const auto base_min = splat(T(1)) + load(&e.y_min[i]);
-        store(&e.top[i], splat(T(0)) - load(&e.exponent[i]) * log2_and_inverse(base_min).log2);
+        for (; q + 4 <= pairs.end(k); q += 4) take_powers<4>(kernel, halves, pairs, k, q, e);
+        for (; q < pairs.end(k); ++q) take_powers<1>(kernel, halves, pairs, k, q, e);
     }
 }
 
 // Shares of all pairs, not yet divided by their total. `halves` as whole_halves() says, or 0.
 template <class T, class Pairs>
 void weigh(const Tile<T>& tile, const Kernel<T>& kernel, int halves, const Pairs& pairs, EStep<T>& e) {
-    const Index packs = tile.panels() * 2, rows = packs * Pack<T>::size;
+    const Index rows = tile.panels() * Tile<T>::depth;
     for (Index i = 0; i < rows; ++i) {
-        e.exponent[i] = kernel.exponent[tile.n_observed(i)];
-        e.top[i] = -farthest<T>;
+        e.exponent[i] = kernel.exponent[tile.features()];
+        e.top[i] = T(-ordinary_base);
         e.total[i] = e.spread[i] = 0;
     }
-    if (halves && !tile.missing()) return take_powers(kernel, halves, pairs, packs, e);
+    if (tile.missing())
+        for (Index i = 0; i < rows; ++i) e.exponent[i] = kernel.exponent[tile.n_observed(i)];
+    if (halves && !tile.missing() && !tile.far()) return take_powers(kernel, halves, pairs, rows, e);
     if (kernel.precise) take_logarithms<true>(kernel, pairs, e);
     else take_logarithms<false>(kernel, pairs, e);
     take_exponentials(kernel, pairs, e);

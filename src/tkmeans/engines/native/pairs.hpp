@@ -7,9 +7,16 @@ namespace tkmeans::TKM_SET {
 // Memberships below this do not change a sum in double precision.
 constexpr double negligible = 1e-16;
 
+template <class T>
+TKM_INLINE Pack<T> base_of(Pack<T> d2, Pack<T> slope) {
+    return slope * d2 + splat(T(1));
+}
+
 // Every pack of rows with every cluster.
 template <class T>
 struct AllPairs {
+    static constexpr bool few = false;
+
     Index begin(Index) const { return 0; }
     Index end(Index) const { return packs; }
     Index row(Index q) const { return q * Pack<T>::size; }
@@ -22,6 +29,8 @@ struct AllPairs {
 template <class T>
 class NearPairs {
    public:
+    static constexpr bool few = true;
+
     NearPairs(Index clusters, Index capacity) : first_(clusters + 1), row_(clusters * capacity / Pack<T>::size + 1), reach_(clusters) {}
 
     // tau_k <= (pi_k / pi_nearest) * (base_min / base_k)^exponent is negligible once base_k
@@ -29,7 +38,7 @@ class NearPairs {
     void set_reach(const T* log2_weights, T exponent);
 
     // Finds them; returns their share of all.
-    double find(const Grid<T>& y, const T* y_min, Index packs);
+    double find(const View<T>& d2, const T* d2_min, T slope, Index packs);
 
     Index begin(Index k) const { return first_[k]; }
     Index end(Index k) const { return first_[k + 1]; }
@@ -49,23 +58,24 @@ void NearPairs<T>::set_reach(const T* log2_weights, T exponent) {
         if (log2_weights[k] < least_weight) least_weight = log2_weights[k];
     for (Index k = 0; k < clusters; ++k) {
         const double reach = ::exp2((double(log2_weights[k] - least_weight) - ::log2(negligible)) / double(exponent));
-        reach_[k] = reach < double(farthest<T>) ? T(reach) : farthest<T>;
+        reach_[k] = T(reach < ordinary_base ? reach : ordinary_base);
     }
 }
 
 template <class T>
-double NearPairs<T>::find(const Grid<T>& y, const T* y_min, Index packs) {
+double NearPairs<T>::find(const View<T>& d2, const T* d2_min, T slope, Index packs) {
     const Index clusters = reach_.size();
-    const auto one = splat(T(1));
+    const auto slopes = splat(slope);
+    int* row = &row_[0];
     Index count = 0;
     for (Index k = 0; k < clusters; ++k) {
         first_[k] = count;
         const auto reach = splat(reach_[k]);
-        const T* yk = y[k];
+        const T* d2_k = d2[k];
         for (Index v = 0; v < packs; ++v) {
             const Index i = v * Pack<T>::size;
-            row_[count] = int(i);
-            count += any(load(yk + i) < (load(y_min + i) + one) * reach);
+            row[count] = int(i);  // kept only if it counts
+            count += any(base_of(load(d2_k + i), slopes) < base_of(load(d2_min + i), slopes) * reach);
         }
     }
     first_[clusters] = count;

@@ -24,20 +24,20 @@ class Products {
     }
     bool empty() const { return clusters_ == 0; }
 
-    void add(const TwoWays<T>& x, Index panels, const Grid<T>& weight);
+    void add(const TwoWays<T>& x, Index panels, const View<T>& weight);
 
     // The same where most weights are zero: only the others are touched.
     template <class Pairs>
-    void add_few(const TwoWays<T>& x, const Pairs& pairs, const Grid<T>& weight);
+    void add_few(const TwoWays<T>& x, const Pairs& pairs, const View<T>& weight);
 
     // Adds everything to `out`, (K, p), and starts again from zero.
     void pour_into(double* out);
 
    private:
     template <int Clusters, int Packs>
-    void add_block(const Grid<T>& rows, Index n, const Grid<T>& weight, Index k, Index j);
+    void add_block(const Grid<T>& rows, Index n, const View<T>& weight, Index k, Index j);
     template <int Clusters, int Features>
-    void add_lanes(const Grid<T>& panels, Index n, const Grid<T>& weight, Index k, Index j);
+    void add_lanes(const Grid<T>& panels, Index n, const View<T>& weight, Index k, Index j);
 
     static constexpr int size = Pack<T>::size;
     static constexpr int depth = TwoWays<T>::depth;
@@ -47,7 +47,7 @@ class Products {
 };
 
 template <class T>
-void Products<T>::add(const TwoWays<T>& x, Index panels, const Grid<T>& weight) {
+void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) {
     if (by_lanes_) {
         even_runs(features_, 3, [&](Index j, Index features) {
             even_runs(clusters_, 4, [&](Index k, Index clusters) {
@@ -72,7 +72,7 @@ void Products<T>::add(const TwoWays<T>& x, Index panels, const Grid<T>& weight) 
 
 template <class T>
 template <int Clusters, int Packs>
-void Products<T>::add_block(const Grid<T>& rows, Index n, const Grid<T>& weight, Index k, Index j) {
+void Products<T>::add_block(const Grid<T>& rows, Index n, const View<T>& weight, Index k, Index j) {
     Pack<T> sum[Clusters][Packs];
     const T* weights[Clusters];
     TKM_UNROLL
@@ -101,7 +101,7 @@ void Products<T>::add_block(const Grid<T>& rows, Index n, const Grid<T>& weight,
 
 template <class T>
 template <int Clusters, int Features>
-void Products<T>::add_lanes(const Grid<T>& panels, Index n, const Grid<T>& weight, Index k, Index j) {
+void Products<T>::add_lanes(const Grid<T>& panels, Index n, const View<T>& weight, Index k, Index j) {
     Pack<T> sum[Clusters][Features];
     const T* weights[Clusters];
     TKM_UNROLL
@@ -132,7 +132,7 @@ void Products<T>::add_lanes(const Grid<T>& panels, Index n, const Grid<T>& weigh
 
 template <class T>
 template <class Pairs>
-void Products<T>::add_few(const TwoWays<T>& x, const Pairs& pairs, const Grid<T>& weight) {
+void Products<T>::add_few(const TwoWays<T>& x, const Pairs& pairs, const View<T>& weight) {
     assert(!by_lanes_);
     for (Index k = 0; k < clusters_; ++k) {
         T* sums = sums_[k];

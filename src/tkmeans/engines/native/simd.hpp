@@ -15,10 +15,12 @@
 #if defined(__GNUC__)
 #define TKM_VECTORS 1
 #define TKM_INLINE inline __attribute__((always_inline))
+#define TKM_NOINLINE __attribute__((noinline))
 #define TKM_UNROLL _Pragma("GCC unroll 16")
 #else
 #define TKM_VECTORS 0
 #define TKM_INLINE __forceinline
+#define TKM_NOINLINE __declspec(noinline)
 #define TKM_UNROLL
 #endif
 
@@ -29,6 +31,7 @@ struct Pack {
     static constexpr int size = TKM_PACK_BYTES / sizeof(T);
 #if TKM_VECTORS
     typedef T Lanes __attribute__((vector_size(TKM_PACK_BYTES)));
+    typedef T Loose __attribute__((vector_size(TKM_PACK_BYTES), aligned(alignof(T))));  // in memory, anywhere
     Lanes lanes;
 #else
     T lanes[size];
@@ -52,14 +55,31 @@ using Bits = typename BitsOf<T>::type;
 
 template <class T>
 TKM_INLINE Pack<T> load(const T* from) {
+#if TKM_VECTORS
+    return {*reinterpret_cast<const typename Pack<T>::Loose*>(from)};
+#else
     Pack<T> a;
-    std::memcpy(&a, from, sizeof a);
+    std::memcpy(a.lanes, from, sizeof a);
     return a;
+#endif
 }
 
 template <class T>
 TKM_INLINE void store(T* to, Pack<T> a) {
-    std::memcpy(to, &a, sizeof a);
+#if TKM_VECTORS
+    *reinterpret_cast<typename Pack<T>::Loose*>(to) = a.lanes;
+#else
+    std::memcpy(to, a.lanes, sizeof a);
+#endif
+}
+
+// Asks for the cache line at `address`, which need not be readable.
+TKM_INLINE void prefetch(const void* address) {
+#if defined(__GNUC__)
+    __builtin_prefetch(address, 0, 2);
+#else
+    (void)address;
+#endif
 }
 
 template <class To, class From>
@@ -85,6 +105,11 @@ TKM_INLINE Pack<T> splat(T value) {
 template <class T>
 TKM_INLINE Pack<Bits<T>> operator<(Pack<T> a, Pack<T> b) {
     return {(typename Pack<Bits<T>>::Lanes)(a.lanes < b.lanes)};
+}
+
+template <class T>
+TKM_INLINE Pack<Bits<T>> operator<=(Pack<T> a, Pack<T> b) {
+    return {(typename Pack<Bits<T>>::Lanes)(a.lanes <= b.lanes)};
 }
 
 template <class T>
@@ -131,6 +156,13 @@ TKM_INLINE Pack<Bits<T>> operator<(Pack<T> a, Pack<T> b) {
 }
 
 template <class T>
+TKM_INLINE Pack<Bits<T>> operator<=(Pack<T> a, Pack<T> b) {
+    Pack<Bits<T>> mask;
+    for (int l = 0; l < Pack<T>::size; ++l) mask.lanes[l] = a.lanes[l] <= b.lanes[l] ? Bits<T>(~Bits<T>(0)) : Bits<T>(0);
+    return mask;
+}
+
+template <class T>
 TKM_INLINE Pack<T> min(Pack<T> a, Pack<T> b) {
     for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] < b.lanes[l] ? a.lanes[l] : b.lanes[l];
     return a;
@@ -164,11 +196,10 @@ TKM_BINARY(|)
 TKM_BINARY(&)
 #undef TKM_BINARY
 
-// a where the mask is set, b elsewhere.
+// a where the mask is set, 0 elsewhere.
 template <class T>
-TKM_INLINE Pack<T> select(Pack<Bits<T>> mask, Pack<T> a, Pack<T> b) {
-    const auto all = splat(Bits<T>(~Bits<T>(0)));
-    return reinterpret<T>((mask & reinterpret<Bits<T>>(a)) | ((all - mask) & reinterpret<Bits<T>>(b)));
+TKM_INLINE Pack<T> only_where(Pack<Bits<T>> mask, Pack<T> a) {
+    return reinterpret<T>(mask & reinterpret<Bits<T>>(a));
 }
 
 // Is any lane of a mask set?
@@ -187,6 +218,11 @@ TKM_INLINE bool any(Pack<B> mask) {
 #endif
 }
 
+template <class B>
+TKM_INLINE bool all(Pack<B> mask) {
+    return !any(splat(B(~B(0))) - mask);
+}
+
 template <class T>
 TKM_INLINE T sum(Pack<T> a) {
     T total = 0;
@@ -194,21 +230,22 @@ TKM_INLINE T sum(Pack<T> a) {
     return total;
 }
 
+// Roughly 1/sqrt(a) for 1 <= a <= 1e36: at least the first 11 bits.
 template <class T>
-TKM_INLINE Pack<T> sqrt(Pack<T> a) {
+TKM_INLINE Pack<T> rough_inverse_root(Pack<T> a) {
     constexpr bool wide = sizeof(T) == 8;
     (void)wide;
 #if TKM_VECTORS && defined(__AVX512F__) && TKM_PACK_BYTES == 64
-    if constexpr (wide) return {_mm512_maskz_sqrt_pd(0xff, a.lanes)};  // the unmasked form trips -Wmaybe-uninitialized in GCC 12
-    else return {_mm512_maskz_sqrt_ps(0xffff, a.lanes)};
+    if constexpr (wide) return {_mm512_maskz_rsqrt14_pd(0xff, a.lanes)};
+    else return {_mm512_maskz_rsqrt14_ps(0xffff, a.lanes)};
 #elif TKM_VECTORS && defined(__AVX__) && TKM_PACK_BYTES == 32
-    if constexpr (wide) return {_mm256_sqrt_pd(a.lanes)};
-    else return {_mm256_sqrt_ps(a.lanes)};
+    if constexpr (wide) return {_mm256_cvtps_pd(_mm_rsqrt_ps(_mm256_cvtpd_ps(a.lanes)))};
+    else return {_mm256_rsqrt_ps(a.lanes)};
 #elif TKM_VECTORS && defined(__SSE2__) && TKM_PACK_BYTES == 16
-    if constexpr (wide) return {_mm_sqrt_pd(a.lanes)};
-    else return {_mm_sqrt_ps(a.lanes)};
+    if constexpr (wide) return {_mm_cvtps_pd(_mm_rsqrt_ps(_mm_cvtpd_ps(a.lanes)))};
+    else return {_mm_rsqrt_ps(a.lanes)};
 #else
-    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = T(::sqrt(double(a.lanes[l])));
+    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = T(1 / ::sqrt(double(a.lanes[l])));
     return a;
 #endif
 }

@@ -35,7 +35,7 @@ class Accumulator {
     const Kernel<T>& kernel_;
     Sums& out_;
     const Index clusters_, features_;
-    Grid<T> by_cluster_;  // (K, 4 packs): tau, tau u^q, tau u^q y, tau log2(base)
+    Grid<T> by_cluster_;  // (K, 4 packs): tau, tau u^q, tau u^q D, tau log2(base)
     Products<T> wx_, seen_;
     Line<double> w_complete_;  // (K,) w over tiles with all features
     Line<T> scale_;            // (rows,) weight / total: tau = f * scale
@@ -47,19 +47,28 @@ class Accumulator {
 // Per row: its log-density and entropy, and what turns its shares into memberships.
 template <class T>
 void Accumulator<T>::add_rows(const Tile<T>& tile, const EStep<T>& e) {
-    const Model& model = kernel_.model;
     constexpr int size = Pack<T>::size;
+    auto weight_sum = splat(T(0)), log2_density = splat(T(0)), log2_spread = splat(T(0));
     for (Index i = 0; i < tile.panels() * Tile<T>::depth; i += size) {
-        const auto [log2_total, inverse_total] = log2_and_inverse(load(&e.total[i]));
-        for (int l = 0; l < size && i + l < tile.rows(); ++l) {
-            const double weight = double(tile.weights()[i + l]);
-            const Index observed = tile.n_observed(i + l);
-            out_.cells += weight * double(observed);
-            out_.objective += weight * (ln2 * (double(e.top[i + l]) + double(log2_total[l])) + kernel_.log_weight_max + model.log_norm[observed]);
-            out_.entropy += weight * ln2 * (double(log2_total[l]) - double(e.spread[i + l]) * double(inverse_total[l]));
-        }
-        store(&scale_[i], load(tile.weights() + i) * inverse_total);
-        store(&cut_[i], load(tile.weights() + i) * splat(T(negligible)));
+        const auto weight = load(tile.weights() + i);
+        const auto total = load(&e.total[i]), log2_total = log2(total), inverse_total = splat(T(1)) / total;
+        weight_sum = weight_sum + weight;
+        log2_density = log2_density + weight * (load(&e.top[i]) + log2_total);
+        log2_spread = log2_spread + weight * (log2_total - load(&e.spread[i]) * inverse_total);
+        store(&scale_[i], weight * inverse_total);
+        store(&cut_[i], weight * splat(T(negligible)));
+    }
+    const double rows = sum_in_double(weight_sum);
+    out_.objective += ln2 * sum_in_double(log2_density) + rows * kernel_.log_weight_max;
+    out_.entropy += ln2 * sum_in_double(log2_spread);
+    if (!tile.missing()) {
+        out_.cells += rows * double(features_);
+        out_.objective += rows * kernel_.model.log_norm[features_];
+        return;
+    }
+    for (Index i = 0; i < tile.rows(); ++i) {
+        out_.cells += double(tile.weights()[i]) * double(tile.n_observed(i));
+        out_.objective += double(tile.weights()[i]) * kernel_.model.log_norm[tile.n_observed(i)];
     }
 }
 
@@ -72,7 +81,7 @@ void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
     const Index rows = tile.panels() * Tile<T>::depth;
     if (q != 1)
         for (Index k = 0; k < clusters_; ++k)
-            for (Index i = 0; i < rows; ++i) e.trust[k][i] = q == 0 ? T(1) : T(1) + e.y[k][i];
+            for (Index i = 0; i < rows; ++i) e.trust[k][i] = q == 0 ? T(1) : T(1) + kernel_.slope * e.d2[k][i];
     if (!tile.missing()) return;
     const double gain = model.gain[features_], log_trust = ::log(gain) + model.log_trust_bias[features_];
     for (Index i = 0; i < rows; ++i) {
@@ -90,33 +99,32 @@ void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
 template <class T>
 template <bool LogSums, bool Trim, class Pairs>
 Index Accumulator<T>::add_clusters(const Pairs& pairs, EStep<T>& e) {
-    constexpr int size = Pack<T>::size;
+    const T *scale = &scale_[0], *cut = &cut_[0];
     Index active = 0;
     for (Index k = 0; k < clusters_; ++k) {
-        const T *y = e.y[k], *trust = e.trust[k], *log_base = e.log_base[k];
-        T* f = e.f[k];
-        T* sums = by_cluster_[k];
-        auto n = load(sums), w = load(sums + size), wy = load(sums + 2 * size), tau_log_base = load(sums + 3 * size);
-        auto counted = splat(Bits<T>(0));
+        T *d2 = e.d2[k], *trust = e.trust[k], *log_base = e.log_base[k], *f = e.f[k];
+        auto n = splat(T(0)), w = n, wd2 = n, tau_log_base = n, counted = n;
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
-            auto tau = load(f + i) * load(&scale_[i]);
+            auto tau = load(f + i) * load(scale + i);
             if constexpr (Trim) {
-                const auto counts = load(&cut_[i]) < tau;
-                tau = reinterpret<T>(reinterpret<Bits<T>>(tau) & counts);
-                counted = counted - counts;  // a mask is minus one
+                const auto counts = load(cut + i) < tau;
+                tau = only_where(counts, tau);
+                counted = counted + only_where(counts, splat(T(1)));
             }
             const auto tau_u = tau * load(trust + i);
             n = n + tau;
             w = w + tau_u;
-            wy = wy + tau_u * load(y + i);
+            wd2 = wd2 + tau_u * load(d2 + i);
             if constexpr (LogSums) tau_log_base = tau_log_base + tau * load(log_base + i);
             store(f + i, tau_u);
         }
-        store(sums, n);
-        store(sums + size, w);
-        store(sums + 2 * size, wy);
-        store(sums + 3 * size, tau_log_base);
+        T* sums = by_cluster_[k];
+        int at = 0;
+        for (const auto& part : {n, w, wd2, tau_log_base}) {
+            store(sums + at, load(sums + at) + part);
+            at += Pack<T>::size;
+        }
         if constexpr (Trim) active += Index(sum(counted));
     }
     return active;
@@ -140,7 +148,7 @@ void Accumulator<T>::add(const Tile<T>& tile, const Pairs& pairs, bool trim, ESt
         if (trim) active = add_clusters<false, true>(pairs, e);
         else add_clusters<false, false>(pairs, e);
     }
-    const bool few = 4 * active < clusters_ * rows;
+    const bool few = Pairs::few || 4 * active < clusters_ * rows;
     if (few) wx_.add_few(tile.x(), pairs, e.f);
     else wx_.add(tile.x(), tile.panels(), e.f);
     if (tile.missing()) {
@@ -182,7 +190,7 @@ void Accumulator<T>::finish() {
             if (out_.missing) out_.seen[kj] = gain_q * seen;
         }
         out_.w[k] *= gain_q;
-        out_.wd2[k] *= gain_q / model.slope;
+        out_.wd2[k] *= gain_q;
         out_.log_trust[k] = model.log_sums ? log_trust * out_.n[k] - ln2 * out_.log_trust[k] : 0.0;
     }
     if (!model.log_sums) out_.entropy = 0;

@@ -9,6 +9,9 @@ namespace tkmeans::TKM_SET {
 template <class In>
 constexpr In horizon = sizeof(In) == 8 ? In(1e100) : In(1e12);
 
+// Up to this many features everything is done by panels, and by differences.
+constexpr Index few_features = 8;
+
 // Features per row of scratch memory: whole packs, and an odd number of cache lines,
 // so that the same feature of neighbouring rows does not compete for one cache set.
 template <class T>
@@ -17,148 +20,182 @@ constexpr Index padded(Index features) {
     return (round_up(features, per_line) / per_line | 1) * per_line;
 }
 
-// A matrix in two layouts: by rows, to be added up, and by panels of `depth` rows, feature
-// after feature, to be compared with centres.
+// A matrix in two layouts: by panels of `depth` rows, feature after feature, to be compared
+// with centres, and, unless features are few, by rows, to be added up.
 template <class T>
 struct TwoWays {
-    static constexpr int size = Pack<T>::size;
-    static constexpr int depth = 2 * size;
+    static constexpr int depth = 2 * Pack<T>::size;
 
     void resize(Index capacity, Index features) {
-        rows.resize(capacity, padded<T>(features));
         panels.resize(capacity / depth, features * depth);
+        if (features > few_features) rows.resize(capacity, padded<T>(features));
     }
-    void fill_panel(Index panel);
+    T get(Index i, Index j) const { return panels[i / depth][j * depth + i % depth]; }
+    void set(Index i, Index j, T value) {
+        panels[i / depth][j * depth + i % depth] = value;
+        if (rows.rows()) rows[i][j] = value;
+    }
 
-    Grid<T> rows;    // (capacity, padded p)
     Grid<T> panels;  // (capacity / depth, p * depth)
+    Grid<T> rows;    // (capacity, padded p)
 };
 
-template <class T>
-void TwoWays<T>::fill_panel(Index panel) {
-    const Index features = panels.columns() / depth;
-    for (int half = 0; half < 2; ++half) {
-        T* to = panels[panel] + half * size;
-        for (Index j = 0; j < features; j += size) {
-            Pack<T> square[size];
-            TKM_UNROLL
-            for (int i = 0; i < size; ++i) square[i] = load(rows[panel * depth + half * size + i] + j);
-            transpose(square);
-            const int last = int(least(size, features - j));
-            for (int l = 0; l < last; ++l) store(to + (j + l) * depth, square[l]);
-        }
-    }
-}
+// What the next tile will read, to be fetched while this one is measured: with many features
+// memory is too slow to be waited for. One line per feature keeps pace.
+struct Ahead {
+    const char* address;
+    Index step;  // bytes per feature
+};
 
 template <class T>
 class Tile {
    public:
     static constexpr int depth = TwoWays<T>::depth;
 
-    Tile(Index capacity, Index features)
-        : capacity_(capacity), features_(features), squares_(capacity), weight_(capacity), n_observed_(capacity) {
+    // Rows whose |x|^2 exceeds `far` make the tile a far one.
+    Tile(Index capacity, Index features, T far)
+        : capacity_(capacity), features_(features), far_square_(far), squares_(capacity), weight_(capacity), n_observed_(capacity) {
         assert(capacity % depth == 0);
         x_.resize(capacity, features);
     }
 
-    // The rows from `first` on, as many as fit. Rows beyond the last are zero and weigh nothing.
+    // The rows from `first` on, as many as fit, filled up to whole panels with rows of weight zero.
     template <class In>
     void read(const Block<In>& block, Index first);
 
     Index rows() const { return rows_; }
     Index panels() const { return (rows_ + depth - 1) / depth; }
+    Index packs() const { return 2 * panels(); }
     Index features() const { return features_; }
     bool missing() const { return missing_; }  // does any row lack a feature?
+    bool far() const { return far_; }          // may distances be so large that base needs a bound?
     const TwoWays<T>& x() const { return x_; }  // 0 where missing
-    const TwoWays<T>& observed() const { return observed_; }  // 1 where observed, 0 where missing; only if missing()
+    const TwoWays<T>& observed() const { return observed_; }  // 1 or, where missing, 0; only if missing()
     const T* squares() const { return &squares_[0]; }  // |x|^2
     const T* weights() const { return &weight_[0]; }
     Index n_observed(Index i) const { return n_observed_[i]; }
 
+    // Where the rows lie that will stand in the place of this panel next.
+    Ahead ahead(Index panel) const { return {next_ + panel * features_ * next_step_, next_step_}; }
+
    private:
-    void fill_panels();
-    bool in_range(T limit) const;
+    template <class In>
+    Pack<T> read_pack(const Block<In>& block, const In* const* row, Index first);
     void mend(T limit);
 
     Index capacity_, features_, rows_ = 0;
-    bool missing_ = false;
+    T far_square_;
+    bool missing_ = false, far_ = false;
     TwoWays<T> x_, observed_;
     Line<T> squares_, weight_;
     Line<Index> n_observed_;
+    const char* next_ = nullptr;
+    Index next_step_ = 0;
 };
 
 template <class T>
 template <class In>
 void Tile<T>::read(const Block<In>& block, Index first) {
+    constexpr int size = Pack<T>::size;
     assert(block.features == features_ && first < block.rows);
     rows_ = least(capacity_, block.rows - first);
-    for (Index i = 0; i < rows_; ++i) {
-        const In* from = block.x + (first + i) * features_;
-        T* to = x_.rows[i];
-        for (Index j = 0; j < features_; ++j) to[j] = T((from[j] - block.origin[j]) * block.inverse_unit);
+    missing_ = far_ = false;
+    const bool more = first + 2 * capacity_ <= block.rows;
+    next_ = reinterpret_cast<const char*>(block.x + (more ? first + capacity_ : first) * features_);
+    next_step_ = more ? depth * Index(sizeof(In)) : 0;
+
+    const Index last = panels() * depth;
+    for (Index i = 0; i < last; ++i) n_observed_[i] = features_;
+    for (Index i = 0; i < rows_; ++i) weight_[i] = block.weight ? T(block.weight[first + i]) : T(1);
+    for (Index i = rows_; i < last; ++i) weight_[i] = 0;
+
+    const auto far_square = splat(far_square_);
+    bool ordinary = true;
+    for (Index i = 0; i < last; i += size) {
+        const In* row[size];
+        for (int l = 0; l < size; ++l) row[l] = block.x + (first + least(i + l, rows_ - 1)) * features_;
+        const auto squares = read_pack(block, row, i);
+        store(&squares_[i], squares);
+        // NaN and far coordinates show in |x|^2: ordinary rows pay for no other search.
+        ordinary &= all(squares <= far_square);
     }
-    for (Index i = 0; i < panels() * depth; ++i) {
-        const bool real = i < rows_;
-        weight_[i] = real ? (block.weight ? T(block.weight[first + i]) : T(1)) : T(0);
-        n_observed_[i] = features_;
-        if (!real) std::memset(x_.rows[i], 0, sizeof(T) * std::size_t(features_));
-    }
-    missing_ = false;
-    fill_panels();
-    if (!in_range(T(horizon<In>))) mend(T(horizon<In>));
+    if (!ordinary) mend(T(horizon<In>));
 }
 
+// (x - origin) / unit of consecutive features, in the type of the data, as the reference does.
+template <class T, class In>
+TKM_INLINE Pack<T> enter(const In* x, const In* origin, In inverse_unit) {
+    if constexpr (sizeof(In) == sizeof(T)) {
+        return (load(x) - load(origin)) * splat(inverse_unit);
+    } else {
+        alignas(TKM_PACK_BYTES) T lanes[Pack<T>::size];
+        for (int l = 0; l < Pack<T>::size; ++l) lanes[l] = T((x[l] - origin[l]) * inverse_unit);
+        return load(lanes);
+    }
+}
+
+// As many rows as a pack has lanes, returning their |x|^2: squares of numbers are read by rows and
+// turned around, what is left of the features is read one by one.
 template <class T>
-void Tile<T>::fill_panels() {
+template <class In>
+Pack<T> Tile<T>::read_pack(const Block<In>& block, const In* const* row, Index first) {
     constexpr int size = Pack<T>::size;
-    for (Index panel = 0; panel < panels(); ++panel) {
-        x_.fill_panel(panel);
-        auto sum0 = splat(T(0)), sum1 = splat(T(0));
-        const T* x = x_.panels[panel];
-        for (Index j = 0; j < features_; ++j, x += depth) {
-            const auto x0 = load(x), x1 = load(x + size);
-            sum0 = sum0 + x0 * x0;
-            sum1 = sum1 + x1 * x1;
+    T* panel = x_.panels[first / depth] + first % depth;
+    const bool by_rows = x_.rows.rows() > 0;
+    auto sum = splat(T(0));
+    Index j = 0;
+    for (; j + size <= features_; j += size) {
+        Pack<T> x[size];
+        TKM_UNROLL
+        for (int l = 0; l < size; ++l) x[l] = enter<T>(row[l] + j, block.origin + j, block.inverse_unit);
+        if (by_rows) {
+            TKM_UNROLL
+            for (int l = 0; l < size; ++l) store(x_.rows[first + l] + j, x[l]);
         }
-        store(&squares_[panel * depth], sum0);
-        store(&squares_[panel * depth + size], sum1);
+        transpose(x);
+        TKM_UNROLL
+        for (int l = 0; l < size; ++l) {
+            store(panel + (j + l) * depth, x[l]);
+            sum = sum + x[l] * x[l];
+        }
     }
+    for (; j < features_; ++j) {
+        alignas(TKM_PACK_BYTES) T lanes[size];
+        for (int l = 0; l < size; ++l) lanes[l] = T((row[l][j] - block.origin[j]) * block.inverse_unit);
+        if (by_rows)
+            for (int l = 0; l < size; ++l) x_.rows[first + l][j] = lanes[l];
+        const auto x = load(lanes);
+        store(panel + j * depth, x);
+        sum = sum + x * x;
+    }
+    return sum;
 }
 
-// NaN and coordinates beyond the horizon show in |x|^2: no complete row pays for the search.
-template <class T>
-bool Tile<T>::in_range(T limit) const {
-    bool within = true;
-    for (Index i = 0; i < rows_; ++i) within &= squares_[i] <= limit * limit;
-    return within;
-}
-
-// Pulls far coordinates back to the horizon and notes what is missing.
+// Pulls far coordinates back to the horizon, notes what is missing and puts 0 in its place.
 template <class T>
 void Tile<T>::mend(T limit) {
-    for (Index i = 0; i < rows_; ++i) {
-        T* x = x_.rows[i];
+    const Index last = panels() * depth;
+    for (Index i = 0; i < last; ++i) {
+        squares_[i] = 0;
+        n_observed_[i] = 0;
         for (Index j = 0; j < features_; ++j) {
-            if (x[j] > limit) x[j] = limit;
-            if (x[j] < -limit) x[j] = -limit;
-            missing_ |= x[j] != x[j];
+            const T x = x_.get(i, j);
+            if (x > limit) x_.set(i, j, limit);
+            if (x < -limit) x_.set(i, j, -limit);
+            n_observed_[i] += x == x;
+            if (x == x) squares_[i] += x_.get(i, j) * x_.get(i, j);
         }
+        missing_ |= n_observed_[i] < features_;
+        far_ |= squares_[i] > far_square_;
     }
-    if (missing_) {
-        if (observed_.rows.rows() == 0) observed_.resize(capacity_, features_);
-        for (Index i = 0; i < panels() * depth; ++i) {
-            T* x = x_.rows[i];
-            T* observed = observed_.rows[i];
-            n_observed_[i] = 0;
-            for (Index j = 0; j < features_; ++j) {
-                observed[j] = x[j] == x[j] ? T(1) : T(0);
-                if (observed[j] == 0) x[j] = 0;
-                n_observed_[i] += observed[j] != 0;
-            }
+    if (!missing_) return;
+    if (!observed_.panels.rows()) observed_.resize(capacity_, features_);
+    for (Index i = 0; i < last; ++i)
+        for (Index j = 0; j < features_; ++j) {
+            const T x = x_.get(i, j);
+            observed_.set(i, j, x == x ? T(1) : T(0));
+            if (x != x) x_.set(i, j, T(0));
         }
-        for (Index panel = 0; panel < panels(); ++panel) observed_.fill_panel(panel);
-    }
-    fill_panels();
 }
 
 }  // namespace tkmeans::TKM_SET

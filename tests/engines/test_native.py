@@ -1,0 +1,325 @@
+"""The native engine must return the reference engine's numbers; those are the oracle here.
+
+float32 rows are judged by the reference on the same numbers in float64, so that an
+error is the native engine's own. Errors are relative to the sum of the absolute
+contributions to a number, the scale on which rounding happens.
+"""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from tkmeans.engines import native, reference
+from tkmeans.engines.native import _native
+from tkmeans.models import Student
+from tkmeans.stats import Block, Frame, Params, Stats
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
+INSTRUCTION_SETS = _native.available_instruction_sets()
+
+
+def case(p, K, n, dtype="float64", *, dof=3.7, q=1, equal=True, weighted=False, missing=False, offset=0.0, spread=2.0):
+    """A block from overlapping clusters, and parameters that are near but not at their centres."""
+    rng = np.random.default_rng([p, K, n])
+    centers = rng.normal(size=(K, p)) * spread
+    X = (centers[rng.integers(K, size=n)] + rng.normal(size=(n, p)) + offset).astype(dtype)
+    if missing:
+        X[rng.random(X.shape) < 0.2] = np.nan
+    weight = (rng.random(n) * (rng.random(n) < 0.8)).astype(dtype) if weighted else None
+    block = Block(X, weight, Frame(np.full(p, offset, dtype), 4.0))
+    log_weights = np.full(K, -np.log(K)) if equal else np.log(rng.dirichlet(np.ones(K)))
+    params = Params((centers + 0.3 * rng.normal(size=(K, p))) / 4, 1 / 16, dof, log_weights)
+    return block, params, Student().kernel(params)._replace(power=q)
+
+
+def in_double(block):
+    weight = None if block.weight is None else block.weight.astype(float)
+    return Block(block.X.astype(float), weight, Frame(block.frame.origin.astype(float), block.frame.unit))
+
+
+def magnitudes(block, params, kernel):
+    """For each field of Stats the largest sum of absolute contributions to one of its numbers."""
+    e = reference._e_step(block, params, kernel)
+    weight = np.ones(len(e.x)) if block.weight is None else block.weight
+    tau = weight[:, None] * e.tau
+    wtau = tau * e.u**kernel.power
+    log_base = np.log1p(kernel.slope * e.d2)
+    log_gain, bias = np.log(kernel.gain)[e.n_seen], kernel.log_trust_bias[e.n_seen]
+    log_density = np.abs(kernel.log_norm[e.n_seen]) + kernel.exponent[e.n_seen] * log_base.min(axis=1) + 1
+    return Stats(
+        n=tau.sum(axis=0).max(),
+        w=wtau.sum(axis=0).max(),
+        seen=wtau.sum(axis=0).max(),
+        wx=(wtau.T @ np.abs(e.x) + wtau.sum(axis=0)[:, None] * np.abs(params.centers)).max(),
+        wd2=(wtau * e.d2).sum(axis=0).max(),
+        log_trust=(tau * (log_base + np.abs(log_gain)[:, None] + np.abs(bias)[:, None])).sum(axis=0).max(),
+        cells=(weight * e.n_seen).sum(),
+        objective=(weight * log_density).sum(),
+        entropy=weight.sum(),
+    )
+
+
+def assert_stats_agree(got, block, params, kernel, tolerance, fields=Stats._fields):
+    block = in_double(block)
+    expected = reference.summarize(block, params, kernel)
+    scale = magnitudes(block, params, kernel)
+    assert got.seen.shape == expected.seen.shape
+    for field in fields:
+        error = np.max(np.abs(np.asarray(getattr(got, field)) - getattr(expected, field)))
+        assert error <= tolerance * getattr(scale, field), f"{field}: {error / (getattr(scale, field) or 1):.1e}"
+
+
+SHAPES = [(p, K, n) for p in (1, 2, 3, 4, 8, 16, 17, 64, 784) for K in (1, 2, 13, 100, 257) for n in (1, 37, 300)]
+KINDS = {
+    "plain": {},
+    "weighted, q=0": {"weighted": True, "equal": False, "q": 0},
+    "q=-1": {"q": -1, "dof": 1.0},
+    "missing": {"missing": True, "weighted": True, "equal": False},
+    "missing, q=-1": {"missing": True, "q": -1},
+    "dof=1e8": {"dof": 1e8, "equal": False},
+    "dof=1e8, missing": {"dof": 1e8, "missing": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_statistics_agree_with_the_reference(dtype, kind):
+    # q = -1 sums squares of distances, whose errors are twice those of distances.
+    tolerance = TOLERANCE[dtype] * (2 if KINDS[kind].get("q") == -1 else 1)
+    for p, K, n in SHAPES:
+        block, params, kernel = case(p, K, n, dtype, offset=1e6, **KINDS[kind])
+        assert_stats_agree(native.summarize(block, params, kernel), block, params, kernel, tolerance)
+
+
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_every_instruction_set_of_this_machine_agrees_with_the_reference(instruction_set, dtype, monkeypatch):
+    monkeypatch.setattr(native, "_INSTRUCTION_SET", instruction_set)
+    assert native.instruction_set() == instruction_set
+    for p, K, n in [(1, 13, 300), (3, 7, 61), (17, 13, 300), (64, 30, 300), (200, 5, 130)]:
+        for kind in KINDS.values():
+            block, params, kernel = case(p, K, n, dtype, **kind)
+            for log_sums in (True, False):
+                got = native.summarize(block, params, kernel._replace(log_sums=log_sums))
+                fields = Stats._fields if log_sums else [f for f in Stats._fields if f not in ("log_trust", "entropy")]
+                assert_stats_agree(got, block, params, kernel, 2 * TOLERANCE[dtype], fields)
+            assert_rows_agree(block, params, kernel)
+
+
+def test_the_environment_can_ask_for_a_lower_instruction_set():
+    script = "from tkmeans.engines import native; print(native.instruction_set())"
+    environment = {**os.environ, "TKMEANS_INSTRUCTION_SET": INSTRUCTION_SETS[0]}
+    out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == INSTRUCTION_SETS[0]
+
+
+def test_an_unknown_instruction_set_is_refused_by_name():
+    script = "import tkmeans.engines.native"
+    environment = {**os.environ, "TKMEANS_INSTRUCTION_SET": "v9"}
+    out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert "TKMEANS_INSTRUCTION_SET must be one of" in out.stderr
+    assert "v9" in out.stderr
+
+
+def assert_rows_agree(block, params, kernel):
+    dtype = block.X.dtype
+    # A single row's membership is as sharp as its exponent makes the rounding of its distance.
+    sharpness = max(1.0, float(kernel.exponent[-1]) if kernel.exponent[-1] < 1000 else 1.0)
+    tolerance = TOLERANCE[str(dtype)] * sharpness
+    got, expected = native.rows(block, params, kernel), reference.rows(in_double(block), params, kernel)
+    tau = reference.memberships(in_double(block), params, kernel)
+    assert got.label.dtype == np.int64
+    assert {got.d2.dtype, got.log_density.dtype, got.trust.dtype} == {dtype}
+    chosen = np.take_along_axis(tau, got.label[:, None], axis=1)[:, 0]
+    np.testing.assert_allclose(chosen, tau.max(axis=1), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(got.d2, expected.d2, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(got.log_density, expected.log_density, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(got.trust, expected.trust, rtol=tolerance, atol=tolerance)
+    memberships = native.memberships(block, params, kernel)
+    assert memberships.dtype == dtype
+    np.testing.assert_allclose(memberships, tau, rtol=0, atol=tolerance)
+    distances = native.distances(block, params)
+    assert distances.dtype == dtype
+    np.testing.assert_allclose(distances, reference.distances(in_double(block), params), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", ["plain", "missing", "dof=1e8"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_rows_memberships_and_distances_agree_with_the_reference(dtype, kind):
+    for p, K, n in [(1, 1, 1), (1, 13, 300), (2, 15, 37), (8, 3, 129), (16, 13, 50), (17, 2, 300), (64, 20, 77), (784, 5, 40)]:
+        assert_rows_agree(*case(p, K, n, dtype, **KINDS[kind]))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("dof", [1.0, 2.0, 3.5, 8.0])
+def test_whole_powers_agree_with_logarithms(dtype, dof):
+    fields = [f for f in Stats._fields if f not in ("log_trust", "entropy")]
+    for p, K, n in [(1, 3, 40), (2, 15, 300), (3, 13, 130), (16, 32, 130), (17, 10, 300), (64, 20, 130), (784, 10, 70)]:
+        for kind in ({}, {"equal": False, "weighted": True}, {"q": 0}, {"missing": True}):
+            block, params, kernel = case(p, K, n, dtype, dof=dof, **kind)
+            kernel = kernel._replace(log_sums=False)
+            got = native.summarize(block, params, kernel)
+            assert_stats_agree(got, block, params, kernel, TOLERANCE[dtype], fields)
+            assert got.entropy == 0
+            assert not got.log_trust.any()
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("spread", [0.05, 0.5, 2.0, 20.0])
+def test_skipping_far_pairs_changes_nothing_that_can_be_seen(dtype, spread):
+    for p, K, n in [(16, 32, 300), (64, 100, 300), (256, 20, 130), (784, 10, 130)]:
+        for kind in ({}, {"equal": False, "weighted": True}, {"q": -1}, {"missing": True}):
+            for log_sums in (True, False):
+                block, params, kernel = case(p, K, n, dtype, spread=spread, **kind)
+                kernel = kernel._replace(log_sums=log_sums)
+                plain = native._summarize(block, params, kernel, skip_far=False)
+                skipping = native._summarize(block, params, kernel)
+                scale = magnitudes(in_double(block), params, kernel)
+                for field in Stats._fields:
+                    error = np.max(np.abs(np.asarray(getattr(plain, field)) - getattr(skipping, field)))
+                    bound = {"float64": 1e-14, "float32": 1e-6}[dtype]
+                    assert error <= bound * max(1, K / 10) * getattr(scale, field), field
+
+
+def test_weights_of_a_tiny_or_huge_unit_are_only_a_unit():
+    for p in (3, 64):
+        block, params, kernel = case(p, 20, 300, weighted=True)
+        expected = native.summarize(block, params, kernel)
+        for unit in (2.0**-200, 2.0**200):
+            got = native.summarize(block._replace(weight=block.weight * unit), params, kernel)
+            for a, b in zip(got, expected, strict=True):
+                np.testing.assert_array_equal(np.asarray(a) / unit, b)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("p", [1, 3, 17, 64])
+def test_rows_as_far_as_numbers_go_leave_finite_sums(dtype, p):
+    block, params, kernel = case(p, 5, 200, dtype)
+    X = block.X.copy()
+    X[3], X[50], X[51] = np.finfo(dtype).max / 4, 1e30, -1e18
+    X[100, 0], X[101, -1] = np.inf, -np.inf
+    block = block._replace(X=X)
+    for log_sums in (True, False):
+        for dof in (1.0, 3.7):
+            kernel = Student().kernel(params._replace(dof=dof))._replace(log_sums=log_sums)
+            got = native.summarize(block, params, kernel)
+            for field in Stats._fields:
+                assert np.all(np.isfinite(getattr(got, field))), field
+            np.testing.assert_allclose(got.n.sum(), 200, rtol=1e-6)
+    said = native.rows(block, params, kernel)
+    assert all(np.all(np.isfinite(values)) for values in said)
+    assert np.all(said.trust[[3, 50, 51, 100, 101]] < 1e-10)
+
+
+@pytest.mark.parametrize("p", [2, 40])
+def test_a_far_center_and_a_tiny_scale_do_no_harm(p):
+    block, params, kernel = case(p, 5, 200)
+    centers = params.centers.copy()
+    centers[2] = 1e60
+    for scale in (1 / 16, 1e-40):
+        params = params._replace(centers=centers, scale=scale)
+        kernel = Student().kernel(params)
+        assert_stats_agree(native.summarize(block, params, kernel), block, params, kernel, 1e-11)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_rows_on_top_of_a_center_are_measured_exactly(dtype):
+    block, params, kernel = case(64, 6, 200, dtype)
+    X = (params.centers[np.arange(200) % 6] * 4).astype(dtype)
+    X[::3] += np.asarray(1e-3, dtype)
+    block = block._replace(X=X)
+    params = params._replace(scale=1e-6)
+    kernel = Student().kernel(params)
+    np.testing.assert_allclose(
+        native.distances(block, params), reference.distances(in_double(block), params), rtol=1e-3, atol=1e-6
+    )
+    tolerance = {"float64": 1e-10, "float32": 1e-2}[dtype]  # of a distance 1e-4 of the row's own length
+    assert_stats_agree(native.summarize(block, params, kernel), block, params, kernel, tolerance)
+
+
+def test_a_cluster_without_weight_gets_nothing():
+    for p in (2, 64):
+        for log_sums in (True, False):
+            block, params, kernel = case(p, 4, 100)
+            log_weights = np.array([-np.inf, -1e4, np.log(0.5), np.log(0.5)])
+            got = native.summarize(
+                block, params._replace(log_weights=log_weights), kernel._replace(log_sums=log_sums)
+            )
+            assert np.all(got.n[:2] < 1e-200)
+            np.testing.assert_allclose(got.n.sum(), 100)
+            assert np.isfinite(got.objective)
+
+
+def test_rows_without_any_feature_have_density_one_and_the_clusters_weights():
+    block, params, kernel = case(3, 4, 50, equal=False)
+    block = block._replace(X=np.full((50, 3), np.nan))
+    got = native.summarize(block, params, kernel)
+    np.testing.assert_allclose(got.n, 50 * np.exp(params.log_weights))
+    np.testing.assert_allclose(native.rows(block, params, kernel).log_density, 0, atol=1e-12)
+    assert got.cells == 0
+    assert not got.seen.any()
+
+
+@pytest.mark.parametrize("p", [2, 17])
+def test_a_single_hole_changes_its_own_row_only(p):
+    block, params, kernel = case(p, 5, 500)
+    X = block.X.copy()
+    X[250, 0] = np.nan
+    holed = native.rows(block._replace(X=X), params, kernel)
+    whole = native.rows(block, params, kernel)
+    others = np.arange(500) != 250
+    np.testing.assert_allclose(holed.log_density[others], whole.log_density[others], rtol=1e-12, atol=1e-12)
+    got = native.summarize(block._replace(X=X), params, kernel)
+    assert_stats_agree(got, block._replace(X=X), params, kernel, 1e-12)
+
+
+def test_blocks_in_any_memory_order_and_read_only_are_taken_as_they_are():
+    block, params, kernel = case(5, 4, 200)
+    expected = native.summarize(block, params, kernel)
+    wide = np.zeros((400, 10))
+    wide[::2, ::2] = block.X
+    frozen = block.X.copy()
+    frozen.flags.writeable = False
+    for X in (np.asfortranarray(block.X), wide[::2, ::2], frozen):
+        got = native.summarize(block._replace(X=X), params, kernel)
+        for a, b in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_many_threads_at_once_give_equal_bits():
+    work = [case(p, 20, 700, dtype) for p in (2, 40) for dtype in TOLERANCE]
+    expected = [native.summarize(*arguments) for arguments in work]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            for got, want in zip(pool.map(lambda a: native.summarize(*a), work * 4), expected * 4, strict=True):
+                for a, b in zip(got, want, strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+def test_hard_assignment_is_refused_with_the_way_out():
+    block, params, kernel = case(2, 3, 10)
+    with pytest.raises(ValueError, match="reference engine"):
+        native.summarize(block, params, kernel._replace(hard=True))
+
+
+def test_integers_are_refused():
+    block, params, kernel = case(2, 3, 10)
+    with pytest.raises(TypeError, match="float32 and float64"):
+        native.summarize(block._replace(X=np.zeros((3, 2), int)), params, kernel)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"centers": np.zeros((3, 5))}, "same number of features|one entry more"),
+        ({"log_weights": np.zeros(7)}, "one entry per center"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(change, words):
+    block, params, kernel = case(2, 3, 10)
+    with pytest.raises(ValueError, match=words):
+        native.summarize(block, params._replace(**change), kernel)
