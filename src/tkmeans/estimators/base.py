@@ -25,19 +25,19 @@ from tkmeans.estimators.validation import (
     checked_sample_weight,
 )
 from tkmeans.models import CenterModel
+from tkmeans.search import robust_search
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.sources.frames import measure
 from tkmeans.stats import Array, Block, Fit, Frame, Params
 
 SEEDINGS: dict[str, seeding.Seeding] = {
-    "robust": seeding.kmeans_plusplus,
     "k-means++": seeding.kmeans_plusplus,
     "random": seeding.random_rows,
     "uniform": seeding.uniform,
 }
 
 # Rows that a seeding looks at: enough to see every cluster that is not tiny.
-SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 10_000, 200
+SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 
 # The scale never falls below this fraction of the data's squared spread, where squared
 # distances have no digits left.
@@ -48,11 +48,18 @@ SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 TINY_CLUSTER = 0.02
 
 
+# Where the degrees of freedom start unless the search knows better: heavy tails first, so
+# that outliers cannot pull at the first steps.
+FIRST_DOF = 1.0
+
+
 class Start(NamedTuple):
     """Where one run of EM begins."""
 
     centers: Array  # (K, p) in the frame
     scale: float
+    dof: float = FIRST_DOF
+    weights_differ: bool | None = None  # None if that is not known yet
 
 
 class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
@@ -175,7 +182,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if self.n_init != "auto":
             check_integer("n_init", self.n_init, least=1)
         if isinstance(self.init, str):
-            check_choice("init", self.init, SEEDINGS, hint=", an array of centres or a callable")
+            check_choice("init", self.init, ["robust", *SEEDINGS], hint=", an array of centres or a callable")
 
     def _source(self, X: Array, weight: Array | None, frame: Frame) -> ArraySource:
         return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
@@ -193,8 +200,12 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             )
         floor = SCALE_FLOOR[source.X.dtype.name]
         for _ in range(self._n_init()):
-            centers = self._initial_centers(source, sample, rng)
-            yield Start(centers, max(seeding.starting_scale(sample, centers), floor))
+            if isinstance(self.init, str) and self.init == "robust":
+                found = robust_search(sample, self.n_clusters, rng, None if self.dof == "estimate" else float(self.dof))
+                yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+            else:
+                centers = self._initial_centers(source, sample, rng)
+                yield Start(centers, max(seeding.starting_scale(sample, centers), floor))
 
     def _init_is_array(self) -> bool:
         return not isinstance(self.init, str) and not callable(self.init)

@@ -19,10 +19,6 @@ from tkmeans.outliers import fit_outlier_model, sketch, warn_of_clumps
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Fit, Params, Stats
 
-# Where the degrees of freedom start when they are estimated: heavy tails first, so
-# that outliers in the data cannot pull at the first steps.
-_FIRST_DOF = 1.0
-
 
 @final
 class TKMeans(CenterEstimator):
@@ -160,7 +156,7 @@ class TKMeans(CenterEstimator):
         check_choice("cluster_weights", self.cluster_weights, ["auto", "equal", "estimate"])
 
     def _run(self, source: ArraySource, start: Start) -> Fit:
-        dof = _FIRST_DOF if self.dof == "estimate" else float(self.dof)
+        dof = start.dof if self.dof == "estimate" else float(self.dof)
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
         params = Params(start.centers, start.scale, dof, equal)
         runs = (
@@ -173,12 +169,13 @@ class TKMeans(CenterEstimator):
                 accelerate=self.accelerate,
                 on_step=self._on_step,
             )
-            for model in self._candidates(source)
+            for model in self._candidates(source, start)
         )
         return max(runs, key=self._merit)
 
-    def _candidates(self, source: ArraySource) -> Iterator[Student]:
-        for estimate_weights in {"equal": [False], "estimate": [True]}.get(self.cluster_weights, [False, True]):
+    def _candidates(self, source: ArraySource, start: Start) -> Iterator[Student]:
+        open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
+        for estimate_weights in {"equal": [False], "estimate": [True], "auto": open_question}[self.cluster_weights]:
             yield Student(
                 engine=engines.select(self.engine),
                 estimate_dof=self.dof == "estimate",

@@ -39,6 +39,12 @@ def instruction_set() -> str:
     return _INSTRUCTION_SET
 
 
+def new_search(rows: Array, weight: Array, n_clusters: int, noise_reach: float) -> _native.Search:
+    """The state of a search for starting centres (`search.hpp`); its plan is `tkmeans.search`."""
+    rows, weight = (np.ascontiguousarray(values, np.float64) for values in (rows, weight))
+    return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, noise_reach * rows.shape[1])
+
+
 def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     """The sums of an E-step over one block."""
     return _summarize(block, params, kernel)

@@ -158,10 +158,14 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
 
 }  // namespace
 
+std::unique_ptr<Search> new_search(const double* rows, const double* weights, Index n, Index features, Index clusters,
+                                   double noise_reach);  // search.cpp
+
 extern const Engine engine;
 const Engine engine = {
     {summarize<double>, rows<double>, memberships<double>, distances<double>},
     {summarize<float>, rows<float>, memberships<float>, distances<float>},
+    new_search,
 };
 
 }  // namespace tkmeans::TKM_SET

@@ -4,6 +4,7 @@
 // this header is the only one that all of them share with the module.
 #pragma once
 #include <cstdint>
+#include <memory>
 
 namespace tkmeans {
 
@@ -63,9 +64,31 @@ struct Functions {
     void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
 };
 
+// The search for starting centres, whose state lives here and whose plan is in search.py.
+class Search {
+public:
+    virtual ~Search() = default;
+    virtual void seed(Index target, const double* uniforms, int trials) = 0;
+    virtual void refine(int steps) = 0;
+    virtual Index inhale(Index needed, Index at_most, const double* uniforms, int noise_draws) = 0;
+    virtual void descend(Index target, Index floor, double* costs) = 0;  // costs[k - 1] of every k on the way, unless null
+    virtual void fix_noise() = 0;
+    virtual void restore(const double* centers, Index clusters, double scale) = 0;
+    virtual void read_centers(double* out) const = 0;                        // (K, p)
+    virtual void read_rows(double* masses, double* nearest) const = 0;       // (K,), (n,)
+    virtual double cost() const = 0;
+    virtual double scale() const = 0;
+    virtual Index clusters() const = 0;
+};
+
+// Rows, (n, p), and their weights must outlive the search.
+using NewSearch = std::unique_ptr<Search> (*)(const double* rows, const double* weights, Index n, Index features,
+                                              Index clusters, double noise_reach);
+
 struct Engine {
     Functions<double> f64;
     Functions<float> f32;
+    NewSearch new_search;
 };
 
 }  // namespace tkmeans
