@@ -60,14 +60,16 @@ def demo(
         f"{genuine.sum()} rows in {y.max() + 1} clusters, and {np.sum(~genuine)} outliers "
         f"({np.sum(~genuine) / np.sum(genuine):.0%}) scattered around them.\n"
     )
-    table = Table("method", "ARI on the genuine rows", "clusters found", "seconds")
+    table = Table("method", "ARI on the genuine rows", "clusters found", "outliers found", "seconds")
     fitted = []
-    for model in (KMeans(15, n_init=10, random_state=seed), TKMeans(15, random_state=seed)):
+    theirs, ours = KMeans(15, n_init=10, random_state=seed), TKMeans(15, random_state=seed)
+    for model in (theirs, ours):
         start = time.perf_counter()
         model.fit(X)
         seconds = time.perf_counter() - start
         ari = adjusted_rand_score(y[genuine], model.labels_[genuine])
-        table.add_row(type(model).__name__, f"{ari:.3f}", f"{_found(model, X, y)} of 15", f"{seconds:.2f}")
+        flagged = f"{np.sum(model.outliers(X) & ~genuine)} of {np.sum(~genuine)}" if model is ours else "-"
+        table.add_row(type(model).__name__, f"{ari:.3f}", f"{_found(model, X, y)} of 15", flagged, f"{seconds:.2f}")
         fitted.append((model, ari))
     console.print(table)
     console.print("ARI is 1 for a perfect answer and 0 for a random one.\n")
@@ -79,7 +81,7 @@ def demo(
 def _found(model: Any, X: Any, y: Any) -> int:
     """True clusters that have one centre close to their mean, and only one."""
     means = np.array([X[y == k].mean(axis=0) for k in range(y.max() + 1)])
-    spread = np.mean([X[y == k].std() for k in range(y.max() + 1)])
+    spread = np.mean([X[y == k].std(axis=0) for k in range(y.max() + 1)])
     away = np.linalg.norm(means[:, None] - model.cluster_centers_, axis=2)  # (true, found)
     return int(np.sum(np.sum(away < spread, axis=1) == 1))
 

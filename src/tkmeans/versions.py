@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from joblib import cpu_count
 
-import tkmeans
 from tkmeans import engines
 
 _DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "joblib", "pandas", "polars", "pyarrow", "matplotlib")
@@ -25,7 +24,7 @@ def show_versions() -> None:
     engine = engines.select("auto")
     instruction_set = engine.instruction_set() if engine.NAME == "native" else "as NumPy's"
     lines = {
-        "tkmeans": tkmeans.__version__,
+        "tkmeans": _version("tkmeans"),
         "engine": f"{engine.NAME} ({instruction_set})",
         "threads": f"up to {cpu_count()} with n_jobs=-1",
         "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",

@@ -24,8 +24,8 @@ def select(name: str) -> ModuleType:
                 f'engine="native" is not built here ({error}); reinstall tkmeans, or use "auto"'
             ) from error
         warnings.warn(
-            f"tkmeans runs on its reference engine, which is many times slower: the native one is not built ({error}). "
-            "Reinstall tkmeans with a C++ compiler at hand.",
+            "tkmeans runs on its reference engine, which is many times slower and has no robust search (k-means++ "
+            f"serves in its place): the native one is not built ({error}). Reinstall it with a C++ compiler at hand.",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -31,6 +31,7 @@ from tkmeans.sources.frames import measure
 from tkmeans.stats import Array, Block, Fit, Frame, Params
 
 SEEDINGS: dict[str, seeding.Seeding] = {
+    "robust": seeding.kmeans_plusplus,  # where the native engine, which has the search, is missing
     "k-means++": seeding.kmeans_plusplus,
     "random": seeding.random_rows,
     "uniform": seeding.uniform,
@@ -182,7 +183,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         if self.n_init != "auto":
             check_integer("n_init", self.n_init, least=1)
         if isinstance(self.init, str):
-            check_choice("init", self.init, ["robust", *SEEDINGS], hint=", an array of centres or a callable")
+            check_choice("init", self.init, SEEDINGS, hint=", an array of centres or a callable")
 
     def _source(self, X: Array, weight: Array | None, frame: Frame) -> ArraySource:
         return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
@@ -200,7 +201,7 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             )
         floor = SCALE_FLOOR[source.X.dtype.name]
         for _ in range(self._n_init()):
-            if isinstance(self.init, str) and self.init == "robust":
+            if isinstance(self.init, str) and self.init == "robust" and engines.select("auto").NAME == "native":
                 found = robust_search(sample, self.n_clusters, rng, None if self.dof == "estimate" else float(self.dof))
                 yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
             else:

@@ -113,7 +113,7 @@ class TKMeans(CenterEstimator):
     >>> model = TKMeans(n_clusters=2, random_state=0).fit(X)
     >>> model.cluster_centers_.round(1)
     array([[0.5, 0.5],
-           [8.3, 8.3]])
+           [8.2, 8.2]])
     >>> model.labels_
     array([0, 0, 0, 0, 1, 1, 1, 1])
     >>> model.outlier_pvalues_.argmin()
