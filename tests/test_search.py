@@ -1,0 +1,145 @@
+"""The robust search: the same right answer from every seed, outliers or not."""
+
+import numpy as np
+import pytest
+from helpers import benchmark_set
+from sklearn.metrics import adjusted_rand_score
+
+from tkmeans import TKMeans
+from tkmeans.search import robust_search
+from tkmeans.seeding import canonical
+from tkmeans.sources import Sample
+
+NOISE = {
+    "clean": lambda rng, n, p: np.empty((0, p)),
+    "20 % uniform": lambda rng, n, p: rng.uniform(-1, 1, (n // 5, p)),
+    "5 % far": lambda rng, n, p: rng.uniform(-10, 10, (n // 20, p)),
+    "10 % Cauchy": lambda rng, n, p: rng.standard_cauchy((n // 10, p)),
+    "30 % far": lambda rng, n, p: rng.uniform(-10, 10, (3 * n // 10, p)),
+    "5 % in one clump far away": lambda rng, n, p: 8 + 2 * rng.normal(size=(n // 20, p)),
+}
+
+
+def separated(n_clusters, n_features, sizes, seed, *, heavy=False, std=0.03):
+    """Clusters that do not touch: their centres keep eight standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(-1, 1, (1, n_features))
+    apart = 8 * std * np.sqrt(n_features)
+    while len(centers) < n_clusters:
+        point = rng.uniform(-1, 1, n_features)
+        if np.linalg.norm(centers - point, axis=1).min() > apart:
+            centers = np.vstack([centers, point])
+    y = np.repeat(np.arange(n_clusters), sizes)
+    noise = rng.standard_t(3, (len(y), n_features)) if heavy else rng.standard_normal((len(y), n_features))
+    return centers[y] + std * noise, y
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize(
+    ("n_clusters", "n_features", "sizes", "heavy"),
+    [
+        (10, 2, 100, False),
+        (10, 2, [20] * 5 + [400] * 5, False),
+        (6, 5, 100, True),
+        (4, 128, 60, False),
+        (3, 1, 200, False),
+    ],
+    ids=["plain", "sizes differ 20 times", "heavy tails", "128 dimensions", "one dimension"],
+)
+def test_separated_clusters_are_found_from_every_seed(n_clusters, n_features, sizes, heavy, noise):
+    for seed in range(3):
+        std = 0.01 if n_features == 1 else 0.03
+        X, y = separated(n_clusters, n_features, sizes, seed, heavy=heavy, std=std)
+        rows = np.vstack([X, NOISE[noise](np.random.default_rng(seed), len(X), n_features)])
+        labels = TKMeans(n_clusters, random_state=seed).fit_predict(rows)[: len(X)]
+        assert adjusted_rand_score(y, labels) > 0.97
+
+
+@pytest.mark.parametrize("name", ["S1", "S3", "A1", "A3", "dim032", "unbalance"])
+@pytest.mark.parametrize("noise", ["clean", "5 % far", "30 % far"])
+def test_on_the_papers_sets_all_seeds_agree(name, noise):
+    # The full table, 20 seeds and ten sets, is benchmarks/stability.py.
+    bar = {"S1": 0.984, "S3": 0.726, "A1": 0.946, "A3": 0.994, "dim032": 1.0, "unbalance": 0.99}[name]
+    X, y = benchmark_set(name)
+    scores = []
+    for seed in range(3):
+        rows = np.vstack([X, NOISE[noise](np.random.default_rng(seed), len(X), X.shape[1])])
+        labels = TKMeans(len(np.unique(y)), random_state=seed).fit_predict(rows)[: len(X)]
+        scores.append(adjusted_rand_score(y, labels))
+    assert min(scores) >= bar
+    assert np.ptp(scores) < 0.006
+
+
+def test_a_hundred_clusters_in_a_hundred_thousand_rows_do_not_mind_far_rows():
+    X, y = separated(100, 2, 1000, seed=0, std=0.015)
+    far = np.random.default_rng(0).uniform(-10, 10, (len(X) // 20, 2))
+    clean = TKMeans(100, random_state=0).fit_predict(X)
+    dirty = TKMeans(100, random_state=0).fit_predict(np.vstack([X, far]))[: len(X)]
+    assert adjusted_rand_score(y, dirty) > adjusted_rand_score(y, clean) - 0.01
+    assert adjusted_rand_score(y, clean) > 0.99
+
+
+def test_five_hundred_and_twelve_dimensions():
+    X, y = separated(8, 512, 50, seed=0)
+    far = np.random.default_rng(0).uniform(-10, 10, (40, 512))
+    labels = TKMeans(8, random_state=0).fit_predict(np.vstack([X, far]))[: len(X)]
+    assert adjusted_rand_score(y, labels) == 1.0
+
+
+@pytest.mark.parametrize("noise", ["clean", "5 % far", "20 % uniform"])
+def test_weights_are_estimated_just_where_sizes_differ(noise):
+    for sizes, differ in (([100] * 8, False), ([20, 20, 20, 20, 300, 300, 300, 300], True)):
+        X, _ = separated(8, 2, sizes, seed=1)
+        rows = np.vstack([X, NOISE[noise](np.random.default_rng(1), len(X), 2)])
+        weights = TKMeans(8, random_state=0).fit(rows).cluster_weights_
+        assert (np.ptp(weights) > 1e-6) == differ
+
+
+def sample_of(X, weight=None):
+    return canonical(Sample(np.asarray(X, dtype=float), np.ones(len(X)) if weight is None else weight))
+
+
+def test_equal_random_states_find_equal_starts_and_repetition_is_weight():
+    X, _ = separated(5, 2, 60, seed=0)
+    times = np.random.default_rng(0).integers(0, 3, len(X))
+    repeated = robust_search(sample_of(X.repeat(times, axis=0)), 5, np.random.RandomState(0))
+    shuffled = np.random.default_rng(1).permutation(np.flatnonzero(times))
+    weighted = robust_search(sample_of(X[shuffled], times[shuffled].astype(float)), 5, np.random.RandomState(0))
+    np.testing.assert_array_equal(repeated.centers, weighted.centers)
+    assert repeated.scale == weighted.scale
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_clusters"),
+    [
+        (np.zeros((1, 1)), 1),
+        (np.zeros((5, 2)), 3),
+        (np.eye(4), 4),
+        (np.eye(4), 3),
+        (np.arange(10.0)[:, None], 3),
+        (np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0), 5),
+        (np.r_[np.zeros((50, 1)), [[1e6]]], 2),
+        (np.random.default_rng(0).normal(size=(30, 60)), 12),
+    ],
+    ids=["one row", "equal rows", "K = n", "K = n - 1", "a grid", "two points", "one off", "wide"],
+)
+def test_awkward_samples_give_as_many_finite_centres_as_asked_for(rows, n_clusters):
+    found = robust_search(sample_of(rows), n_clusters, np.random.RandomState(0))
+    assert found.centers.shape == (n_clusters, rows.shape[1])
+    assert np.all(np.isfinite(found.centers))
+    assert 0 < found.scale < np.inf
+    assert 1 <= found.dof <= 200
+
+
+def test_a_fixed_dof_is_kept_and_only_its_scale_is_estimated():
+    X, _ = separated(5, 2, 100, seed=0, std=0.03)
+    found = robust_search(sample_of(X), 5, np.random.RandomState(0), dof=50.0)
+    assert found.dof == 50
+    assert found.scale == pytest.approx(0.03**2, rel=0.15)
+
+
+def test_the_share_of_rows_in_each_cluster_is_told():
+    X, _ = separated(4, 2, [50, 100, 150, 200], seed=0)
+    found = robust_search(sample_of(X), 4, np.random.RandomState(0))
+    np.testing.assert_allclose(np.sort(found.weights), [0.1, 0.2, 0.3, 0.4], atol=0.01)
+    assert found.weights_differ
