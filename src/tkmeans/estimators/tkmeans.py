@@ -175,11 +175,13 @@ class TKMeans(CenterEstimator):
 
     def _candidates(self, source: ArraySource, start: Start) -> Iterator[Student]:
         open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
+        icl_decides = self.cluster_weights == "auto" and (len(open_question) > 1 or self._n_init() > 1)
         for estimate_weights in {"equal": [False], "estimate": [True], "auto": open_question}[self.cluster_weights]:
             yield Student(
                 engine=engines.select(self.engine),
                 estimate_dof=self.dof == "estimate",
                 estimate_weights=estimate_weights,
+                want_entropy=icl_decides,
                 scale_floor=SCALE_FLOOR[source.X.dtype.name],
             )
 

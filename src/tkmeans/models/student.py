@@ -31,6 +31,7 @@ class Student(CenterModel):
 
     estimate_dof: bool = True
     estimate_weights: bool = False
+    want_entropy: bool = True  # without it a fixed dof allows a shorter way through the rows
     scale_floor: float = 0.0  # in the frame's units, squared
 
     def kernel(self, params: Params) -> Kernel:
@@ -46,6 +47,7 @@ class Student(CenterModel):
             log_norm=log_gamma_ratio(nu / 2, p / 2) - p / 2 * math.log(2 * math.pi * alpha),
             gain=(nu + p) / nu,
             log_trust_bias=digamma(half) - np.log(half),
+            log_sums=self.estimate_dof or self.want_entropy,
         )
 
     def m_step(self, stats: Stats, params: Params) -> Params:
