@@ -12,7 +12,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from tkmeans.models.dof import BOUNDS
@@ -25,6 +24,7 @@ NOISE_REACH = 600.0  # noise begins at d2 = 600 p alpha: where a row stops pulli
 BREATH = 0.25  # centres added at a breath, as a share of the clusters
 QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stops
 REAL_GAIN = 0.003  # nats per row; less is polish, which EM does better
+DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0, 10.0, 30.0, 200.0)
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
 
 
@@ -168,31 +168,33 @@ def _weights_differ(masses: Array, total: float) -> bool:
 
 
 def _scale_and_dof(d2: Array, weight: Array, p: int, scale: float, dof: float | None) -> tuple[float, float]:
-    """The t distribution of the distances to the nearest centre, by profile likelihood.
+    """The t distribution of the distances to the nearest centre: its scale, and its dof from a short list.
 
-    It saves EM the slow walk of nu. Overlap shortens distances, so it is a start, not an estimate.
+    It saves EM the slow walk of nu. Overlap shortens distances, so it is a start, not an
+    estimate. Every scale is sought from the one that was found without the noise: with many
+    strays there is a second, far too wide one.
     """
     if not np.any(d2 > 0):
         return scale, dof or BOUNDS[0]
     thin = slice(None, None, max(1, len(d2) // 3000))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
+    options = DOF_STARTS if dof is None else [dof]
+    starts = [(_scale_for(nu, d2, weight, p, scale), nu) for nu in options]
+    return min(starts, key=lambda start: _loss(start[0], start[1], d2, weight, p))
 
-    def best_scale(dof: float, a: float) -> float:
-        for _ in range(5):
-            u = weight / (dof + d2 / a)
-            a = max(float(u @ d2 / (p * np.sum(u))), 1e-3 * a)
-        return a
 
-    def loss(log_dof: float) -> float:
-        nonlocal scale
-        dof = math.exp(log_dof)
-        scale = best_scale(dof, scale)
-        log_density = float(gammaln((dof + p) / 2) - gammaln(dof / 2)) - p / 2 * math.log(dof * scale)
-        return (dof + p) / 2 * float(weight @ np.log1p(d2 / (dof * scale))) - log_density
+def _scale_for(dof: float, d2: Array, weight: Array, p: int, scale: float) -> float:
+    """A few steps of eqn:alpha, parameter-expanded, with the centres held."""
+    for _ in range(8):
+        u = weight / (dof + d2 / scale)
+        scale = max(float(np.sum(u * d2) / (p * np.sum(u))), 1e-3 * scale)
+    return scale
 
-    if dof is None:
-        dof = math.exp(minimize_scalar(loss, bounds=np.log(BOUNDS), method="bounded", options={"xatol": 0.05}).x)
-    return best_scale(dof, scale), dof
+
+def _loss(scale: float, dof: float, d2: Array, weight: Array, p: int) -> float:
+    """Minus the mean log-density, up to a constant."""
+    log_norm = float(gammaln((dof + p) / 2) - gammaln(dof / 2)) - p / 2 * math.log(dof * scale)
+    return (dof + p) / 2 * float(np.sum(weight * np.log1p(d2 / (dof * scale)))) - log_norm
 
 
 def _with_weights_as_counts(sample: Sample) -> Sample:

@@ -4,12 +4,13 @@
 // noise component, in the form that needs only the two nearest centres of a row. With d1 <= d2 their squared distances,
 // h = (1 + p) / 2 and l = h ln(1 + d / scale), a row of weight 1 costs
 //
-//     l1 + g / (1 + exp(g)),  g = l2 - l1      its expected loss over the two (what the entropy in ICL amounts to), or
-//     h ln(1 + cap)                            if d1 >= cap * scale: the row is noise;
+//     l1 + g / (1 + exp(g)),  g = l2 - l1      its expected loss over the two (what the entropy in ICL amounts to),
+//     + ln(total / mass of its cluster)        the cluster's weight,
 //
-// and every group of rows, the noise included, costs mass * ln(total / mass). Noise costs the same wherever the centres
-// are, so no centre is worth placing on scattered outliers; the size term and the ambiguity term keep a dense cluster
-// from being split while a small one goes without a centre.
+// or, if d1 >= cap, it is noise and costs  h ln(1 + cap / scale) + ln K,  as at the rim of a cluster of average size.
+// To compare states of different scale, (p / 2) ln(scale) is added for every row and the density of the noise is held.
+// Noise costs the same wherever the centres are, so no centre is worth placing on scattered outliers; the weight and the
+// ambiguity term keep a dense cluster from being split while a small one goes without a centre.
 //
 // No random numbers are drawn here (the caller passes uniforms), there are no globals and no threads: the result is a
 // function of the arguments. An integer weight acts as so many copies of the row.
@@ -26,7 +27,7 @@
 
 namespace tkmeans::TKM_SET {
 
-constexpr Index kTile = 16;               // rows per tile: four AVX2 accumulators of doubles
+constexpr Index kTile = 32;               // rows per tile: long enough for compilers to keep a vector loop (16 was 6x slower)
 constexpr double kSeedQuantile = 0.25;    // of the nearest distances: the scale while the first seeds are placed
 constexpr int kMaxReceivers = 4;          // centres that are refitted when a neighbour is dropped
 constexpr int kRefitSteps = 2;            // robust means in such a refit
@@ -35,6 +36,8 @@ constexpr int kSplitSteps = 3;            // robust 2-means steps in a split
 constexpr double kPromise = 0.3;          // share of the cheapest drop's price that a new centre must promise
 constexpr double kScaleDrift = 1.2;       // all prices are computed anew when the scale has grown this much
 constexpr double kNoticeableMove = 0.01;  // of p * scale: a centre that moved less leaves its neighbours' prices alone
+constexpr double kLeastScale = 1e-10;     // of the scale with one centre
+constexpr double kLeastOfQuantile = 0.1;  // no cluster shape has its scale so far below the quantile
 constexpr double kClearGap = 8.0;         // g / (1 + exp(g)) < 0.003 beyond: not worth an exponential
 
 // Natural logarithm of a positive normal number to about 1e-10: the same bits on every platform, unlike std::log.
@@ -75,7 +78,7 @@ public:
     void fix_noise() { noise_scale = scale; set_scale(scale); update_losses(); }
 
     void set_scale(double new_scale) {
-        scale = new_scale;
+        scale = std::max(new_scale, least_scale);
         const double shift = noise_scale > 0 ? 0.5 * double(p()) * std::log(noise_scale / scale) : 0.0;
         cap_loss = std::max(h * std::log1p(cap_in_scales_) + shift, h * std::log(2.0));   // never cheaper than d2 = scale
         cap_ratio = std::exp(cap_loss / h) - 1;
@@ -95,8 +98,15 @@ public:
         full_cost = false;
         cumulate_losses();                           // no centre yet: every row is noise
         append_center(x + draw_row(*uniforms++, true) * p());
-        for (Index rescale_at = 1; n_centers() < target;) {
-            if (n_centers() >= rescale_at) { scale_from_quantile(); rescale_at *= 2; }
+        if (quantile_scale() > 0) set_scale(quantile_scale());
+        least_scale = kLeastScale * scale;            // many equal rows would let the scale vanish
+        update_losses();
+        for (double rescale_at = 1.25; n_centers() < target;) {
+            if (n_centers() >= rescale_at) {
+                set_scale(quantile_scale());
+                update_losses();
+                rescale_at = 1.25 * double(n_centers());
+            }
             cumulate_losses();
             std::pair<double, Index> best{-infinity(), 0};
             for (int t = 0; t < trials; ++t) {
@@ -161,10 +171,12 @@ public:
     }
 
     // The scale for the present assignment, to about 1 %. The rows lose little by it, the comparison of states a lot.
+    // With nu = 1 the likelihood has a pole where many centres sit on a few rows each; the quantile keeps away from it.
     void settle_scale() {
+        const double least = kLeastOfQuantile * quantile_scale();
         for (int step = 0; step < 10; ++step) {
             const double before = scale;
-            set_scale(next_scale());
+            set_scale(std::max(next_scale(), least));
             if (std::abs(scale - before) < 0.01 * before) break;
         }
     }
@@ -232,7 +244,7 @@ public:
     double next_scale() const {
         std::vector<double> inflate;
         inlier_masses(inflate);
-        for (double& m : inflate) m = m > 1.5 ? m / (m - 1) : 0.0;   // a mean of m rows hides 1/m of their spread
+        for (double& m : inflate) m = m > 1.5 ? seen_from_others(m) : 0.0;
         double wd = 0, w = 0;
         for (Index i = 0; i < n; ++i) {
             const double d2 = d_first[i] * inflate[first[i]];
@@ -256,7 +268,7 @@ private:
     const double h, noise_price, cap_in_scales_;
     double cap_ratio, cap_loss;                   // at the present scale
     const double clear_ratio;
-    double total = 0, noise_scale = 0;
+    double total = 0, noise_scale = 0, least_scale = 0;
     bool full_cost = true;
 
 public:
@@ -293,13 +305,21 @@ private:
     }
 
     void tile_distances(Index start, const double* point, double* out) const {
-        double sum[kTile] = {};
         const double* column = &tiles[start * p()];
+        if (P > 0) {
+            for (Index i = 0; i < kTile; ++i) {
+                double sum = 0;
+                for (int j = 0; j < P; ++j) sum += (column[j * kTile + i] - point[j]) * (column[j * kTile + i] - point[j]);
+                out[i] = sum;
+            }
+            return;
+        }
+        double sum[kTile] = {};
         for (Index j = 0; j < p(); ++j, column += kTile) {
             const double c = point[j];
             for (Index i = 0; i < kTile; ++i) sum[i] += (column[i] - c) * (column[i] - c);
         }
-        for (Index i = 0; i < kTile; ++i) out[i] = sum[i];
+        std::copy(sum, sum + kTile, out);
     }
 
     void distances_to(const double* point, double* out) const {
@@ -473,9 +493,9 @@ private:
         return last;
     }
 
-    // A low quantile of the nearest distances, so that neither strays nor clusters without a centre reach it; read off
-    // a histogram with eight bins per power of two.
-    void scale_from_quantile() {
+    // A low quantile of the nearest distances per feature, so that neither strays nor clusters without a centre reach
+    // it; read off a histogram with eight bins per power of two. 0 if every row sits on a centre.
+    double quantile_scale() const {
         std::vector<double> mass(8 * 2048, 0.0);
         double wanted = 0, below = 0;
         for (Index i = 0; i < n; ++i) {
@@ -485,14 +505,13 @@ private:
             mass[bits >> 49] += weight[i];
             wanted += kSeedQuantile * weight[i];
         }
-        if (!(wanted > 0)) return;                   // every row sits on a centre
+        if (!(wanted > 0)) return 0;
         std::uint64_t bin = 0;
         while ((below += mass[bin]) < wanted) ++bin;
         const std::uint64_t bits = bin << 49;
         double quantile;
         std::memcpy(&quantile, &bits, sizeof quantile);
-        set_scale(quantile / double(p()));
-        update_losses();
+        return quantile / double(p());
     }
 
     // How much the cost falls if a centre is added and nothing else moves.
@@ -685,7 +704,7 @@ private:
     }
 
     // ---- scratch --------------------------------------------------------------------------------------------------
-    std::vector<double> tiles;                    // the rows, 16 at a time, feature-major: "one point against all rows"
+    std::vector<double> tiles;                    // the rows, a tile at a time, feature-major: "one point against all rows"
     std::vector<double> distances, near_until, noise_until;
     std::vector<Index> order, starts;             // rows grouped by nearest centre
     std::vector<double> masses, mass_change, received, refitted, sums, by_feature;
