@@ -156,12 +156,28 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
     }
 }
 
+// Over and over: the logarithm, the inverse and the exponential of a few numbers, as a pass needs
+// them for each pair, without anything else.
+template <class In>
+void log_exp(In* values, Index n, Index times) {
+    const Index size = Pack<In>::size, whole = n / size * size;
+    Line<In> logs(n + size);
+    for (Index repeat = 0; repeat < times; ++repeat) {
+        for (Index i = 0; i < whole; i += size) {
+            const auto [s, exponent, inverse] = reduce(load(values + i));
+            store(values + i, inverse);
+            store(&logs[i], exponent + s * Float<In>::log_series(s * s));
+        }
+        for (Index i = 0; i < whole; i += size) store(values + i, load(values + i) + exp2(splat(In(0)) - load(&logs[i])));
+    }
+}
+
 }  // namespace
 
 extern const Engine engine;
 const Engine engine = {
-    {summarize<double>, rows<double>, memberships<double>, distances<double>},
-    {summarize<float>, rows<float>, memberships<float>, distances<float>},
+    {summarize<double>, rows<double>, memberships<double>, distances<double>, log_exp<double>},
+    {summarize<float>, rows<float>, memberships<float>, distances<float>, log_exp<float>},
 };
 
 }  // namespace tkmeans::TKM_SET

@@ -106,6 +106,11 @@ void bind_functions(nb::module_& m) {
         functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
     });
 
+    m.def("log_exp", [](const std::string& set, Vector<In> values, Index times) {
+        nb::gil_scoped_release release;
+        functions<In>(set).log_exp(values.data(), Index(values.shape(0)), times);
+    });
+
     for (const bool wants_tau : {true, false})
         m.def(wants_tau ? "memberships" : "distances", [wants_tau](const std::string& set, X x, Origin origin, double unit,
                                                                   const ModelArrays& arrays, Matrix<In> out) {
