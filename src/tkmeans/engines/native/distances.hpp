@@ -86,9 +86,14 @@ TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>
         center[i] = c[k + i];
         sum[i][0] = sum[i][1] = splat(T(0));
     }
+    Index wait = ahead.every;
     for (Index j = 0; j < features; ++j) {
         const auto x0 = load(x + j * depth), x1 = load(x + j * depth + size);
-        if (ahead.step) prefetch(ahead.address + j * ahead.step);
+        if (--wait == 0) {
+            prefetch(ahead.address);
+            ahead.address += line_bytes;
+            wait = ahead.every;
+        }
         TKM_UNROLL
         for (int i = 0; i < Count; ++i) {
             const auto cj = splat(center[i][j]);
@@ -116,13 +121,14 @@ TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>
 // The same sums for all centres and rows, into d2[k][i].
 template <By by, class T>
 void sum_over_features(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+    const Index turns = (centers.clusters + block_centers - 1) / block_centers;
     for (Index panel = 0; panel < tile.panels(); ++panel) {
         const T* x = tile.x().panels[panel];
         const T* observed = by == By::observed_differences ? tile.observed().panels[panel] : nullptr;
-        Ahead ahead = tile.ahead(panel);
+        Index turn = 0;
         even_runs(centers.clusters, block_centers, [&](Index k, Index count) {
-            with_count(count, [&](auto c) { sum_over_features<by, c>(x, observed, centers.c, k, tile.features(), ahead, d2, panel); });
-            ahead.step = 0;  // fetched
+            const Ahead ahead = tile.ahead(panel, turn++, turns);
+            with_count(count, [&](auto c) { sum_over_features<by, decltype(c)::value>(x, observed, centers.c, k, tile.features(), ahead, d2, panel); });
         });
     }
 }

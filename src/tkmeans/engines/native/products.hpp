@@ -52,9 +52,9 @@ void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) 
         even_runs(features_, 3, [&](Index j, Index features) {
             even_runs(clusters_, 4, [&](Index k, Index clusters) {
                 with_count(clusters, [&](auto c) {
-                    if (features == 1) add_lanes<c, 1>(x.panels, panels, weight, k, j);
-                    else if (features == 2) add_lanes<c, 2>(x.panels, panels, weight, k, j);
-                    else add_lanes<c, 3>(x.panels, panels, weight, k, j);
+                    if (features == 1) add_lanes<decltype(c)::value, 1>(x.panels, panels, weight, k, j);
+                    else if (features == 2) add_lanes<decltype(c)::value, 2>(x.panels, panels, weight, k, j);
+                    else add_lanes<decltype(c)::value, 3>(x.panels, panels, weight, k, j);
                 });
             });
         });
@@ -64,8 +64,8 @@ void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) 
     for (Index v = 0; v < packs; v += 2)
         even_runs(clusters_, block_centers, [&](Index k, Index clusters) {
             with_count(clusters, [&](auto c) {
-                if (v + 1 < packs) add_block<c, 2>(x.rows, panels * depth, weight, k, v * size);
-                else add_block<c, 1>(x.rows, panels * depth, weight, k, v * size);
+                if (v + 1 < packs) add_block<decltype(c)::value, 2>(x.rows, panels * depth, weight, k, v * size);
+                else add_block<decltype(c)::value, 1>(x.rows, panels * depth, weight, k, v * size);
             });
         });
 }

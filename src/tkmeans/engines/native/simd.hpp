@@ -13,7 +13,9 @@
 #endif
 
 #if defined(__GNUC__)
+#ifndef TKM_VECTORS
 #define TKM_VECTORS 1
+#endif
 #define TKM_INLINE inline __attribute__((always_inline))
 #define TKM_NOINLINE __attribute__((noinline))
 #define TKM_UNROLL _Pragma("GCC unroll 16")
