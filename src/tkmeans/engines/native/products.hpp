@@ -13,7 +13,7 @@ TKM_INLINE double sum_in_double(Pack<T> a) {
 
 template <class T>
 class Products {
-   public:
+ public:
     Products() = default;
     Products(Index clusters, Index features) { resize(clusters, features); }
     void resize(Index clusters, Index features) {
@@ -33,7 +33,7 @@ class Products {
     // Adds everything to `out`, (K, p), and starts again from zero.
     void pour_into(double* out);
 
-   private:
+ private:
     template <int Clusters, int Packs>
     void add_block(const Grid<T>& rows, Index n, const View<T>& weight, Index k, Index j);
     template <int Clusters, int Features>
@@ -94,9 +94,8 @@ void Products<T>::add_block(const Grid<T>& rows, Index n, const View<T>& weight,
         }
     }
     TKM_UNROLL
-    for (int c = 0; c < Clusters; ++c)
-        TKM_UNROLL
-        for (int v = 0; v < Packs; ++v) store(sums_[k + c] + j + v * size, sum[c][v]);
+    for (int c = 0; c < Clusters; ++c) TKM_UNROLL
+    for (int v = 0; v < Packs; ++v) store(sums_[k + c] + j + v * size, sum[c][v]);
 }
 
 template <class T>
@@ -125,9 +124,8 @@ void Products<T>::add_lanes(const Grid<T>& panels, Index n, const View<T>& weigh
             }
         }
     TKM_UNROLL
-    for (int c = 0; c < Clusters; ++c)
-        TKM_UNROLL
-        for (int f = 0; f < Features; ++f) store(sums_[k + c] + (j + f) * size, sum[c][f]);
+    for (int c = 0; c < Clusters; ++c) TKM_UNROLL
+    for (int f = 0; f < Features; ++f) store(sums_[k + c] + (j + f) * size, sum[c][f]);
 }
 
 template <class T>

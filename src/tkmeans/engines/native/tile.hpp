@@ -49,12 +49,17 @@ struct Ahead {
 
 template <class T>
 class Tile {
-   public:
+ public:
     static constexpr int depth = TwoWays<T>::depth;
 
     // Rows whose |x|^2 exceeds `far` make the tile a far one.
     Tile(Index capacity, Index features, T far)
-        : capacity_(capacity), features_(features), far_square_(far), squares_(capacity), weight_(capacity), n_observed_(capacity) {
+        : capacity_(capacity),
+          features_(features),
+          far_square_(far),
+          squares_(capacity),
+          weight_(capacity),
+          n_observed_(capacity) {
         assert(capacity % depth == 0);
         x_.resize(capacity, features);
     }
@@ -67,21 +72,22 @@ class Tile {
     Index panels() const { return (rows_ + depth - 1) / depth; }
     Index packs() const { return 2 * panels(); }
     Index features() const { return features_; }
-    bool missing() const { return missing_; }  // does any row lack a feature?
-    bool far() const { return far_; }          // may distances be so large that base needs a bound?
-    const TwoWays<T>& x() const { return x_; }  // 0 where missing
+    bool missing() const { return missing_; }                 // does any row lack a feature?
+    bool far() const { return far_; }                         // may distances be so large that base needs a bound?
+    const TwoWays<T>& x() const { return x_; }                // 0 where missing
     const TwoWays<T>& observed() const { return observed_; }  // 1 or, where missing, 0; only if missing()
-    const T* squares() const { return &squares_[0]; }  // |x|^2
+    const T* squares() const { return &squares_[0]; }         // |x|^2
     const T* weights() const { return &weight_[0]; }
     Index n_observed(Index i) const { return n_observed_[i]; }
 
     // The part of it that a panel fetches in one of `turns` walks over its features.
     Ahead ahead(Index panel, Index turn, Index turns) const {
         const Index every = most(1, turns * line_bytes / next_bytes_);
-        return {next_ + panel * features_ * next_bytes_ + turn * (features_ / every) * line_bytes, next_ ? every : features_ + 1};
+        return {next_ + panel * features_ * next_bytes_ + turn * (features_ / every) * line_bytes,
+                next_ ? every : features_ + 1};
     }
 
-   private:
+ private:
     template <class In>
     Pack<T> read_pack(const Block<In>& block, const In* const* row, Index first);
     void mend(T limit);
