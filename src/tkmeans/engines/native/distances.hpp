@@ -1,7 +1,6 @@
 // Squared distances of a tile's rows to all centres.
 #pragma once
-#include <type_traits>
-
+#include "runs.hpp"
 #include "tile.hpp"
 
 namespace tkmeans::TKM_SET {
@@ -49,35 +48,11 @@ enum class By { products, differences, observed_differences };
 // Centres per block: with two packs of rows each they fill a register file of sixteen.
 constexpr int block_centers = 6;
 
-// Splits `total` into the fewest runs of at most `longest`, as even as possible: uneven
-// ones would leave the arithmetic units waiting in the short last run.
-template <class Body>
-TKM_INLINE void even_runs(Index total, Index longest, Body body) {
-    const Index runs = (total + longest - 1) / longest;
-    for (Index r = 0; r < runs; ++r) {
-        const Index begin = total * r / runs, end = total * (r + 1) / runs;
-        body(begin, end - begin);
-    }
-}
-
-// Runs a body with a count known at compile time, 1 to 6.
-template <class Body>
-TKM_INLINE void with_count(Index count, Body body) {
-    switch (count) {
-        case 1: return body(std::integral_constant<int, 1>{});
-        case 2: return body(std::integral_constant<int, 2>{});
-        case 3: return body(std::integral_constant<int, 3>{});
-        case 4: return body(std::integral_constant<int, 4>{});
-        case 5: return body(std::integral_constant<int, 5>{});
-        default: return body(std::integral_constant<int, 6>{});
-    }
-}
-
 // Sums over features for `Count` centres and one panel of rows: the inner loop of the engine.
 // Not inlined: its sums need all registers.
 template <By by, int Count, class T>
-TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>& c, Index k, Index features, Ahead ahead, const View<T>& d2,
-                                    Index panel) {
+TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>& c, Index k, Index features,
+                                    Ahead ahead, const View<T>& d2, Index panel) {
     constexpr int size = Pack<T>::size, depth = 2 * size;
     const T* center[Count];
     Pack<T> sum[Count][2];
@@ -86,9 +61,14 @@ TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>
         center[i] = c[k + i];
         sum[i][0] = sum[i][1] = splat(T(0));
     }
+    Index wait = ahead.every;
     for (Index j = 0; j < features; ++j) {
         const auto x0 = load(x + j * depth), x1 = load(x + j * depth + size);
-        if (ahead.step) prefetch(ahead.address + j * ahead.step);
+        if (--wait == 0) {
+            prefetch(ahead.address);
+            ahead.address += line_bytes;
+            wait = ahead.every;
+        }
         TKM_UNROLL
         for (int i = 0; i < Count; ++i) {
             const auto cj = splat(center[i][j]);
@@ -116,13 +96,16 @@ TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>
 // The same sums for all centres and rows, into d2[k][i].
 template <By by, class T>
 void sum_over_features(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+    const Index turns = (centers.clusters + block_centers - 1) / block_centers;
     for (Index panel = 0; panel < tile.panels(); ++panel) {
         const T* x = tile.x().panels[panel];
         const T* observed = by == By::observed_differences ? tile.observed().panels[panel] : nullptr;
-        Ahead ahead = tile.ahead(panel);
+        Index turn = 0;
         even_runs(centers.clusters, block_centers, [&](Index k, Index count) {
-            with_count(count, [&](auto c) { sum_over_features<by, c>(x, observed, centers.c, k, tile.features(), ahead, d2, panel); });
-            ahead.step = 0;  // fetched
+            const Ahead ahead = tile.ahead(panel, turn++, turns);
+            with_count(count, [&](auto c) {
+                sum_over_features<by, decltype(c)::value>(x, observed, centers.c, k, tile.features(), ahead, d2, panel);
+            });
         });
     }
 }

@@ -14,7 +14,7 @@ template <>
 struct Float<double> {
     static constexpr int fraction_bits = 52;
     static constexpr std::uint64_t bias = 1023;
-    static constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
+    static constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;     // sqrt(1/2)
     static constexpr std::uint64_t integer_bits = 0x4330000000000000;  // 2^52: its last bits count units
     static constexpr double integer = 4503599627370496.0;              // 2^52
     static constexpr double rounder = 6755399441055744.0;              // 1.5 * 2^52
@@ -25,7 +25,8 @@ struct Float<double> {
         const auto c = [](double value) { return splat(value); };
         const auto z2 = z * z;
         return ((c(0.32060793259718590) + z * c(0.2616710763030991)) + z2 * c(0.24057556100228045)) * (z2 * z2) +
-               ((c(2.885390081777924) + z * c(0.9617966939287028)) + z2 * (c(0.5770780159654896) + z * c(0.41219855268090844)));
+               ((c(2.885390081777924) + z * c(0.9617966939287028)) +
+                z2 * (c(0.5770780159654896) + z * c(0.41219855268090844)));
     }
 
     // 2^f, |f| <= 1/2

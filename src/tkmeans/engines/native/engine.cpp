@@ -27,14 +27,18 @@ template <class T>
 struct Workspace {
     template <class In>
     Workspace(const Block<In>&, const Model& model)
-        : capacity(tile_rows<T>(model.clusters, model.features)), kernel(model), centers(model),
-          tile(capacity, model.features, ordinary_square(centers, model.slope, double(horizon<In>))), e(model.clusters, capacity) {}
+        : capacity(tile_rows<T>(model.clusters, model.features)),
+          kernel(model),
+          centers(model),
+          tile(capacity, model.features, ordinary_square(centers, model.slope, double(horizon<In>))),
+          e(model.clusters, capacity) {}
 
     template <class In>
     void read(const Block<In>& block, Index first) {
         tile.read(block, first);
         measure(tile, centers, e.d2);
-        if (tile.far()) bound(e.d2, centers.clusters, tile.panels() * Tile<T>::depth, T(farthest_base<T> / double(kernel.slope)));
+        if (tile.far())
+            bound(e.d2, centers.clusters, tile.panels() * Tile<T>::depth, T(farthest_base<T> / double(kernel.slope)));
     }
 
     const Index capacity;
@@ -99,22 +103,27 @@ void for_each_tile(const Block<In>& block, const Model& model, Body body) {
 
 template <class T, class In>
 void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& out) {
+    const Index capacity = tile_rows<T>(model.clusters, model.features);
+    Line<T> largest(capacity), label(capacity), trust(capacity);  // a label is a small integer, exact in T
     for_each_tile<T>(block, model, [&](Workspace<T>& work, Index first) {
         const Tile<T>& tile = work.tile;
         EStep<T>& e = work.e;
         find_nearest(e.d2, model.clusters, tile.panels() * Tile<T>::depth, &e.d2_min[0]);
+        for (Index i = 0; i < tile.rows(); ++i) largest[i] = label[i] = trust[i] = 0;
+        for (Index k = 0; k < model.clusters; ++k)
+            for (Index i = 0; i < tile.rows(); ++i) {
+                const T f = e.f[k][i];
+                label[i] = f > largest[i] ? T(k) : label[i];
+                largest[i] = f > largest[i] ? f : largest[i];
+                trust[i] += f * e.trust[k][i];
+            }
         for (Index i = 0; i < tile.rows(); ++i) {
             const Index row = first + i, observed = tile.n_observed(i);
-            Index label = 0;
-            T trust = 0;
-            for (Index k = 0; k < model.clusters; ++k) {
-                if (e.f[k][i] > e.f[label][i]) label = k;
-                trust += e.f[k][i] * e.trust[k][i];
-            }
-            out.label[row] = label;
+            const double log_total = ln2 * double(e.top[i]) + ::log(double(e.total[i])) + work.kernel.log_weight_max;
+            out.label[row] = std::int64_t(label[i]);
             out.d2[row] = In(e.d2_min[i]);
-            out.trust[row] = In(trust / e.total[i] * T(model.gain[observed]));
-            out.log_density[row] = In(ln2 * double(e.top[i]) + ::log(double(e.total[i])) + work.kernel.log_weight_max + model.log_norm[observed]);
+            out.log_density[row] = In(log_total + model.log_norm[observed]);
+            out.trust[row] = In(trust[i] / e.total[i] * T(model.gain[observed]));
         }
     });
 }
@@ -131,7 +140,8 @@ void memberships_in(const Block<In>& block, const Model& model, In* tau) {
         const Tile<T>& tile = work.tile;
         const EStep<T>& e = work.e;
         for (Index i = 0; i < tile.rows(); ++i)
-            for (Index k = 0; k < model.clusters; ++k) tau[(first + i) * model.clusters + k] = In(e.f[k][i] / e.total[i]);
+            for (Index k = 0; k < model.clusters; ++k)
+                tau[(first + i) * model.clusters + k] = In(e.f[k][i] / e.total[i]);
     });
 }
 
@@ -152,7 +162,25 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
         tile.read(block, first);
         measure(tile, centers, d2);
         for (Index i = 0; i < tile.rows(); ++i)
-            for (Index k = 0; k < model.clusters; ++k) distance[(first + i) * model.clusters + k] = In(::sqrt(double(d2[k][i])));
+            for (Index k = 0; k < model.clusters; ++k)
+                distance[(first + i) * model.clusters + k] = In(::sqrt(double(d2[k][i])));
+    }
+}
+
+// Over and over: the logarithm, the inverse and the exponential of a few numbers, as a pass needs
+// them for each pair, without anything else.
+template <class In>
+void log_exp(In* values, Index n, Index times) {
+    const Index size = Pack<In>::size, whole = n / size * size;
+    Line<In> logs(n + size);
+    for (Index repeat = 0; repeat < times; ++repeat) {
+        for (Index i = 0; i < whole; i += size) {
+            const auto [s, exponent, inverse] = reduce(load(values + i));
+            store(values + i, inverse);
+            store(&logs[i], exponent + s * Float<In>::log_series(s * s));
+        }
+        for (Index i = 0; i < whole; i += size)
+            store(values + i, load(values + i) + exp2(splat(In(0)) - load(&logs[i])));
     }
 }
 
@@ -163,9 +191,14 @@ std::unique_ptr<Search> new_search(const double* rows, const double* weights, In
 
 extern const Engine engine;
 const Engine engine = {
+<<<<<<< HEAD
     {summarize<double>, rows<double>, memberships<double>, distances<double>},
     {summarize<float>, rows<float>, memberships<float>, distances<float>},
     new_search,
+=======
+    {summarize<double>, rows<double>, memberships<double>, distances<double>, log_exp<double>},
+    {summarize<float>, rows<float>, memberships<float>, distances<float>, log_exp<float>},
+>>>>>>> 6fc502d91a6b7b9e8983165cf825807fe339defd
 };
 
 }  // namespace tkmeans::TKM_SET

@@ -60,8 +60,9 @@ template <class In>
 struct Functions {
     void (*summarize)(const Block<In>&, const Model&, const Shortcuts&, Sums&);
     void (*rows)(const Block<In>&, const Model&, const RowValues<In>&);
-    void (*memberships)(const Block<In>&, const Model&, In* tau);      // (n, K)
+    void (*memberships)(const Block<In>&, const Model&, In* tau);     // (n, K)
     void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
+    void (*log_exp)(In* values, Index n, Index times);  // for benchmarks: what logarithms and exponentials cost
 };
 
 // The search for starting centres, whose state lives here and whose plan is in search.py.

@@ -16,7 +16,7 @@ constexpr Index most(Index a, Index b) { return a < b ? b : a; }
 
 template <class T>
 class Grid {
-   public:
+ public:
     Grid() = default;
     Grid(Index rows, Index columns) { resize(rows, columns); }
     ~Grid() { release(); }
@@ -44,7 +44,7 @@ class Grid {
     Index rows() const { return rows_; }
     Index columns() const { return columns_; }
 
-   private:
+ private:
     static std::size_t bytes(Index rows, Index columns) { return sizeof(T) * static_cast<std::size_t>(rows * columns); }
     void release() {
         if (data_) ::operator delete(data_, std::align_val_t(line_bytes));
@@ -58,7 +58,7 @@ class Grid {
 // Some columns of a grid, from `offset` on.
 template <class T>
 class View {
-   public:
+ public:
     View(Grid<T>& grid, Index offset) : first_(grid[0] + offset), rows_(grid.rows()), stride_(grid.columns()) {}
 
     T* operator[](Index row) const {
@@ -66,7 +66,7 @@ class View {
         return first_ + row * stride_;
     }
 
-   private:
+ private:
     T* first_;
     Index rows_, stride_;
 };
@@ -74,7 +74,7 @@ class View {
 // A grid of a single row.
 template <class T>
 class Line {
-   public:
+ public:
     Line() = default;
     explicit Line(Index size) : grid_(1, size) {}
     Index size() const { return grid_.columns(); }
@@ -88,7 +88,7 @@ class Line {
         return grid_[0][i];
     }
 
-   private:
+ private:
     Grid<T> grid_;
 };
 

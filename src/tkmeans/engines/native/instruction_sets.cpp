@@ -23,7 +23,8 @@ bool bit(int leaf, int register_, int position) {
 bool saved(unsigned long long registers) { return bit(1, 2, 27) && (_xgetbv(0) & registers) == registers; }
 
 bool runs_v3() {
-    return saved(0x6) && bit(1, 2, 12) /* FMA */ && bit(7, 1, 5) /* AVX2 */ && bit(7, 1, 3) /* BMI1 */ && bit(7, 1, 8) /* BMI2 */;
+    return saved(0x6) && bit(1, 2, 12) /* FMA */ && bit(7, 1, 5) /* AVX2 */ && bit(7, 1, 3) /* BMI1 */ &&
+           bit(7, 1, 8) /* BMI2 */;
 }
 
 bool runs_v4() {
@@ -35,12 +36,14 @@ bool runs_v4() {
 
 bool runs_v3() {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2");
 }
 
 bool runs_v4() {
-    return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl");
 }
 
 #endif

@@ -28,15 +28,24 @@ struct Kernel {
 template <class T>
 struct EStep {
     EStep(Index clusters, Index capacity)
-        : pairs_(clusters, 4 * capacity + line_bytes / Index(sizeof(T))), d2(pairs_, 0 * capacity), trust(pairs_, 1 * capacity), log_base(pairs_, 2 * capacity),
-          f(pairs_, 3 * capacity), d2_min(capacity), root_min(capacity), top(capacity), total(capacity), spread(capacity), exponent(capacity) {}
+        : pairs_(clusters, 4 * capacity + line_bytes / Index(sizeof(T))),
+          d2(pairs_, 0 * capacity),
+          trust(pairs_, 1 * capacity),
+          log_base(pairs_, 2 * capacity),
+          f(pairs_, 3 * capacity),
+          d2_min(capacity),
+          root_min(capacity),
+          top(capacity),
+          total(capacity),
+          spread(capacity),
+          exponent(capacity) {}
 
-   private:
+ private:
     // The four numbers of a cluster's pairs lie side by side, and a cache line keeps clusters off
     // a distance of 4096 bytes: at that distance they would get in each other's way.
     Grid<T> pairs_;
 
-   public:
+ public:
     const View<T> d2;        // (K, rows) D
     const View<T> trust;     // 1 / base, that is u / gain
     const View<T> log_base;  // log2 of base

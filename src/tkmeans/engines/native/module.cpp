@@ -59,20 +59,31 @@ struct ModelArrays {
         const size_t tables = centers.shape(1) + 1;
         require(centers.shape(0) >= 1 && centers.shape(1) >= 1, "centers must have at least one row and one column");
         require(log_weights.shape(0) == centers.shape(0), "log_weights must have one entry per center");
-        require(exponent.shape(0) == tables && log_norm.shape(0) == tables && gain.shape(0) == tables && log_trust_bias.shape(0) == tables,
+        require(exponent.shape(0) == tables && log_norm.shape(0) == tables && gain.shape(0) == tables &&
+                    log_trust_bias.shape(0) == tables,
                 "the kernel's tables must have one entry more than there are features");
-        return {Index(centers.shape(0)), Index(centers.shape(1)), centers.data(), log_weights.data(), exponent.data(), log_norm.data(),
-                gain.data(), log_trust_bias.data(), slope, power, log_sums};
+        return {Index(centers.shape(0)),
+                Index(centers.shape(1)),
+                centers.data(),
+                log_weights.data(),
+                exponent.data(),
+                log_norm.data(),
+                gain.data(),
+                log_trust_bias.data(),
+                slope,
+                power,
+                log_sums};
     }
 };
 
 template <class In>
-Block<In> as_block(const Matrix<const In>& x, const std::optional<Vector<const In>>& weight, const Vector<const In>& origin, double unit,
-                   const Model& model) {
+Block<In> as_block(const Matrix<const In>& x, const std::optional<Vector<const In>>& weight,
+                   const Vector<const In>& origin, double unit, const Model& model) {
     require(Index(x.shape(1)) == model.features, "rows and centers must have the same number of features");
     require(Index(origin.shape(0)) == model.features, "origin must have one entry per feature");
     require(!weight || weight->shape(0) == x.shape(0), "weight must have one entry per row");
-    return {Index(x.shape(0)), Index(x.shape(1)), x.data(), weight ? weight->data() : nullptr, origin.data(), In(1.0 / unit)};
+    return {Index(x.shape(0)), Index(x.shape(1)), x.data(), weight ? weight->data() : nullptr,
+            origin.data(),     In(1.0 / unit)};
 }
 
 template <class In>
@@ -81,42 +92,53 @@ void bind_functions(nb::module_& m) {
     using Weight = std::optional<Vector<const In>>;
     using Origin = Vector<const In>;
 
-    m.def("summarize", [](const std::string& set, X x, Weight weight, Origin origin, double unit, const ModelArrays& arrays, bool whole_powers,
-                          bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> seen, Matrix<double> wx, Vector<double> wd2,
-                          Vector<double> log_trust) {
-        const Model model = arrays.model();
-        const Block<In> block = as_block<In>(x, weight, origin, unit, model);
-        for (const auto* sums : {&n, &w, &wd2, &log_trust}) require(Index(sums->shape(0)) == model.clusters, "sums must have one entry per center");
-        for (const auto* sums : {&seen, &wx})
-            require(Index(sums->shape(0)) == model.clusters && Index(sums->shape(1)) == model.features, "sums must have the shape of centers");
-        Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_trust.data(), seen.data(), false, 0, 0, 0};
-        {
-            nb::gil_scoped_release release;
-            functions<In>(set).summarize(block, model, {whole_powers, skip_far}, sums);
-        }
-        return nb::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
-    });
+    m.def("summarize",
+          [](const std::string& set, X x, Weight weight, Origin origin, double unit, const ModelArrays& arrays,
+             bool whole_powers, bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> seen,
+             Matrix<double> wx, Vector<double> wd2, Vector<double> log_trust) {
+              const Model model = arrays.model();
+              const Block<In> block = as_block<In>(x, weight, origin, unit, model);
+              for (const auto* sums : {&n, &w, &wd2, &log_trust})
+                  require(Index(sums->shape(0)) == model.clusters, "sums must have one entry per center");
+              for (const auto* sums : {&seen, &wx})
+                  require(Index(sums->shape(0)) == model.clusters && Index(sums->shape(1)) == model.features,
+                          "sums must have the shape of centers");
+              Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_trust.data(), seen.data(), false, 0, 0, 0};
+              {
+                  nb::gil_scoped_release release;
+                  functions<In>(set).summarize(block, model, {whole_powers, skip_far}, sums);
+              }
+              return nb::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
+          });
 
-    m.def("rows", [](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays, Vector<std::int64_t> label,
-                     Vector<In> d2, Vector<In> log_density, Vector<In> trust) {
+    m.def("rows", [](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
+                     Vector<std::int64_t> label, Vector<In> d2, Vector<In> log_density, Vector<In> trust) {
         const Model model = arrays.model();
         const Block<In> block = as_block<In>(x, {}, origin, unit, model);
-        require(label.shape(0) == x.shape(0) && d2.shape(0) == x.shape(0) && log_density.shape(0) == x.shape(0) && trust.shape(0) == x.shape(0),
+        require(label.shape(0) == x.shape(0) && d2.shape(0) == x.shape(0) && log_density.shape(0) == x.shape(0) &&
+                    trust.shape(0) == x.shape(0),
                 "results must have one entry per row");
         nb::gil_scoped_release release;
         functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
     });
 
+    m.def("log_exp", [](const std::string& set, Vector<In> values, Index times) {
+        nb::gil_scoped_release release;
+        functions<In>(set).log_exp(values.data(), Index(values.shape(0)), times);
+    });
+
     for (const bool wants_tau : {true, false})
-        m.def(wants_tau ? "memberships" : "distances", [wants_tau](const std::string& set, X x, Origin origin, double unit,
-                                                                  const ModelArrays& arrays, Matrix<In> out) {
-            const Model model = arrays.model();
-            const Block<In> block = as_block<In>(x, {}, origin, unit, model);
-            require(out.shape(0) == x.shape(0) && Index(out.shape(1)) == model.clusters, "the result must have one row per row, one column per center");
-            nb::gil_scoped_release release;
-            const auto& f = functions<In>(set);
-            (wants_tau ? f.memberships : f.distances)(block, model, out.data());
-        });
+        m.def(wants_tau ? "memberships" : "distances",
+              [wants_tau](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
+                          Matrix<In> out) {
+                  const Model model = arrays.model();
+                  const Block<In> block = as_block<In>(x, {}, origin, unit, model);
+                  require(out.shape(0) == x.shape(0) && Index(out.shape(1)) == model.clusters,
+                          "the result must have one row per row, one column per center");
+                  nb::gil_scoped_release release;
+                  const auto& f = functions<In>(set);
+                  (wants_tau ? f.memberships : f.distances)(block, model, out.data());
+              });
 }
 
 // A search together with the arrays it reads.
@@ -177,10 +199,11 @@ void bind_search(nb::module_& m) {
 
 NB_MODULE(_native, m) {
     nb::class_<ModelArrays>(m, "Model")
-        .def("__init__", [](ModelArrays* self, Matrix<const double> centers, Vector<const double> log_weights, Vector<const double> exponent,
-                            Vector<const double> log_norm, Vector<const double> gain, Vector<const double> log_trust_bias, double slope,
-                            int power, bool log_sums) {
-            new (self) ModelArrays{centers, log_weights, exponent, log_norm, gain, log_trust_bias, slope, power, log_sums};
+        .def("__init__", [](ModelArrays* self, Matrix<const double> centers, Vector<const double> log_weights,
+                            Vector<const double> exponent, Vector<const double> log_norm, Vector<const double> gain,
+                            Vector<const double> log_trust_bias, double slope, int power, bool log_sums) {
+            new (self)
+                ModelArrays{centers, log_weights, exponent, log_norm, gain, log_trust_bias, slope, power, log_sums};
         });
     m.def("available_instruction_sets", &available_instruction_sets);
     bind_functions<double>(m);

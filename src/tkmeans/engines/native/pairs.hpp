@@ -28,10 +28,11 @@ struct AllPairs {
 // and clusters that stand apart these are few.
 template <class T>
 class NearPairs {
-   public:
+ public:
     static constexpr bool few = true;
 
-    NearPairs(Index clusters, Index capacity) : first_(clusters + 1), row_(clusters * capacity / Pack<T>::size + 1), reach_(clusters) {}
+    NearPairs(Index clusters, Index capacity)
+        : first_(clusters + 1), row_(clusters * capacity / Pack<T>::size + 1), reach_(clusters) {}
 
     // tau_k <= (pi_k / pi_nearest) * (base_min / base_k)^exponent is negligible once base_k
     // exceeds base_min times this factor.
@@ -44,7 +45,7 @@ class NearPairs {
     Index end(Index k) const { return first_[k + 1]; }
     Index row(Index q) const { return row_[q]; }
 
-   private:
+ private:
     Line<Index> first_;
     Line<int> row_;
     Line<T> reach_;

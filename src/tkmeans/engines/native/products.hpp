@@ -13,7 +13,7 @@ TKM_INLINE double sum_in_double(Pack<T> a) {
 
 template <class T>
 class Products {
-   public:
+ public:
     Products() = default;
     Products(Index clusters, Index features) { resize(clusters, features); }
     void resize(Index clusters, Index features) {
@@ -33,7 +33,7 @@ class Products {
     // Adds everything to `out`, (K, p), and starts again from zero.
     void pour_into(double* out);
 
-   private:
+ private:
     template <int Clusters, int Packs>
     void add_block(const Grid<T>& rows, Index n, const View<T>& weight, Index k, Index j);
     template <int Clusters, int Features>
@@ -52,9 +52,9 @@ void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) 
         even_runs(features_, 3, [&](Index j, Index features) {
             even_runs(clusters_, 4, [&](Index k, Index clusters) {
                 with_count(clusters, [&](auto c) {
-                    if (features == 1) add_lanes<c, 1>(x.panels, panels, weight, k, j);
-                    else if (features == 2) add_lanes<c, 2>(x.panels, panels, weight, k, j);
-                    else add_lanes<c, 3>(x.panels, panels, weight, k, j);
+                    if (features == 1) add_lanes<decltype(c)::value, 1>(x.panels, panels, weight, k, j);
+                    else if (features == 2) add_lanes<decltype(c)::value, 2>(x.panels, panels, weight, k, j);
+                    else add_lanes<decltype(c)::value, 3>(x.panels, panels, weight, k, j);
                 });
             });
         });
@@ -64,8 +64,8 @@ void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) 
     for (Index v = 0; v < packs; v += 2)
         even_runs(clusters_, block_centers, [&](Index k, Index clusters) {
             with_count(clusters, [&](auto c) {
-                if (v + 1 < packs) add_block<c, 2>(x.rows, panels * depth, weight, k, v * size);
-                else add_block<c, 1>(x.rows, panels * depth, weight, k, v * size);
+                if (v + 1 < packs) add_block<decltype(c)::value, 2>(x.rows, panels * depth, weight, k, v * size);
+                else add_block<decltype(c)::value, 1>(x.rows, panels * depth, weight, k, v * size);
             });
         });
 }
@@ -94,9 +94,8 @@ void Products<T>::add_block(const Grid<T>& rows, Index n, const View<T>& weight,
         }
     }
     TKM_UNROLL
-    for (int c = 0; c < Clusters; ++c)
-        TKM_UNROLL
-        for (int v = 0; v < Packs; ++v) store(sums_[k + c] + j + v * size, sum[c][v]);
+    for (int c = 0; c < Clusters; ++c) TKM_UNROLL
+    for (int v = 0; v < Packs; ++v) store(sums_[k + c] + j + v * size, sum[c][v]);
 }
 
 template <class T>
@@ -125,9 +124,8 @@ void Products<T>::add_lanes(const Grid<T>& panels, Index n, const View<T>& weigh
             }
         }
     TKM_UNROLL
-    for (int c = 0; c < Clusters; ++c)
-        TKM_UNROLL
-        for (int f = 0; f < Features; ++f) store(sums_[k + c] + (j + f) * size, sum[c][f]);
+    for (int c = 0; c < Clusters; ++c) TKM_UNROLL
+    for (int f = 0; f < Features; ++f) store(sums_[k + c] + (j + f) * size, sum[c][f]);
 }
 
 template <class T>

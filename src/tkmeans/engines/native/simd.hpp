@@ -13,7 +13,9 @@
 #endif
 
 #if defined(__GNUC__)
+#ifndef TKM_VECTORS
 #define TKM_VECTORS 1
+#endif
 #define TKM_INLINE inline __attribute__((always_inline))
 #define TKM_NOINLINE __attribute__((noinline))
 #define TKM_UNROLL _Pragma("GCC unroll 16")
@@ -96,10 +98,10 @@ TKM_INLINE Pack<T> splat(T value) {
     return {value - typename Pack<T>::Lanes{}};
 }
 
-#define TKM_BINARY(op)                                    \
-    template <class T>                                    \
+#define TKM_BINARY(op)                                     \
+    template <class T>                                     \
     TKM_INLINE Pack<T> operator op(Pack<T> a, Pack<T> b) { \
-        return {a.lanes op b.lanes};                      \
+        return {a.lanes op b.lanes};                       \
     }
 
 template <class T>
@@ -141,11 +143,11 @@ TKM_INLINE Pack<T> splat(T value) {
     return a;
 }
 
-#define TKM_BINARY(op)                                                                      \
-    template <class T>                                                                      \
-    TKM_INLINE Pack<T> operator op(Pack<T> a, Pack<T> b) {                                   \
-        for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = T(a.lanes[l] op b.lanes[l]);   \
-        return a;                                                                           \
+#define TKM_BINARY(op)                                                                    \
+    template <class T>                                                                    \
+    TKM_INLINE Pack<T> operator op(Pack<T> a, Pack<T> b) {                                \
+        for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = T(a.lanes[l] op b.lanes[l]); \
+        return a;                                                                         \
     }
 
 template <class T>
@@ -158,7 +160,8 @@ TKM_INLINE Pack<Bits<T>> operator<(Pack<T> a, Pack<T> b) {
 template <class T>
 TKM_INLINE Pack<Bits<T>> operator<=(Pack<T> a, Pack<T> b) {
     Pack<Bits<T>> mask;
-    for (int l = 0; l < Pack<T>::size; ++l) mask.lanes[l] = a.lanes[l] <= b.lanes[l] ? Bits<T>(~Bits<T>(0)) : Bits<T>(0);
+    for (int l = 0; l < Pack<T>::size; ++l)
+        mask.lanes[l] = a.lanes[l] <= b.lanes[l] ? Bits<T>(~Bits<T>(0)) : Bits<T>(0);
     return mask;
 }
 
@@ -206,7 +209,8 @@ TKM_INLINE Pack<T> only_where(Pack<Bits<T>> mask, Pack<T> a) {
 template <class B>
 TKM_INLINE bool any(Pack<B> mask) {
 #if TKM_VECTORS && defined(__AVX512DQ__) && TKM_PACK_BYTES == 64
-    return _mm512_movepi64_mask((__m512i)mask.lanes) != 0 || (sizeof(B) == 4 && _mm512_movepi32_mask((__m512i)mask.lanes) != 0);
+    return _mm512_movepi64_mask((__m512i)mask.lanes) != 0 ||
+           (sizeof(B) == 4 && _mm512_movepi32_mask((__m512i)mask.lanes) != 0);
 #elif TKM_VECTORS && defined(__AVX__) && TKM_PACK_BYTES == 32
     return _mm256_movemask_ps((__m256)mask.lanes) != 0;
 #elif TKM_VECTORS && defined(__SSE2__) && TKM_PACK_BYTES == 16

@@ -8,11 +8,17 @@ namespace tkmeans::TKM_SET {
 
 template <class T>
 class Accumulator {
-   public:
+ public:
     Accumulator(const Kernel<T>& kernel, Index capacity, Sums& out)
-        : kernel_(kernel), out_(out), clusters_(kernel.model.clusters), features_(kernel.model.features),
-          by_cluster_(clusters_, 4 * Pack<T>::size), wx_(clusters_, features_), w_complete_(clusters_),
-          scale_(capacity), cut_(capacity) {}
+        : kernel_(kernel),
+          out_(out),
+          clusters_(kernel.model.clusters),
+          features_(kernel.model.features),
+          by_cluster_(clusters_, 4 * Pack<T>::size),
+          wx_(clusters_, features_),
+          w_complete_(clusters_),
+          scale_(capacity),
+          cut_(capacity) {}
 
     // Adds a tile. With `trim`, memberships that do not count are left out, and if few are
     // left, so are the products with them.
@@ -22,7 +28,7 @@ class Accumulator {
     // Turns what was accumulated into the statistics; nothing may be added afterwards.
     void finish();
 
-   private:
+ private:
     void add_rows(const Tile<T>& tile, const EStep<T>& e);
     void adjust(const Tile<T>& tile, EStep<T>& e);
     template <bool LogSums, bool Trim, class Pairs>

@@ -40,21 +40,26 @@ struct TwoWays {
     Grid<T> rows;    // (capacity, padded p)
 };
 
-// What the next tile will read, to be fetched while this one is measured: with many features
-// memory is too slow to be waited for. One line per feature keeps pace.
+// The memory that the next tile will read, to be fetched line by line while this one is measured:
+// with many features, memory is too slow to be waited for.
 struct Ahead {
     const char* address;
-    Index step;  // bytes per feature
+    Index every;  // fetch a line in every so many steps
 };
 
 template <class T>
 class Tile {
-   public:
+ public:
     static constexpr int depth = TwoWays<T>::depth;
 
     // Rows whose |x|^2 exceeds `far` make the tile a far one.
     Tile(Index capacity, Index features, T far)
-        : capacity_(capacity), features_(features), far_square_(far), squares_(capacity), weight_(capacity), n_observed_(capacity) {
+        : capacity_(capacity),
+          features_(features),
+          far_square_(far),
+          squares_(capacity),
+          weight_(capacity),
+          n_observed_(capacity) {
         assert(capacity % depth == 0);
         x_.resize(capacity, features);
     }
@@ -67,18 +72,22 @@ class Tile {
     Index panels() const { return (rows_ + depth - 1) / depth; }
     Index packs() const { return 2 * panels(); }
     Index features() const { return features_; }
-    bool missing() const { return missing_; }  // does any row lack a feature?
-    bool far() const { return far_; }          // may distances be so large that base needs a bound?
-    const TwoWays<T>& x() const { return x_; }  // 0 where missing
+    bool missing() const { return missing_; }                 // does any row lack a feature?
+    bool far() const { return far_; }                         // may distances be so large that base needs a bound?
+    const TwoWays<T>& x() const { return x_; }                // 0 where missing
     const TwoWays<T>& observed() const { return observed_; }  // 1 or, where missing, 0; only if missing()
-    const T* squares() const { return &squares_[0]; }  // |x|^2
+    const T* squares() const { return &squares_[0]; }         // |x|^2
     const T* weights() const { return &weight_[0]; }
     Index n_observed(Index i) const { return n_observed_[i]; }
 
-    // Where the rows lie that will stand in the place of this panel next.
-    Ahead ahead(Index panel) const { return {next_ + panel * features_ * next_step_, next_step_}; }
+    // The part of it that a panel fetches in one of `turns` walks over its features.
+    Ahead ahead(Index panel, Index turn, Index turns) const {
+        const Index every = most(1, turns * line_bytes / next_bytes_);
+        return {next_ + panel * features_ * next_bytes_ + turn * (features_ / every) * line_bytes,
+                next_ ? every : features_ + 1};
+    }
 
-   private:
+ private:
     template <class In>
     Pack<T> read_pack(const Block<In>& block, const In* const* row, Index first);
     void mend(T limit);
@@ -89,8 +98,8 @@ class Tile {
     TwoWays<T> x_, observed_;
     Line<T> squares_, weight_;
     Line<Index> n_observed_;
-    const char* next_ = nullptr;
-    Index next_step_ = 0;
+    const char* next_ = nullptr;  // what comes after this tile's rows, or null
+    Index next_bytes_ = 1;        // of a panel and a feature
 };
 
 template <class T>
@@ -101,8 +110,8 @@ void Tile<T>::read(const Block<In>& block, Index first) {
     rows_ = least(capacity_, block.rows - first);
     missing_ = far_ = false;
     const bool more = first + 2 * capacity_ <= block.rows;
-    next_ = reinterpret_cast<const char*>(block.x + (more ? first + capacity_ : first) * features_);
-    next_step_ = more ? depth * Index(sizeof(In)) : 0;
+    next_ = more ? reinterpret_cast<const char*>(block.x + (first + capacity_) * features_) : nullptr;
+    next_bytes_ = depth * Index(sizeof(In));
 
     const Index last = panels() * depth;
     for (Index i = 0; i < last; ++i) n_observed_[i] = features_;
