@@ -65,7 +65,9 @@ def lloyd(X: np.ndarray, centers: np.ndarray) -> None:
     """One iteration of scikit-learn's KMeans."""
     n, K = len(X), len(centers)
     weight, new = np.ones(n, X.dtype), np.zeros_like(centers)
-    lloyd_iter_chunked_dense(X, weight, centers, new, np.zeros(K, X.dtype), np.zeros(n, np.int32), np.zeros(K, X.dtype), 1)
+    lloyd_iter_chunked_dense(
+        X, weight, centers, new, np.zeros(K, X.dtype), np.zeros(n, np.int32), np.zeros(K, X.dtype), 1
+    )
 
 
 def per_iteration(fit, many: int = 4, repeats: int = 3) -> float:
@@ -145,7 +147,17 @@ def main() -> None:
     args = parser.parse_args()
 
     rows = []
-    columns = ["plain", "whole powers", "as called", "prototype", "plain / prototype", "limit", "plain / limit", "intelex", "faiss"]
+    columns = [
+        "plain",
+        "whole powers",
+        "as called",
+        "prototype",
+        "plain / prototype",
+        "limit",
+        "plain / limit",
+        "intelex",
+        "faiss",
+    ]
     print(" | ".join(["rows, p, K", "type", "Lloyd", *columns]), flush=True)
     with threadpool_limits(1):
         peak = ", ".join(f"{peak_flops(t) / 1e9:.0f} Gflop/s in {t}" for t in ("float64", "float32"))

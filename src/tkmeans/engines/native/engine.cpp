@@ -191,14 +191,9 @@ std::unique_ptr<Search> new_search(const double* rows, const double* weights, In
 
 extern const Engine engine;
 const Engine engine = {
-<<<<<<< HEAD
-    {summarize<double>, rows<double>, memberships<double>, distances<double>},
-    {summarize<float>, rows<float>, memberships<float>, distances<float>},
-    new_search,
-=======
     {summarize<double>, rows<double>, memberships<double>, distances<double>, log_exp<double>},
     {summarize<float>, rows<float>, memberships<float>, distances<float>, log_exp<float>},
->>>>>>> 6fc502d91a6b7b9e8983165cf825807fe339defd
+    new_search,
 };
 
 }  // namespace tkmeans::TKM_SET
