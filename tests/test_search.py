@@ -143,3 +143,21 @@ def test_the_share_of_rows_in_each_cluster_is_told():
     found = robust_search(sample_of(X), 4, np.random.RandomState(0))
     np.testing.assert_allclose(np.sort(found.weights), [0.1, 0.2, 0.3, 0.4], atol=0.01)
     assert found.weights_differ
+
+
+@pytest.mark.parametrize("noise", ["clean", "5 % far", "30 % far"])
+@pytest.mark.parametrize(("n_clusters", "n_features"), [(7, 2), (5, 8), (6, 64)])
+def test_the_path_names_the_true_number_of_clusters(n_clusters, n_features, noise):
+    X, _ = separated(n_clusters, n_features, 80, seed=3)
+    rows = np.vstack([X, NOISE[noise](np.random.default_rng(3), len(X), n_features)])
+    path = robust_search(sample_of(rows), n_clusters, np.random.RandomState(0), path=True).path
+    assert set(path) >= set(range(1, 2 * n_clusters))
+    assert min(path, key=path.get) == n_clusters
+
+
+@pytest.mark.parametrize("name", ["S1", "A1", "dim032", "unbalance"])
+def test_the_path_names_the_true_number_on_the_papers_sets(name):
+    X, y = benchmark_set(name)
+    n_clusters = len(np.unique(y))
+    path = robust_search(sample_of(X), n_clusters, np.random.RandomState(0), path=True).path
+    assert min(path, key=path.get) == n_clusters

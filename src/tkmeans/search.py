@@ -36,10 +36,17 @@ class Found(NamedTuple):
     dof: float
     weights_differ: bool  # whether cluster weights are worth estimating
     weights: Array  # (K,) shares of the rows that are not noise
+    path: dict[int, float]  # ICL by number of centres, from the overshoot down to 1; empty unless asked for
 
 
-def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None) -> Found:
-    """Centres that EM can start from with confidence; `sample` is canonical, `dof` None if it is estimated."""
+def robust_search(
+    sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None, *, path: bool = False
+) -> Found:
+    """Centres that EM can start from with confidence.
+
+    `sample` is canonical; `dof` is None if it is estimated. With `path`, the number of
+    clusters can be chosen too: the criterion is followed on the way down.
+    """
     sample = _with_weights_as_counts(sample)
     if len(sample.X) <= n_clusters:
         return _every_row_a_center(sample, n_clusters)
@@ -47,6 +54,7 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, d
     many = min(math.ceil(OVERSHOOT * n_clusters), len(sample.X))
     state.seed(many, rng)
     state.refine(1)
+    overshoot = state.snapshot()
     _exhale(state, n_clusters, rng)
     state.restore(_breathe(state, n_clusters, rng))
     state.refine(3)
@@ -57,6 +65,7 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, d
         *_scale_and_dof(nearest, sample.weight, sample.X.shape[1], scale, dof),
         _weights_differ(masses, float(np.sum(sample.weight))),
         masses / np.sum(masses),
+        _icl_path(state, overshoot, float(np.sum(sample.weight))) if path else {},
     )
 
 
@@ -90,8 +99,8 @@ class _State:
     def refine(self, steps: int) -> None:
         self._search.refine(steps)
 
-    def descend(self, target: int, floor: int) -> None:
-        self._search.descend(target, floor)
+    def descend(self, target: int, floor: int, costs: Array | None = None) -> None:
+        self._search.descend(target, floor, costs)
 
     def inhale(self, needed: int, extra: int, n_clusters: int, rng: np.random.RandomState) -> int:
         draws = max(16, n_clusters // 2)
@@ -156,6 +165,27 @@ def _filled_up(best: Snapshot, rows: Array, n_clusters: int) -> Snapshot:
     return Snapshot(centers[:n_clusters], best.scale)
 
 
+def _icl_path(state: _State, overshoot: Snapshot, total: float) -> dict[int, float]:
+    """ICL at every number of centres: from the overshoot down to K + 1, and from the best K down to 1.
+
+    Tiny components in many dimensions earn nothing, because the search measures a row's
+    distance to the mean of the *other* rows of its cluster.
+    """
+    n_clusters, p = state.n_centers, state.rows.shape[1]
+    density = float(gammaln((1 + p) / 2) - gammaln(0.5)) - p / 2 * math.log(math.pi)
+    best = state.snapshot()
+    state.fix_noise()  # all numbers of centres are judged against the noise of the best
+    costs = np.full(max(len(overshoot.centers), n_clusters), np.nan)
+    state.restore(overshoot)
+    state.descend(n_clusters, floor=n_clusters, costs=costs)
+    state.restore(best)
+    state.descend(1, floor=1, costs=costs)
+    state.restore(best)
+    n_parameters = (p + 1) * np.arange(1, len(costs) + 1) + 1
+    icl = 2 * (costs - total * density) + n_parameters * math.log(total)
+    return {k: float(value) for k, value in enumerate(icl, start=1) if np.isfinite(value)}
+
+
 def _weights_differ(masses: Array, total: float) -> bool:
     """Whether cluster weights gain more log-likelihood than they cost, and than strays can fake.
 
@@ -204,4 +234,4 @@ def _with_weights_as_counts(sample: Sample) -> Sample:
 
 def _every_row_a_center(sample: Sample, n_clusters: int) -> Found:
     centers = sample.X[np.arange(n_clusters) % len(sample.X)]
-    return Found(centers, 1e-6, BOUNDS[0], False, np.full(n_clusters, 1 / n_clusters))
+    return Found(centers, 1e-6, BOUNDS[0], False, np.full(n_clusters, 1 / n_clusters), {})
