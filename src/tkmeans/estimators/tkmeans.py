@@ -39,10 +39,12 @@ class TKMeans(CenterEstimator):
         Gaussian mixture.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
         Whether clusters are equally probable beforehand, as in k-means and in the paper,
-        or have weights of their own, for clusters of very different size. "auto" fits
-        both and keeps the one with the better integrated classification likelihood.
+        or have weights of their own, for clusters of very different size. "auto" lets the
+        robust search decide; from another start it fits both and keeps the one with the
+        better integrated classification likelihood.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
-        Where to begin. An array holds the centres, of shape (n_clusters, n_features). A
+        Where to begin. "robust" searches for the good optimum on a sample of the rows, so
+        that outliers and seeds make no difference. An array holds the centres, of shape (n_clusters, n_features). A
         callable takes X, n_clusters and random_state and returns such an array.
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept. "auto" is 10 for "random", "uniform"
