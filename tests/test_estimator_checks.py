@@ -5,7 +5,8 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tkmeans import FastTKMeans, TKMeans
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans.baselines import KMedians, KMedoids
 
 ESTIMATORS = [
     TKMeans(),
@@ -14,6 +15,14 @@ ESTIMATORS = [
     TKMeans(n_clusters=3, cluster_weights="equal", accelerate=False, init="k-means++"),
     FastTKMeans(),
     FastTKMeans(n_clusters=3, init="uniform"),
+    StudentTMixture(),
+    StudentTMixture(n_components=2, covariance_type="tied", init_params="k-means++"),
+    StudentTMixture(n_components=3, covariance_type="diag", shared_dof=True, init_params="random"),
+    StudentTMixture(n_components=2, covariance_type="spherical", dof=3.0, accelerate=False),
+    KMedians(),
+    KMedians(n_clusters=3, init="random"),
+    KMedoids(),
+    KMedoids(n_clusters=3, method="alternate", metric="cityblock", init="random"),
 ]
 
 

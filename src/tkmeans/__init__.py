@@ -4,16 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tkmeans.estimators import FastTKMeans, TKMeans
+    from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["FastTKMeans", "TKMeans", "show_versions"]
+__all__ = ["FastTKMeans", "StudentTMixture", "TKMeans", "show_versions"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
     "FastTKMeans": "tkmeans.estimators",
+    "StudentTMixture": "tkmeans.estimators",
     "TKMeans": "tkmeans.estimators",
     "show_versions": "tkmeans.versions",
 }

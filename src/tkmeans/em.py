@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Generic, final
 
 import numpy as np
 
-from tkmeans.models import CenterModel
+from tkmeans.models import Model
 from tkmeans.sources import Source
-from tkmeans.stats import Array, Fit, Params, Stats
+from tkmeans.stats import Array, Outcome, P, S
 
 # ---- when to stop: values with a name ----------------------------------------------
 
@@ -70,14 +70,14 @@ class Never:
 
 def em(
     source: Source,
-    model: CenterModel,
-    params: Params,
+    model: Model[P, S],
+    params: P,
     *,
     stop: StoppingRule,
     max_iter: int = 300,
     accelerate: bool = True,
     on_step: Callable[[int, Progress], None] | None = None,
-) -> Fit:
+) -> Outcome[P, S]:
     """Run EM from `params`; the objective of a climbing model never drops.
 
     Ends at the last accepted parameters, with the statistics *at* these, so
@@ -86,27 +86,25 @@ def em(
     visits = Visits(source, model)
     mixer = Anderson() if accelerate and model.climbs else None
     stats = visits(params)
-    total = float(np.sum(stats.n))
+    total = stats.total
     progress = Progress([stats.objective / total])
     for n_iter in range(1, max_iter + 1):
         new = model.m_step(stats, params)
         new, new_stats = _best_step(visits, mixer, params, new, stats)
         if model.climbs and new_stats.objective < stats.objective:
             # An exact M-step loses by rounding alone: there is nothing left to gain.
-            return Fit(params, stats, progress.history, visits.count, converged=True)
+            return Outcome(params, stats, progress.history, visits.count, converged=True)
         progress.movement = _rms(new.centers - params.centers)
         params, stats = new, new_stats
         progress.history.append(stats.objective / total)
         if on_step is not None:
             on_step(n_iter, progress)
         if stop(progress):
-            return Fit(params, stats, progress.history, visits.count, converged=True)
-    return Fit(params, stats, progress.history, visits.count, converged=False)
+            return Outcome(params, stats, progress.history, visits.count, converged=True)
+    return Outcome(params, stats, progress.history, visits.count, converged=False)
 
 
-def _best_step(
-    visits: Visits, mixer: Anderson | None, old: Params, plain: Params, stats: Stats
-) -> tuple[Params, Stats]:
+def _best_step(visits: Visits[P, S], mixer: Anderson | None, old: P, plain: P, stats: S) -> tuple[P, S]:
     """The extrapolated step if it does not lose, the plain one otherwise."""
     model = visits.model
     if mixer is not None:
@@ -120,13 +118,13 @@ def _best_step(
     return plain, visits(plain)
 
 
-class Visits:
+class Visits(Generic[P, S]):
     """A pass over all rows, counted: passes are what a fit costs."""
 
-    def __init__(self, source: Source, model: CenterModel) -> None:
+    def __init__(self, source: Source, model: Model[P, S]) -> None:
         self.source, self.model, self.count = source, model, 0
 
-    def __call__(self, params: Params) -> Stats:
+    def __call__(self, params: P) -> S:
         """The statistics of all rows under `params`."""
         self.count += 1
         return self.source.reduce(self.model.e_step(params))

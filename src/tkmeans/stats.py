@@ -9,7 +9,7 @@ Shapes: n rows, p features, K clusters.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 # Arrays of any library that follows the array API; NumPy's in most of the package.
 Array = Any
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
     """
 
     origin: Array  # (p,) of the data's own type, so that the difference is exact
-    unit: float  # the spread of the data
+    unit: float  # the spread of the data; or (p,), a unit for each feature, where shapes are free
 
     def enter(self, points: Array) -> Array:
         """From the user's coordinates to ours."""
@@ -78,6 +78,37 @@ class Kernel(NamedTuple):
     log_sums: bool = True  # are log_trust and entropy wanted? Without them an engine may take a shorter way
 
 
+class Located(Protocol):
+    """Parameters of any model that runs in the loop: they have centres."""
+
+    @property
+    def centers(self) -> Array:
+        """Of shape (K, p), in the coordinates of a frame."""
+        ...
+
+
+class Summary(Protocol):
+    """What any model's E-step says of a block of rows, and how two of these become one."""
+
+    @property
+    def objective(self) -> float:
+        """What the model maximises, summed over the rows."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """The summed weight of the rows."""
+        ...
+
+    def merge(self, other: Self) -> Self:
+        """The summary of both blocks, this one's rows first."""
+        ...
+
+
+P = TypeVar("P", bound=Located)
+S = TypeVar("S", bound=Summary)
+
+
 class Stats(NamedTuple):
     """Sums over rows, around the old centres; everything an M-step needs."""
 
@@ -90,6 +121,11 @@ class Stats(NamedTuple):
     cells: float  # sum over rows of their observed features
     objective: float  # the log-likelihood, or what the model maximises in its place
     entropy: float  # of the memberships, for ICL
+
+    @property
+    def total(self) -> float:
+        """The summed weight of the rows."""
+        return float(self.n.sum())
 
     def merge(self, other: Stats) -> Stats:
         """The statistics of both sets of rows together.
@@ -109,11 +145,14 @@ class Rows(NamedTuple):
     trust: Array  # (n,) sum over clusters of tau u: near 0 for outliers
 
 
-class Fit(NamedTuple):
+class Outcome(NamedTuple, Generic[P, S]):
     """Where a run of EM ended, and how it came there."""
 
-    params: Params
-    stats: Stats  # at `params`
+    params: P
+    stats: S  # at `params`
     history: list[float]  # objective per unit of sample weight, after every accepted step
     n_passes: int  # visits to the data, rejected steps included
     converged: bool
+
+
+Fit = Outcome[Params, Stats]

@@ -52,7 +52,7 @@ def make_contaminated(
     ((105, 2), 5)
     """
     rng = check_random_state(random_state)
-    centers = _spaced(n_clusters, n_features, rng)
+    centers = spaced_points(n_clusters, n_features, rng)
     y = np.arange(n_samples) % n_clusters
     X = centers[y] + cluster_std * rng.standard_normal((n_samples, n_features))
     n_outliers = round(outlier_fraction * n_samples)
@@ -60,7 +60,7 @@ def make_contaminated(
     return np.vstack([X, outliers]), np.concatenate([y, np.full(n_outliers, -1)])
 
 
-def _spaced(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:
+def spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:
     """Random points in the cube, each the one of many that is farthest from those before."""
     points = rng.uniform(-1, 1, (1, n_features))
     while len(points) < n_points:

@@ -1,6 +1,7 @@
 """The scikit-learn face of the package."""
 
 from tkmeans.estimators.fast import FastTKMeans
+from tkmeans.estimators.mixture import StudentTMixture
 from tkmeans.estimators.tkmeans import TKMeans
 
-__all__ = ["FastTKMeans", "TKMeans"]
+__all__ = ["FastTKMeans", "StudentTMixture", "TKMeans"]

@@ -1,8 +1,9 @@
 """What differs between methods: how distances become memberships, and the M-step."""
 
-from tkmeans.models.base import CenterModel
+from tkmeans.models.base import CenterModel, Model
 from tkmeans.models.fast import Fast
 from tkmeans.models.lloyd import Lloyd
+from tkmeans.models.mixture import StudentMixture
 from tkmeans.models.student import Student
 
-__all__ = ["CenterModel", "Fast", "Lloyd", "Student"]
+__all__ = ["CenterModel", "Fast", "Lloyd", "Model", "Student", "StudentMixture"]

@@ -7,11 +7,37 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
 from tkmeans.engines import reference
-from tkmeans.stats import Array, Block, Kernel, Params, Stats
+from tkmeans.stats import Array, Block, Kernel, P, Params, S, Stats
+
+
+class Model(Protocol[P, S]):
+    """What differs between methods, whatever their parameters and statistics are."""
+
+    @property
+    def climbs(self) -> bool:
+        """Whether an M-step can never lower the objective."""
+        ...
+
+    def e_step(self, params: P) -> Callable[[Block], S]:
+        """A function that sums the E-step under `params` over one block of rows."""
+        ...
+
+    def m_step(self, stats: S, params: P) -> P:
+        """The parameters that follow from the statistics at `params`."""
+        ...
+
+    def pack(self, params: P) -> Array:
+        """What acceleration extrapolates, as one vector without constraints."""
+        ...
+
+    def unpack(self, vector: Array, like: P) -> P:
+        """The inverse of `pack`; what it leaves out is taken from `like`."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import TypeVar, final
 import numpy as np
 
 from tkmeans.sources.base import Sample
-from tkmeans.stats import Array, Block, Frame, Stats
+from tkmeans.stats import Array, Block, Frame, S
 
 # Blocks have the same size whatever the number of threads and are merged in order,
 # so results do not depend on it, to the last bit. Large enough that what Python does
@@ -47,9 +47,9 @@ class ArraySource:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def reduce(self, summarize: Callable[[Block], Stats]) -> Stats:
+    def reduce(self, summarize: Callable[[Block], S]) -> S:
         """The merged statistics of all blocks, in the order of the rows."""
-        return reduce(Stats.merge, self.map(summarize))
+        return reduce(lambda whole, part: whole.merge(part), self.map(summarize))
 
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """`function` of every block, in the order of the rows."""

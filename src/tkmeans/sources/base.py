@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tkmeans.stats import Array, Block, Frame, Stats
+from tkmeans.stats import Array, Block, Frame, S
 
 
 class Sample(NamedTuple):
@@ -22,7 +22,7 @@ class Source(Protocol):
 
     frame: Frame
 
-    def reduce(self, summarize: Callable[[Block], Stats]) -> Stats:
+    def reduce(self, summarize: Callable[[Block], S]) -> S:
         """The merged statistics of all blocks, in the order of the rows."""
         ...
 

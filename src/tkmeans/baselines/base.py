@@ -1,0 +1,286 @@
+"""What k-medians and k-medoids share: the scikit-learn face, and rows that are kept.
+
+Medians and medoids cannot be had from sums over blocks, so the statistics of these models
+are the rows and their labels, and merging joins them (docs/decisions/0007).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.spatial import distance
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tkmeans import seeding
+from tkmeans.em import SmallGain, em
+from tkmeans.estimators.validation import (
+    check_choice,
+    check_enough_rows,
+    check_integer,
+    checked_sample_weight,
+)
+from tkmeans.sources import ArraySource, Sample
+from tkmeans.stats import Array, Block, Frame
+
+SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
+
+
+def distances_between(a: Array, b: Array, metric: Any) -> Array:
+    """The distance of every row of a to every row of b."""
+    return distance.cdist(a, b, metric)
+
+
+class Centers(NamedTuple):
+    """All there is to estimate."""
+
+    centers: Array  # (K, p)
+
+
+class Labelled(NamedTuple):
+    """The rows, and the centre each belongs to."""
+
+    x: Array  # (n, p)
+    weight: Array  # (n,)
+    label: Array  # (n,)
+    objective: float  # minus the sum of distances
+
+    @property
+    def total(self) -> float:
+        """The summed weight of the rows."""
+        return float(self.weight.sum())
+
+    def merge(self, other: Labelled) -> Labelled:
+        """All rows, in their order."""
+        return Labelled(
+            np.concatenate([self.x, other.x]),
+            np.concatenate([self.weight, other.weight]),
+            np.concatenate([self.label, other.label]),
+            self.objective + other.objective,
+        )
+
+
+class HardModel(ABC):
+    """Each row belongs to its nearest centre; how a centre follows from its rows is left open."""
+
+    climbs = True
+
+    def __init__(self, metric: str) -> None:
+        self.metric = metric
+
+    @abstractmethod
+    def center(self, x: Array, weight: Array) -> Array:
+        """The best centre for these rows."""
+
+    def e_step(self, params: Centers) -> Callable[[Block], Labelled]:
+        """A function that labels one block of rows."""
+
+        def label(block: Block) -> Labelled:
+            distances = distances_between(block.X, params.centers, self.metric)
+            weight = np.ones(len(block.X)) if block.weight is None else block.weight
+            nearest = distances.argmin(axis=1)
+            return Labelled(block.X, weight, nearest, -float(weight @ distances[np.arange(len(nearest)), nearest]))
+
+        return label
+
+    def m_step(self, stats: Labelled, params: Centers) -> Centers:
+        """The best centre of each cluster; one that nobody belongs to stays."""
+        centers = params.centers.copy()
+        for k in np.unique(stats.label):
+            own = stats.label == k
+            centers[k] = self.center(stats.x[own], stats.weight[own])
+        return Centers(centers)
+
+    def pack(self, params: Centers) -> Array:
+        """Steps are not smooth: there is nothing to extrapolate."""
+        raise NotImplementedError("k-medians and k-medoids are not accelerated")
+
+    def unpack(self, vector: Array, like: Centers) -> Centers:
+        """Steps are not smooth: there is nothing to extrapolate."""
+        raise NotImplementedError("k-medians and k-medoids are not accelerated")
+
+
+class Found(NamedTuple):
+    """Where one search ended."""
+
+    centers: Array  # (K, p)
+    cost: float
+    n_iter: int
+    converged: bool
+
+
+def alternate(model: HardModel, sample: Sample, centers: Array, max_iter: int) -> Found:
+    """Label rows and move centres in turn, until nothing gets better."""
+    source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
+    fit = em(source, model, Centers(centers), stop=SmallGain(0.0), max_iter=max_iter, accelerate=False)
+    return Found(fit.params.centers, -fit.stats.objective, len(fit.history) - 1, fit.converged)
+
+
+class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
+    """A scikit-learn clusterer with centres and some distance to them."""
+
+    n_clusters: int
+    init: Any
+    n_init: int | str
+    max_iter: int
+    random_state: Any
+
+    @property
+    @abstractmethod
+    def _metric(self) -> str:
+        """The distance, as scipy calls it."""
+
+    @abstractmethod
+    def _check_params(self) -> None:
+        """Complain about parameters that make no sense."""
+
+    @abstractmethod
+    def _search(self, sample: Sample, centers: Array) -> Found:
+        """The clusters found from these centres."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to cluster.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        check_integer("n_clusters", self.n_clusters, least=1)
+        check_integer("max_iter", self.max_iter, least=1)
+        if self.n_init != "auto":
+            check_integer("n_init", self.n_init, least=1)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, SEEDINGS, hint=" or an array of centres")
+        self._check_params()
+        X = validate_data(self, X, dtype=np.float64)
+        weight = checked_sample_weight(sample_weight, X)
+        check_enough_rows(self.n_clusters, X, weight)
+        weight = np.ones(len(X)) if weight is None else weight
+        # In canonical order with equal rows joined: a row of weight 2 is that row twice.
+        sample = seeding.canonical(Sample(X[weight > 0], weight[weight > 0]))
+        rng = check_random_state(self.random_state)
+        best = min(
+            (self._search(sample, self._start(sample, rng)) for _ in range(self._n_init())), key=lambda f: f.cost
+        )
+        labels = distances_between(X, best.centers, self._metric).argmin(axis=1)
+        sizes = np.bincount(labels, weights=weight, minlength=self.n_clusters)
+        order = np.lexsort([*best.centers.T[::-1], -sizes])  # the largest cluster first
+        self.cluster_centers_ = best.centers[order]
+        self.labels_ = distances_between(X, self.cluster_centers_, self._metric).argmin(axis=1)
+        self.inertia_ = best.cost
+        self.n_iter_ = best.n_iter
+        if not best.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Find the clusters of X and say which one each row belongs to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to cluster.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of each row's cluster.
+        """
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def predict(self, X: Any) -> Array:
+        """Say which cluster each row belongs to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to label.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of the cluster with the nearest centre.
+        """
+        return self.transform(X).argmin(axis=1)
+
+    def transform(self, X: Any) -> Array:
+        """Measure the distance of each row to every centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to measure.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            In the metric of the method.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return distances_between(X, self.cluster_centers_, self._metric)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Compute minus the sum of distances to the nearest centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to score.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        score : float
+            The larger, the better the rows fit.
+        """
+        nearest = self.transform(X).min(axis=1)
+        weight = checked_sample_weight(sample_weight, nearest[:, None])
+        return -float(nearest.sum() if weight is None else nearest @ weight)
+
+    def _n_init(self) -> int:
+        if not isinstance(self.init, str):
+            return 1
+        if self.n_init == "auto":
+            return 10 if self.init == "random" else 1
+        return int(self.n_init)
+
+    def _start(self, sample: Sample, rng: np.random.RandomState) -> Array:
+        if isinstance(self.init, str):
+            return SEEDINGS[self.init](sample, self.n_clusters, rng)
+        centers = check_array(self.init, dtype=np.float64, input_name="init")
+        wanted = (self.n_clusters, sample.X.shape[1])
+        if centers.shape != wanted:
+            raise ValueError(f"init must give centres of shape {wanted} (n_clusters, n_features), got {centers.shape}")
+        return centers
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)

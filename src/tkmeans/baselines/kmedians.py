@@ -1,0 +1,110 @@
+"""k-medians: centres are coordinate-wise medians."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from tkmeans.baselines.base import Baseline, Found, HardModel, alternate
+from tkmeans.sources import Sample
+from tkmeans.stats import Array
+
+
+@final
+class Medians(HardModel):
+    """City-block distances, and the centres that make their sum least."""
+
+    def __init__(self) -> None:
+        super().__init__("cityblock")
+
+    def center(self, x: Array, weight: Array) -> Array:
+        """The weighted median of each feature."""
+        return weighted_medians(x, weight)
+
+
+def weighted_medians(x: Array, weight: Array) -> Array:
+    """The median of each column, a row of weight 2 counting as two rows; midway where two values do."""
+    order = np.argsort(x, axis=0, kind="stable")
+    up = np.take_along_axis(x, order, axis=0)
+    share = np.cumsum(weight[order], axis=0)
+    half = share[-1] / 2
+    lower = np.take_along_axis(up, np.argmax(share >= half, axis=0)[None], axis=0)[0]
+    upper = np.take_along_axis(up, np.argmax(share > half, axis=0)[None], axis=0)[0]
+    return lower / 2 + upper / 2
+
+
+@final
+class KMedians(Baseline):
+    """k-medians: k-means with city-block distances and medians.
+
+    A classical robust variant, here to compare with. Medians resist outliers within a
+    cluster, but nothing keeps a far outlier from becoming a cluster of its own.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters.
+    init : {"k-means++", "random"} or array, default="k-means++"
+        Where to begin.
+    n_init : "auto" or int, default="auto"
+        How many starts to try; the one with the least sum of distances is kept. "auto" is
+        10 for "random" and 1 otherwise.
+    max_iter : int, default=300
+        The most iterations of one run.
+    random_state : int, RandomState instance or None, default=None
+        Makes the start reproducible.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The medians. Clusters are numbered by size, the largest first.
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    inertia_ : float
+        The weighted sum of city-block distances to the nearest centre.
+    n_iter_ : int
+        Iterations of the best run.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had some.
+
+    See Also
+    --------
+    KMedoids : Centres that are rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans.baselines import KMedians
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9]])
+    >>> KMedians(n_clusters=2, random_state=0).fit(X).cluster_centers_
+    array([[0. , 0. ],
+           [8. , 8.5]])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @property
+    def _metric(self) -> str:
+        return "cityblock"
+
+    def _check_params(self) -> None:
+        pass
+
+    def _search(self, sample: Sample, centers: Array) -> Found:
+        return alternate(Medians(), sample, centers, self.max_iter)

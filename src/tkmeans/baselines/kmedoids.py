@@ -1,0 +1,200 @@
+"""k-medoids: centres are rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self, final
+
+import numpy as np
+
+from tkmeans.baselines.base import Baseline, Found, HardModel, alternate, distances_between
+from tkmeans.estimators.validation import check_choice
+from tkmeans.sources import Sample
+from tkmeans.stats import Array
+
+METRICS = ("euclidean", "cityblock", "sqeuclidean", "cosine")
+METHODS = ("swap", "alternate", "kmedoids")
+
+
+@final
+class Medoids(HardModel):
+    """The centre is the row with the least sum of distances to its cluster."""
+
+    def center(self, x: Array, weight: Array) -> Array:
+        """The medoid of these rows."""
+        return x[np.argmin(distances_between(x, x, self.metric) @ weight)]
+
+
+@final
+class KMedoids(Baseline):
+    """k-medoids: every centre is one of the rows.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters.
+    metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
+        The distance.
+    method : {"swap", "alternate", "kmedoids"}, default="swap"
+        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts
+        of Schubert and Rousseeuw 2021); it needs all pairwise distances in memory.
+        "alternate" labels rows and moves medoids in turn, like k-means: quicker, worse.
+        "kmedoids" is "swap" by the package of that name, faster, which has to be
+        installed, is under the GPL-3 and knows no sample weights.
+    init : {"k-means++", "random"} or array, default="k-means++"
+        Where to begin. Of an array, the nearest rows are taken.
+    n_init : "auto" or int, default="auto"
+        How many starts to try; the one with the least sum of distances is kept. "auto" is
+        10 for "random" and 1 otherwise.
+    max_iter : int, default=300
+        The most sweeps over all rows.
+    random_state : int, RandomState instance or None, default=None
+        Makes the start reproducible.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The medoids. Clusters are numbered by size, the largest first.
+    medoid_indices_ : ndarray of shape (n_clusters,)
+        Their row numbers in X.
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    inertia_ : float
+        The weighted sum of distances to the nearest medoid.
+    n_iter_ : int
+        Sweeps of the best run.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had some.
+
+    See Also
+    --------
+    KMedians : Centres that are medians.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans.baselines import KMedoids
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9], [9, 8]])
+    >>> model = KMedoids(n_clusters=2, random_state=0).fit(X)
+    >>> model.medoid_indices_
+    array([0, 3])
+    >>> model.predict([[1, 1], [9, 9]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: str = "euclidean",
+        method: str = "swap",
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.method = method
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to cluster.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        super().fit(X, sample_weight=sample_weight)
+        rows = np.asarray(X, dtype=np.float64)
+        self.medoid_indices_ = distances_between(rows, self.cluster_centers_, "sqeuclidean").argmin(axis=0)
+        return self
+
+    @property
+    def _metric(self) -> str:
+        return self.metric
+
+    def _check_params(self) -> None:
+        check_choice("metric", self.metric, METRICS)
+        check_choice("method", self.method, METHODS)
+
+    def _search(self, sample: Sample, centers: Array) -> Found:
+        medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
+        if self.method == "alternate":
+            return alternate(Medoids(self.metric), sample, sample.X[medoids], self.max_iter)
+        distances = distances_between(sample.X, sample.X, self.metric)
+        if self.method == "kmedoids":
+            return self._by_package(sample, distances, medoids)
+        medoids, n_iter, converged = swapped(distances, sample.weight, medoids, self.max_iter)
+        return Found(sample.X[medoids], _cost(distances, sample.weight, medoids), n_iter, converged)
+
+    def _by_package(self, sample: Sample, distances: Array, medoids: Array) -> Found:
+        try:
+            import kmedoids
+        except ImportError:
+            raise ImportError('method="kmedoids" needs the package: pip install kmedoids; or use "swap"') from None
+        if np.ptp(sample.weight) > 0:
+            raise ValueError('method="kmedoids" knows no weights, nor rows that occur more than once; use "swap"')
+        found = kmedoids.fasterpam(distances, medoids.astype(np.uint64), max_iter=self.max_iter)
+        chosen = np.asarray(found.medoids, dtype=np.int64)
+        return Found(sample.X[chosen], float(found.loss * sample.weight[0]), found.n_iter, found.n_iter < self.max_iter)
+
+
+def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
+    """Exchange a medoid for a row as soon as that lowers the cost; until a whole sweep finds nothing.
+
+    What every row would gain as a new medoid, and what each medoid's removal would cost
+    then, come from the distances to the nearest and second nearest medoid (FasterPAM).
+    """
+    medoids = medoids.copy()
+    n_clusters, n_rows = len(medoids), len(distances)
+    label, first, second = _two_nearest(distances, medoids)
+    unchanged = 0  # rows tried since the last exchange
+    for n_iter in range(1, max_iter + 1):
+        for row in range(n_rows):
+            to_row = distances[:, row]
+            closer = to_row < first
+            gain = weight @ np.where(closer, to_row - first, 0.0)
+            # Rows whose medoid goes away: to the new one if that is nearest now, else to the second.
+            leaves = np.where(closer, 0.0, np.minimum(to_row, second) - first)
+            change = gain + np.bincount(label, weights=weight * leaves, minlength=n_clusters)
+            worst = int(np.argmin(change))
+            if change[worst] < -1e-12 * (weight @ first):
+                medoids[worst] = row
+                label, first, second = _two_nearest(distances, medoids)
+                unchanged = 0
+            else:
+                unchanged += 1
+                if unchanged >= n_rows:
+                    return medoids, n_iter, True
+    return medoids, max_iter, False
+
+
+def _two_nearest(distances: Array, medoids: Array) -> tuple[Array, Array, Array]:
+    """The nearest medoid of each row, the distance to it, and that to the next."""
+    to_medoids = distances[:, medoids]
+    rows = np.arange(len(distances))
+    label = to_medoids.argmin(axis=1)
+    first = to_medoids[rows, label]
+    if len(medoids) == 1:
+        return label, first, np.full(len(rows), np.inf)
+    to_medoids[rows, label] = np.inf
+    return label, first, to_medoids.min(axis=1)
+
+
+def _cost(distances: Array, weight: Array, medoids: Array) -> float:
+    return float(weight @ distances[:, medoids].min(axis=1))

@@ -1,0 +1,100 @@
+"""How good a clustering is: the three measures of the paper.
+
+The adjusted Rand index is scikit-learn's `adjusted_rand_score`. The other two need no
+true labels; the paper's text does not define them, these are the formulas of its code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_array, check_consistent_length
+
+from tkmeans.stats import Array
+
+__all__ = ["adjusted_rand_score", "clustering_mse", "within_between_ratio"]
+
+
+def clustering_mse(X: Any, labels: Any) -> float:
+    r"""Compute the mean squared distance of the rows to the mean of their cluster.
+
+    .. math:: \mathrm{MSE} = \frac1N \sum_k \sum_{n: l_n = k} \|x_n - \bar x_k\|^2,
+        \qquad \bar x_k = \frac1{N_k} \sum_{n: l_n = k} x_n
+
+    It looks at the labels alone. k-means minimises it, so no method can do better than
+    the best k-means run: a robust method that leaves outliers out of its centres is
+    not after this number.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    labels : array-like of shape (n_samples,)
+        The cluster of each row.
+
+    Returns
+    -------
+    mse : float
+        The smaller, the tighter the clusters.
+
+    Examples
+    --------
+    >>> from tkmeans.metrics import clustering_mse
+    >>> clustering_mse([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
+    0.5
+    """
+    X, labels = _checked(X, labels)
+    names, number = np.unique(labels, return_inverse=True)
+    member = (np.arange(len(names))[:, None] == number).astype(float)  # (K, n)
+    means = member @ X / member.sum(axis=1, keepdims=True)
+    return float(np.mean(((X - means[number]) ** 2).sum(axis=1)))
+
+
+def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
+    r"""Compute W/B, the scatter within clusters over the scatter between them.
+
+    .. math:: W = \frac1N \sum_n \|x_n - \mu_{l_n}\|^2, \qquad
+        B = \frac1N \sum_k N_k \|\bar x - \mu_k\|^2
+
+    with the centres that the method *returned*, which need not be means: then W + B is not
+    the total scatter, and centres that lie far out make B larger and the ratio smaller.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    labels : array-like of shape (n_samples,)
+        The cluster of each row, a row number of `centers`.
+    centers : array-like of shape (n_clusters, n_features)
+        The centres.
+
+    Returns
+    -------
+    ratio : float
+        The smaller, the better separated the clusters are. Infinite if all centres are
+        the mean of the rows.
+
+    Examples
+    --------
+    >>> from tkmeans.metrics import within_between_ratio
+    >>> within_between_ratio([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1], [[1.0], [11.0]])
+    0.04
+    """
+    X, labels = _checked(X, labels)
+    centers = check_array(centers, dtype=float, input_name="centers")
+    if labels.min() < 0 or labels.max() >= len(centers):
+        raise ValueError(
+            f"labels must be row numbers of centers, 0 to {len(centers) - 1}, got {labels.min()} to {labels.max()}"
+        )
+    within = np.mean(((X - centers[labels]) ** 2).sum(axis=1))
+    sizes = np.bincount(labels, minlength=len(centers))
+    between = sizes @ ((X.mean(axis=0) - centers) ** 2).sum(axis=1) / len(X)
+    return float(within / between) if between > 0 else float("inf")
+
+
+def _checked(X: Any, labels: Any) -> tuple[Array, Array]:
+    X, labels = check_array(X, dtype=float), np.asarray(labels)
+    check_consistent_length(X, labels)
+    return X, labels

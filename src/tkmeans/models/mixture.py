@@ -1,0 +1,191 @@
+"""A mixture of t distributions, each with a shape and a nu of its own: the paper's TMM.
+
+The E-step is that of t-k-means with Mahalanobis distances. The M-step is parameter-expanded
+as there (`tkmeans.models.student`): u of component k gets a free scale, estimated by
+its mean u, wherever that is an exact M-step: not at the floor of the variances, and
+not where components with different nu share one shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.special import digamma
+
+from tkmeans.models.covariances import Shape
+from tkmeans.models.dof import BOUNDS, solve_dof
+from tkmeans.models.special import log_gamma_ratio
+from tkmeans.stats import Array, Block
+
+
+class MixtureParams(NamedTuple):
+    """What EM estimates, in the coordinates of a frame."""
+
+    centers: Array  # (K, p) mu
+    spread: Array  # (K, ...) Sigma, see tkmeans.models.covariances
+    dof: Array  # (K,) nu
+    log_weights: Array  # (K,) ln pi
+
+
+class MixtureStats(NamedTuple):
+    """Sums over rows, around the old centres."""
+
+    n: Array  # (K,) sum of tau
+    w: Array  # (K,) sum of tau u
+    wx: Array  # (K, p) sum of tau u (x - mu_old)
+    scatter: Array  # (K, ...) sum of tau u (x - mu_old)(x - mu_old)^T, or of its diagonal
+    log_trust: Array  # (K,) sum of tau E(ln u)
+    objective: float  # the log-likelihood
+    entropy: float  # of the memberships, for ICL
+
+    @property
+    def total(self) -> float:
+        """The summed weight of the rows."""
+        return float(self.n.sum())
+
+    def merge(self, other: MixtureStats) -> MixtureStats:
+        """The statistics of both sets of rows together."""
+        return MixtureStats(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Seen(NamedTuple):
+    """The E-step of each row."""
+
+    tau: Array  # (K, n) eqn:tau
+    log_base: Array  # (K, n) ln(1 + D/nu), from which u follows
+    log_density: Array  # (n,)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StudentMixture:
+    """The model; exact updates that never lower the likelihood."""
+
+    shape: Shape
+    estimate_dof: bool = True
+    shared_dof: bool = False
+    floor: float = 0.0  # of the variance in any direction, in the frame's units
+
+    @property
+    def climbs(self) -> bool:
+        """Every M-step is an exact one."""
+        return True
+
+    def looking(self, params: MixtureParams) -> Callable[[Array], Seen]:
+        """A function that does the E-step under `params` for rows in the frame."""
+        n_components, p = params.centers.shape
+        factors, log_det = self.shape.whitening(params.spread, p)
+        nu = params.dof[:, None]
+        norm = [log_gamma_ratio(dof / 2, p / 2) - p / 2 * math.log(2 * math.pi) for dof in params.dof]
+        height = (params.log_weights + np.array(norm) - log_det / 2)[:, None]
+
+        def look(x: Array) -> Seen:
+            d2 = np.empty((n_components, len(x)))
+            for k, factor in enumerate(factors):
+                white = self.shape.whiten(x - params.centers[k], factor)
+                np.einsum("np,np->n", white, white, out=d2[k])
+            log_base = np.log1p(d2 / nu)
+            log_f = height - (nu + p) / 2 * log_base
+            top = log_f.max(axis=0)
+            tau = np.exp(log_f - top)
+            whole = tau.sum(axis=0)
+            tau /= whole
+            return Seen(tau, log_base, top + np.log(whole))
+
+        return look
+
+    def e_step(self, params: MixtureParams) -> Callable[[Block], MixtureStats]:
+        """A function that sums the E-step under `params` over one block of rows."""
+        look = self.looking(params)
+        p = params.centers.shape[1]
+        half = (params.dof + p) / 2
+        gain = (1 + p / params.dof)[:, None]
+        log_trust_bias = digamma(half) - np.log(half) + np.log(gain[:, 0])
+
+        def summarize(block: Block) -> MixtureStats:
+            x = block.frame.enter(block.X)
+            tau, log_base, log_density = look(x)
+            entropy = -np.sum(tau * np.log(np.where(tau > 0, tau, 1)), axis=0)  # (n,)
+            weight = np.ones(len(x)) if block.weight is None else block.weight
+            tau *= weight
+            wtau = tau * gain * np.exp(-log_base)  # tau u
+            away = [x - center for center in params.centers]
+            n = tau.sum(axis=1)
+            return MixtureStats(
+                n=n,
+                w=wtau.sum(axis=1),
+                wx=np.array([wtau[k] @ away[k] for k in range(len(away))]),
+                scatter=np.array([self.shape.scatter(wtau[k], away[k]) for k in range(len(away))]),
+                log_trust=n * log_trust_bias - np.einsum("kn,kn->k", tau, log_base),
+                objective=float(weight @ log_density),
+                entropy=float(weight @ entropy),
+            )
+
+        return summarize
+
+    def m_step(self, stats: MixtureStats, params: MixtureParams) -> MixtureParams:
+        """Centres, shapes, nu and weights that maximise the expected log-likelihood."""
+        n = np.maximum(stats.n, np.finfo(float).tiny)
+        step = stats.wx / np.maximum(stats.w, np.finfo(float).tiny)[:, None]
+        around_new_centers = stats.scatter - np.array(
+            [self.shape.scatter(w[None], s[None]) for w, s in zip(stats.w, step, strict=True)]
+        )
+        expansion = self._expansion(stats, n, params.dof)
+        spread = self._spread(around_new_centers, n * expansion)
+        at_floor = self.shape.least(spread) < self.floor
+        if np.any(at_floor):
+            expansion = np.where(at_floor, 1.0, expansion)
+            spread = self.shape.raised(self._spread(around_new_centers, n * expansion), self.floor)
+        lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
+        if not self.shape.tied:
+            spread[lost] = params.spread[lost]
+        dof = params.dof
+        if self.estimate_dof:
+            eta = 1 + stats.log_trust / n - stats.w / n / expansion - np.log(expansion)  # (K,)
+            if self.shared_dof:
+                dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n))))
+            else:
+                dof = np.where(lost, params.dof, [solve_dof(float(value)) for value in np.where(lost, -1.0, eta)])
+        return MixtureParams(params.centers + step, spread, dof, np.log(n / n.sum()))
+
+    def _expansion(self, stats: MixtureStats, n: Array, dof: Array) -> Array:
+        """The scale of u in each component, (K,): its most likely value, or 1 where that has no closed form."""
+        if not self.shape.tied:
+            return np.where(stats.n > 0, stats.w / n, 1.0)
+        if self.shared_dof or not self.estimate_dof:  # one scale for all, weighted by what each nu makes of it
+            return np.full(len(n), (dof @ stats.w) / (dof @ n))
+        return np.ones(len(n))
+
+    def _spread(self, scatter: Array, mass: Array) -> Array:
+        if self.shape.tied:
+            return np.repeat(scatter.sum(axis=0, keepdims=True) / mass.sum(), len(mass), axis=0)
+        return scatter / mass.reshape(-1, *[1] * (scatter.ndim - 1))
+
+    def pack(self, params: MixtureParams) -> Array:
+        """The centres, and the logarithms of what must stay positive."""
+        spread = params.spread[:1] if self.shape.tied else params.spread
+        parts = [np.ravel(params.centers), np.ravel(self.shape.logarithm(spread)), params.log_weights]
+        if self.estimate_dof:
+            parts.append(np.log(params.dof[:1] if self.shared_dof else params.dof))
+        return np.concatenate(parts)
+
+    def unpack(self, vector: Array, like: MixtureParams) -> MixtureParams:
+        """The admissible parameters nearest to an extrapolated vector."""
+        n_components, p = like.centers.shape
+        spread = like.spread[:1] if self.shape.tied else like.spread
+        cuts = np.cumsum([n_components * p, spread.size, n_components])
+        centers, log_spread, log_weights, log_dof = np.split(vector, cuts)
+        new = self.shape.raised(self.shape.exponential(log_spread.reshape(spread.shape), spread), self.floor)
+        dof = like.dof
+        if self.estimate_dof:
+            dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), *BOUNDS), n_components)
+        return MixtureParams(
+            centers.reshape(n_components, p),
+            np.broadcast_to(new, like.spread.shape).copy(),
+            dof,
+            log_weights - np.logaddexp.reduce(log_weights),
+        )

@@ -1,0 +1,1 @@
+"""The paper's experiments: what was published, what the released code does, what is right."""

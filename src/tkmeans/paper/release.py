@@ -1,0 +1,113 @@
+"""The nine methods of the paper as their authors released them: start, model, stopping rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tkmeans import seeding
+from tkmeans.em import em
+from tkmeans.models import Model
+from tkmeans.paper.released import (
+    FIRST_DOF,
+    FIRST_SCALE,
+    QuietFor,
+    ReleasedFast,
+    ReleasedKMeans,
+    ReleasedMedoids,
+    ReleasedTKMeans,
+    Visited,
+)
+from tkmeans.paper.released_mixtures import Components, ReleasedGMM, ReleasedTMM
+from tkmeans.sources import ArraySource, Sample
+from tkmeans.stats import Array, Frame, Params
+
+
+class Run(NamedTuple):
+    """What the released code returns."""
+
+    labels: Array  # (n,) of the last E-step
+    centers: Array  # (K, p) one M-step later
+    n_iter: int
+
+
+# ---- starts ------------------------------------------------------------------------
+
+
+def uniform(X: Array, n_clusters: int, rng: np.random.RandomState) -> Array:
+    """Uniform in the bounding box of the rows."""
+    return seeding.uniform(Sample(X, np.ones(len(X))), n_clusters, rng)
+
+
+def random_rows(X: Array, n_clusters: int, rng: np.random.RandomState) -> Array:
+    """Rows drawn without replacement."""
+    return X[rng.permutation(len(X))[:n_clusters]]
+
+
+def plusplus(X: Array, n_clusters: int, rng: np.random.RandomState) -> Array:
+    """Classic k-means++: one trial for each seed, where scikit-learn tries several."""
+    return roulette(X, rng.randint(len(X)), rng.random_sample(n_clusters - 1))
+
+
+def shifted_plusplus(X: Array, n_clusters: int, rng: np.random.RandomState) -> Array:
+    """The same, moved by 0.01 in every coordinate: fast t-k-means cannot start on a row."""
+    return plusplus(X, n_clusters, rng) + 0.01
+
+
+def roulette(X: Array, first: int, uniforms: Array) -> Array:
+    """Row `first`, then for each number the first row whose cumulated normalised D^2 exceeds it."""
+    seeds = [X[first]]
+    nearest = np.full(len(X), np.inf)
+    for number in uniforms:
+        nearest = np.minimum(nearest, ((X - seeds[-1]) ** 2).sum(axis=1))
+        up_to = np.cumsum(nearest / nearest.sum())
+        seeds.append(X[min(np.searchsorted(up_to, number, side="right"), len(X) - 1)])
+    return np.array(seeds)
+
+
+# ---- methods -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Released:
+    """One method: where it begins, what it does and when it ends."""
+
+    start: Callable[[Array, int, np.random.RandomState], Array]
+    model: Model[Any, Visited]
+    mixture: bool = False  # with a covariance for each component
+    steady: bool = False  # see QuietFor
+    max_iter: int = 200
+
+    def first(self, centers: Array) -> Params | Components:
+        """The parameters around the first centres."""
+        if self.mixture:
+            return Components.around(centers)
+        return Params(centers, FIRST_SCALE, FIRST_DOF, np.full(len(centers), -np.log(len(centers))))
+
+    def run(self, X: Array, centers: Array) -> Run:
+        """Cluster the rows of X from these centres."""
+        fit = em(
+            ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0), block_rows=len(X)),
+            self.model,
+            self.first(centers),
+            stop=QuietFor(len(X), steady=self.steady),
+            max_iter=self.max_iter - 1,  # the loop's first E-step is the first iteration here
+            accelerate=False,
+        )
+        return Run(fit.stats.labels, self.model.m_step(fit.stats, fit.params).centers, len(fit.history))
+
+
+METHODS = {
+    "k-means": Released(uniform, ReleasedKMeans()),
+    "k-means++": Released(plusplus, ReleasedKMeans()),
+    "k-medoids": Released(random_rows, ReleasedMedoids(norm=2)),
+    "k-medians": Released(random_rows, ReleasedMedoids(norm=1)),
+    "GMM": Released(uniform, ReleasedGMM(), mixture=True, steady=True),
+    "TMM": Released(uniform, ReleasedTMM(), mixture=True, steady=True, max_iter=500),
+    "t-k-means": Released(uniform, ReleasedTKMeans(), steady=True, max_iter=500),
+    "fast t-k-means": Released(uniform, ReleasedFast()),
+    "fast t-k-means++": Released(shifted_plusplus, ReleasedFast()),
+}

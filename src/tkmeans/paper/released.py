@@ -1,0 +1,298 @@
+"""The authors' released code, as models and stopping rules of our one loop.
+
+The published tables were made with this code, not with the paper's equations. Every
+class says where it leaves them. What all of them share:
+
+* Rows are z-scored and then scaled to [-1, 1] feature by feature (`tkmeans.datasets.scaled`).
+* Labels are those of the last E-step; the centres that are returned come one M-step later.
+* A NaN in a centre becomes 0, so a cluster that lost all its rows moves to the origin.
+* The sum Q leaves out its NaN terms. A run ends when Q has hardly changed in four
+  successive iterations (`QuietFor`), however many rows there are.
+
+These M-steps look at the rows again (nu at the *new* centres, medoids), so sums are not
+enough for them: the statistics here are the rows themselves, and merging joins them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import digamma
+
+from tkmeans.em import Progress
+from tkmeans.stats import Array, Block, Params
+
+FIRST_DOF, FIRST_SCALE = 15.0, 0.01
+
+
+class Visited(NamedTuple):
+    """The rows, and what an E-step says of each of them in each cluster."""
+
+    x: Array  # (n, p)
+    tau: Array  # (K, n)
+    u: Array  # (K, n)
+    objective: float  # Q
+
+    @property
+    def total(self) -> float:
+        """The number of rows."""
+        return float(len(self.x))
+
+    @property
+    def labels(self) -> Array:
+        """The most probable cluster of each row; the first where nothing is known."""
+        return np.argmax(np.where(np.isnan(self.tau), -np.inf, self.tau), axis=0)
+
+    def merge(self, other: Visited) -> Visited:
+        """All rows, in their order."""
+        return Visited(
+            np.concatenate([self.x, other.x]),
+            np.concatenate([self.tau, other.tau], axis=1),
+            np.concatenate([self.u, other.u], axis=1),
+            self.objective + other.objective,
+        )
+
+
+@final
+@dataclass(frozen=True)
+class QuietFor:
+    """Stop once Q has changed by less than `tol` in each of the last `times` iterations.
+
+    An absolute change of the *sum* over all rows: how exact the answer is depends on how
+    many rows there are. With `steady`, a change that is within `tol` of the one
+    before counts as quiet too, however large both are; the code does so in its
+    t-k-means, GMM and TMM. Q counts as 0 before the first iteration. A NaN ends the run.
+    """
+
+    n_rows: int
+    tol: float = 0.1
+    times: int = 4
+    steady: bool = False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether the last few iterations were quiet."""
+        q = np.array([0.0, *progress.history]) * self.n_rows
+        change = np.abs(np.diff(q))
+        quiet = change < self.tol
+        if self.steady:
+            quiet |= np.abs(np.diff(change, prepend=0.0)) < self.tol
+        return bool(np.isnan(q[-1]) or (len(change) >= self.times and np.all(quiet[-self.times :])))
+
+
+class ReleasedModel(ABC):
+    """What the released methods with one centre per cluster have in common."""
+
+    climbs = False  # and most of them do not
+
+    @abstractmethod
+    def look(self, x: Array, params: Params) -> Visited:
+        """The E-step."""
+
+    @abstractmethod
+    def m_step(self, stats: Visited, params: Params) -> Params:
+        """The M-step."""
+
+    def e_step(self, params: Params) -> Callable[[Block], Visited]:
+        """A function that does the E-step under `params` for one block of rows."""
+
+        def visit(block: Block) -> Visited:
+            with np.errstate(all="ignore"):
+                return self.look(block.frame.enter(block.X), params)
+
+        return visit
+
+    def pack(self, params: Params) -> Array:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+    def unpack(self, vector: Array, like: Params) -> Params:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+
+@final
+class ReleasedKMeans(ReleasedModel):
+    """k-means and k-means++. A cluster that lost its rows starts anew at the origin."""
+
+    def look(self, x: Array, params: Params) -> Visited:
+        """Each row belongs to its nearest centre; Q = -sum of r D."""
+        return _nearest(x, params.centers)
+
+    def m_step(self, stats: Visited, params: Params) -> Params:
+        """Centres are means."""
+        return params._replace(centers=weighted_means(stats.tau, stats.x))
+
+
+@final
+@dataclass(frozen=True)
+class ReleasedMedoids(ReleasedModel):
+    """k-medoids, and what is called k-medians.
+
+    Its "k-medians" has no medians. The centre is the *sample* with the least sum of
+    absolute differences to the others of its cluster, a medoid (`norm` 1), and rows
+    still go to the centre with the least *squared* distance. k-medoids takes squared
+    distances for both (`norm` 2): its medoid is the sample next to the mean.
+    """
+
+    norm: int
+
+    def look(self, x: Array, params: Params) -> Visited:
+        """Each row belongs to its nearest medoid; Q = -sum of r D."""
+        return _nearest(x, params.centers)
+
+    def m_step(self, stats: Visited, params: Params) -> Params:
+        """The sample with the least sum of differences becomes the medoid."""
+        centers = params.centers.copy()
+        costs = _squared_differences if self.norm == 2 else _absolute_differences
+        for k, members in enumerate(stats.tau > 0):
+            if np.any(members):
+                own = stats.x[members]
+                centers[k] = own[np.argmin(costs(own))]
+        return params._replace(centers=centers)
+
+
+@final
+class ReleasedFast(ReleasedModel):
+    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
+
+    With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the
+    code leaves u out and weights by tau alone. Taken literally the centres would
+    collapse onto single rows. At D = 0 its tau is not a number: one centre that stands on
+    a row takes all centres to the origin, where they stay together. So the "++" variant
+    moves its seeds by 0.01 first.
+    """
+
+    def look(self, x: Array, params: Params) -> Visited:
+        """tau is proportional to D^-c with c = (1 + p)/2; Q = sum of tau ln D^-c."""
+        d2 = squared_distances(x, params.centers)
+        tau = shares(1 / half_power(d2, 1 + x.shape[1]))
+        q = -(1 + x.shape[1]) / 2 * sum_of_numbers(tau, np.log(d2))
+        return Visited(x, tau, ones_like(tau), q)
+
+    def m_step(self, stats: Visited, params: Params) -> Params:
+        """Only the centres move, with the weights tau."""
+        return params._replace(centers=weighted_means(stats.tau, stats.x))
+
+
+@final
+class ReleasedTKMeans(ReleasedModel):
+    """t-k-means.
+
+    * Centres are weighted by tau / u where eqn:mu says tau u: far rows count *more*.
+    * The exponent (15 + p)/2 of tau keeps the first nu although nu moves.
+    * alpha is measured around the old centres, and with tau u as in eqn:alpha.
+    * nu follows from the new centres and the new alpha: see `next_dof`.
+    """
+
+    def look(self, x: Array, params: Params) -> Visited:
+        """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
+        nu, alpha, p = params.dof, params.scale, x.shape[1]
+        base = 1 + squared_distances(x, params.centers) / (nu * alpha)
+        tau = shares(1 / half_power(base, int(FIRST_DOF) + p))
+        q = -(FIRST_DOF + p) / 2 * sum_of_numbers(tau, np.log(base))
+        return Visited(x, tau, (nu + p) / nu / base, q)
+
+    def m_step(self, stats: Visited, params: Params) -> Params:
+        """mu with tau / u, alpha around the old mu, nu by `next_dof`."""
+        x, tau, u, _ = stats
+        nu, alpha, p = params.dof, params.scale, x.shape[1]
+        with np.errstate(all="ignore"):
+            centers = weighted_means(tau / u, x)
+            sizes = tau.sum(axis=1)
+            # eqn:alpha, where u D = alpha (nu + p - nu u)
+            scale = alpha * (nu + p - nu * np.vdot(tau, u) / sizes.sum()) / p
+            mean_trust = trust_sums(tau, squared_distances(x, centers) / scale, nu, p) / sizes
+            dof = next_dof(np.mean(mean_trust), nu, p)
+        return Params(centers, float(scale), float(dof), params.log_weights)
+
+
+def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
+    """nu = 1/(-eta) + 0.01.
+
+    `mean_trust` is the mean of ln u - u under tau; for t-k-means the mean over clusters of
+    the clusters' means, as in the paper, where maximum likelihood pools all rows. The
+    code starts from 1/(-eta) and adds 0.01 until ``ln(nu) - psi(nu) + eta`` is not
+    positive (psi(nu), where eqn:nu_eq has nu/2). Because ``ln(nu) - psi(nu) < 1/nu``
+    that holds after the first step, always.
+    """
+    half = (dof + n_features) / 2
+    eta = 1 + mean_trust + digamma(half) - np.log(half)
+    return 1 / -eta + 0.01
+
+
+def trust_sums(tau: Array, distances: Array, dof: Array, n_features: int) -> Array:
+    """The sum of tau (ln u - u) of each cluster, (K,); `distances` are squared and over the scale."""
+    u = (dof + n_features) / (dof + distances)
+    trust = np.log(u)
+    trust -= u
+    return np.einsum("kn,kn->k", tau, trust)
+
+
+def weighted_means(weight: Array, x: Array) -> Array:
+    """The centres (K, p) that go with weights (K, n); 0 where they are not numbers."""
+    with np.errstate(all="ignore"):
+        centers = weight @ x / weight.sum(axis=1)[:, None]
+    return np.where(np.isnan(centers), 0.0, centers)
+
+
+def squared_distances(x: Array, centers: Array) -> Array:
+    """D, (K, n)."""
+    return cdist(centers, x, "sqeuclidean")
+
+
+def shares(f: Array) -> Array:
+    """Each cluster's part of the density; not a number where that is 0/0 or infinite."""
+    f /= f.sum(axis=0)
+    return f
+
+
+def half_power(base: Array, twice: int) -> Array:
+    """``base**(twice / 2)`` by squaring, which is several times quicker than a general power."""
+    power = np.sqrt(base) if twice % 2 else np.ones_like(base)
+    square, times = base, twice // 2
+    while times:
+        if times % 2:
+            power *= square
+        times //= 2
+        if times:
+            square = square * square
+    return power
+
+
+def sum_of_numbers(tau: Array, logs: Array) -> float:
+    """The sum of tau times logs, without the terms that are not numbers."""
+    total = float(np.vdot(tau, logs))
+    return total if np.isfinite(total) else float(np.nansum(tau * logs))
+
+
+def ones_like(tau: Array) -> Array:
+    """Full trust in every row."""
+    return np.broadcast_to(1.0, tau.shape)
+
+
+def _nearest(x: Array, centers: Array) -> Visited:
+    d2 = squared_distances(x, centers)
+    tau = (np.argmin(d2, axis=0) == np.arange(len(centers))[:, None]).astype(float)
+    return Visited(x, tau, ones_like(tau), -float(d2.min(axis=0).sum()))
+
+
+def _squared_differences(x: Array) -> Array:
+    """For each row the sum of its squared distances to all rows, up to a constant."""
+    return ((x - x.mean(axis=0)) ** 2).sum(axis=1)
+
+
+def _absolute_differences(x: Array) -> Array:
+    """For each row the sum of its city-block distances to all rows, by sorting each feature."""
+    n = len(x)
+    rank = np.arange(n)[:, None]
+    order = np.argsort(x, axis=0, kind="stable")
+    up = np.take_along_axis(x, order, axis=0)
+    below = np.cumsum(up, axis=0)
+    costs = np.empty_like(x)
+    np.put_along_axis(costs, order, (2 * rank + 2 - n) * up + below[-1] - 2 * below, axis=0)
+    return costs.sum(axis=1)

@@ -1,0 +1,169 @@
+"""The released GMM and TMM: mixtures with a covariance matrix for each component.
+
+Both carry a slip that makes their rows of the published tables artefacts: the running
+sums of the covariance are not reset from one component to the next, so the last
+component's matrix is that of all rows around all centres.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.special import gamma
+
+from tkmeans.paper.released import (
+    FIRST_DOF,
+    Visited,
+    next_dof,
+    ones_like,
+    shares,
+    sum_of_numbers,
+    trust_sums,
+    weighted_means,
+)
+from tkmeans.stats import Array, Block
+
+
+class Components(NamedTuple):
+    """Parameters of a mixture."""
+
+    centers: Array  # (K, p)
+    covariances: Array  # (K, p, p)
+    weights: Array  # (K,) pi
+    dof: Array  # (K,) nu
+
+    @classmethod
+    def around(cls, centers: Array) -> Components:
+        """Where the released code begins: unit covariances, equal weights, nu = 15."""
+        n_components, p = centers.shape
+        return cls(
+            centers,
+            np.broadcast_to(np.eye(p), (n_components, p, p)),
+            np.full(n_components, 1 / n_components),
+            np.full(n_components, FIRST_DOF),
+        )
+
+
+class ReleasedMixture(ABC):
+    """What the two have in common."""
+
+    climbs = False
+
+    @abstractmethod
+    def density(self, d2: Array, params: Components, n_features: int) -> tuple[Array, Array]:
+        """The weighted density of each row in each component, and its logarithm; both (K, n)."""
+
+    @abstractmethod
+    def trust(self, d2: Array, params: Components, n_features: int) -> Array:
+        """u, (K, n)."""
+
+    @abstractmethod
+    def m_step(self, stats: Visited, params: Components) -> Components:
+        """The M-step."""
+
+    def e_step(self, params: Components) -> Callable[[Block], Visited]:
+        """A function that does the E-step under `params` for one block of rows."""
+
+        def visit(block: Block) -> Visited:
+            x = block.frame.enter(block.X)
+            with np.errstate(all="ignore"):
+                d2 = mahalanobis(x, params)
+                f, log_f = self.density(d2, params, x.shape[1])
+                tau = shares(f)
+                return Visited(x, tau, self.trust(d2, params, x.shape[1]), sum_of_numbers(tau, log_f))
+
+        return visit
+
+    def pack(self, params: Components) -> Array:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+    def unpack(self, vector: Array, like: Components) -> Components:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+
+@final
+class ReleasedGMM(ReleasedMixture):
+    """A Gaussian mixture whose density *grows* with the distance: exp(+D/2).
+
+    The covariance sums carry over from component to component, and 1e-10 I is added
+    where a determinant is at most 1e-10.
+    """
+
+    def density(self, d2: Array, params: Components, n_features: int) -> tuple[Array, Array]:
+        """pi / sqrt(det) / exp(-D/2)."""
+        height = (params.weights / np.sqrt(np.linalg.det(params.covariances)))[:, None]
+        return height / np.exp(-d2 / 2), np.log(height) + d2 / 2
+
+    def trust(self, d2: Array, params: Components, n_features: int) -> Array:
+        """A Gaussian trusts every row."""
+        return ones_like(d2)
+
+    def m_step(self, stats: Visited, params: Components) -> Components:
+        """Means and covariances with the weights tau."""
+        with np.errstate(all="ignore"):
+            raw = stats.tau @ stats.x / stats.tau.sum(axis=1)[:, None]  # NaN and all: the sums see it
+            covariances = carried_covariances(stats.tau, stats.tau, stats.x, raw)
+            small = ~(np.linalg.det(covariances) > 1e-10)
+        covariances[small] += 1e-10 * np.eye(stats.x.shape[1])
+        weights = stats.tau.sum(axis=1) / len(stats.x)
+        return params._replace(centers=np.nan_to_num(raw, nan=0.0), covariances=covariances, weights=weights)
+
+
+@final
+class ReleasedTMM(ReleasedMixture):
+    """A mixture of t distributions, with a covariance and a nu for each component.
+
+    Centres are weighted by tau / u where EM says tau u; the covariance sums carry over
+    from component to component and get 1e-4 I added; nu is that of t-k-means.
+    """
+
+    def density(self, d2: Array, params: Components, n_features: int) -> tuple[Array, Array]:
+        """pi times the t density."""
+        nu = params.dof
+        height = params.weights * gamma((nu + n_features) / 2) / gamma(nu / 2)
+        height = (height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (n_features / 2))[:, None]
+        log_base = (nu[:, None] + n_features) / 2 * np.log(1 + d2 / nu[:, None])
+        return height / np.exp(log_base), np.log(height) - log_base
+
+    def trust(self, d2: Array, params: Components, n_features: int) -> Array:
+        """eqn:u_nk."""
+        nu = params.dof[:, None]
+        return (nu + n_features) / (nu + d2)
+
+    def m_step(self, stats: Visited, params: Components) -> Components:
+        """Centres with tau / u, covariances with tau u around them, then nu."""
+        x, tau, p = stats.x, stats.tau, stats.x.shape[1]
+        sizes = tau.sum(axis=1)
+        with np.errstate(all="ignore"):
+            weight = tau / stats.u
+            raw = weight @ x / weight.sum(axis=1)[:, None]
+            covariances = carried_covariances(tau * stats.u, tau, x, raw) + 1e-4 * np.eye(p)
+            new = params._replace(centers=weighted_means(weight, x), covariances=covariances, weights=sizes / len(x))
+            sums = trust_sums(tau, mahalanobis(x, new), params.dof[:, None], p)
+            return new._replace(dof=next_dof(sums / sizes, params.dof, p))
+
+
+def mahalanobis(x: Array, params: Components) -> Array:
+    """Squared distances in the metric of each component, (K, n)."""
+    out = np.empty((len(params.centers), len(x)))
+    precisions = np.linalg.inv(params.covariances)
+    features = np.ascontiguousarray(x.T)  # (p, n): sums over features then run along the rows
+    for k, (center, precision) in enumerate(zip(params.centers, precisions, strict=True)):
+        away = features - center[:, None]
+        np.einsum("pn,pn->n", precision @ away, away, out=out[k])
+    return out
+
+
+def carried_covariances(weight: Array, tau: Array, x: Array, centers: Array) -> Array:
+    """S/n for each component, where the sums S and n go on from the component before."""
+    sums = np.empty((len(centers), x.shape[1], x.shape[1]))
+    features = np.ascontiguousarray(x.T)  # (p, n)
+    for k, center in enumerate(centers):
+        away = features - center[:, None]
+        sums[k] = (weight[k] * away) @ away.T
+    return np.cumsum(sums, axis=0) / np.cumsum(tau.sum(axis=1))[:, None, None]

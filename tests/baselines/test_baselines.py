@@ -1,0 +1,115 @@
+"""k-medians and k-medoids against brute force, numpy's medians and the kmedoids package."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from helpers import t_mixture
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
+
+from tkmeans.baselines import KMedians, KMedoids
+from tkmeans.baselines.kmedians import weighted_medians
+
+X, _, CENTERS = t_mixture(n=120, n_features=2, dof=5.0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 31])
+def test_weighted_medians_are_numpys_medians_of_repeated_rows(n):
+    rng = np.random.default_rng(n)
+    x, weight = rng.normal(size=(n, 3)), rng.integers(1, 4, n)
+    repeated = np.repeat(x, weight, axis=0)
+    np.testing.assert_allclose(weighted_medians(x, weight.astype(float)), np.median(repeated, axis=0), rtol=1e-15)
+
+
+def test_every_centre_is_the_median_of_its_cluster_and_every_row_goes_to_the_nearest():
+    model = KMedians(4, random_state=0).fit(X)
+    for k in range(4):
+        np.testing.assert_allclose(model.cluster_centers_[k], np.median(X[model.labels_ == k], axis=0))
+    np.testing.assert_array_equal(model.labels_, cdist(X, model.cluster_centers_, "cityblock").argmin(axis=1))
+    nearest = cdist(X, model.cluster_centers_, "cityblock").min(axis=1)
+    assert model.inertia_ == pytest.approx(nearest.sum()) == pytest.approx(-model.score(X))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "sqeuclidean"])
+@pytest.mark.parametrize("seed", range(4))
+def test_exchanges_find_the_best_of_all_pairs_of_medoids(seed, metric):
+    rows = np.random.default_rng(seed).normal(size=(25, 2))
+    distances = cdist(rows, rows, metric)
+    best = min(distances[:, list(pair)].min(axis=1).sum() for pair in combinations(range(25), 2))
+    model = KMedoids(2, metric=metric, n_init=5, random_state=0).fit(rows)
+    assert model.inertia_ == pytest.approx(best)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_after_exchanging_no_single_exchange_helps(weighted):
+    weight = np.random.default_rng(0).integers(1, 5, len(X)).astype(float) if weighted else np.ones(len(X))
+    model = KMedoids(5, random_state=0).fit(X, sample_weight=weight)
+    distances = cdist(X, X)
+    medoids = list(model.medoid_indices_)
+    assert model.inertia_ == pytest.approx(weight @ distances[:, medoids].min(axis=1))
+    for k in range(5):
+        for row in range(len(X)):
+            other = [*medoids[:k], row, *medoids[k + 1 :]]
+            assert weight @ distances[:, other].min(axis=1) >= model.inertia_ * (1 - 1e-9)
+
+
+def test_alternating_gives_clusters_whose_centres_are_their_medoids():
+    model = KMedoids(4, method="alternate", random_state=0).fit(X)
+    for k in range(4):
+        own = X[model.labels_ == k]
+        np.testing.assert_array_equal(model.cluster_centers_[k], own[cdist(own, own).sum(axis=1).argmin()])
+
+
+def test_the_package_finds_clusters_as_good_as_ours():
+    pytest.importorskip("kmedoids")
+    ours = KMedoids(4, random_state=0).fit(X)
+    theirs = KMedoids(4, method="kmedoids", random_state=0).fit(X)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=0.02)
+    assert theirs.predict(X).max() == 3  # labels, not row numbers
+    with pytest.raises(ValueError, match=r'knows no weights.*use "swap"'):
+        KMedoids(4, method="kmedoids").fit(X, sample_weight=np.arange(1.0, 121.0))
+
+
+def test_without_the_package_the_way_out_is_said(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "kmedoids", None)
+    with pytest.raises(ImportError, match='pip install kmedoids; or use "swap"'):
+        KMedoids(2, method="kmedoids").fit(X)
+
+
+def test_medoids_are_rows_and_know_their_numbers():
+    for method in ("swap", "alternate"):
+        model = KMedoids(4, method=method, random_state=0).fit(X)
+        np.testing.assert_array_equal(X[model.medoid_indices_], model.cluster_centers_)
+
+
+@pytest.mark.parametrize("model", [KMedians(3), KMedoids(3)], ids=["medians", "medoids"])
+def test_centres_may_be_given(model):
+    model.set_params(init=CENTERS[:3]).fit(X)
+    assert model.cluster_centers_.shape == (3, 2)
+    with pytest.raises(ValueError, match=r"init must give centres of shape \(3, 2\)"):
+        model.set_params(init=CENTERS[:2]).fit(X)
+
+
+def test_clusters_are_numbered_by_size():
+    sizes = np.bincount(KMedians(4, random_state=3).fit(X).labels_)
+    assert np.all(np.diff(sizes) <= 0)
+
+
+def test_a_run_that_was_cut_short_says_so():
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        KMedians(6, max_iter=1, init="random", n_init=1, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": "great circle"}, "metric must be one of 'euclidean'"),
+        ({"method": "pam"}, "method must be one of 'swap', 'alternate', 'kmedoids', got 'pam'"),
+        ({"init": "robust"}, r"init must be one of 'k-means\+\+', 'random' or an array of centres"),
+        ({"n_clusters": 1000}, "choose at most 120 clusters"),
+    ],
+)
+def test_nonsense_is_refused_with_the_way_out(options, words):
+    with pytest.raises(ValueError, match=words):
+        KMedoids(**options).fit(X)

@@ -1,0 +1,77 @@
+"""Generated sets have the sizes and the difficulty of those they imitate."""
+
+import numpy as np
+import pytest
+from helpers import benchmark_set
+from scipy.spatial.distance import cdist
+from sklearn.metrics import adjusted_rand_score
+
+from tkmeans.datasets import contaminate, make_a_like, make_dim_like, make_s_like, make_unbalance_like
+
+
+def separability(X, y):
+    """ARI of the rows' nearest true mean: what the best centres could reach."""
+    means = np.array([X[y == k].mean(axis=0) for k in np.unique(y)])
+    return adjusted_rand_score(y, cdist(X, means).argmin(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("A1", lambda seed: make_a_like(20, random_state=seed)),
+        ("A3", lambda seed: make_a_like(50, random_state=seed)),
+        ("S1", lambda seed: make_s_like(1, random_state=seed)),
+        ("S2", lambda seed: make_s_like(2, random_state=seed)),
+        ("S3", lambda seed: make_s_like(3, random_state=seed)),
+        ("S4", lambda seed: make_s_like(4, random_state=seed)),
+        ("dim032", lambda seed: make_dim_like(32, random_state=seed)),
+        ("dim064", lambda seed: make_dim_like(64, random_state=seed)),
+        ("unbalance", lambda seed: make_unbalance_like(random_state=seed)),
+    ],
+)
+def test_a_generated_set_is_as_large_and_about_as_hard_as_its_model(name, make):
+    X, y = benchmark_set(name)
+    made = [make(seed) for seed in range(5)]
+    assert all(rows.shape == X.shape for rows, _ in made)
+    for _, labels in made:  # the sizes of the A and S sets vary by a few rows
+        np.testing.assert_allclose(sorted(np.bincount(labels)), sorted(np.bincount(y)[1:]), rtol=0.15)
+    assert np.mean([separability(*pair) for pair in made]) == pytest.approx(separability(X, y), abs=0.04)
+
+
+def test_equal_seeds_make_equal_data_and_others_do_not():
+    for make in (make_a_like, make_s_like, make_dim_like, make_unbalance_like):
+        np.testing.assert_array_equal(make(random_state=1)[0], make(random_state=1)[0])
+        assert not np.array_equal(make(random_state=1)[0], make(random_state=2)[0])
+
+
+@pytest.mark.parametrize("kind", ["uniform", "far", "cauchy", "clumped"])
+def test_contamination_leaves_the_rows_alone_and_adds_its_own(kind):
+    X, y = make_s_like(random_state=0)
+    Z, labels = contaminate(X, y, kind, fraction=0.1, random_state=0)
+    np.testing.assert_array_equal(Z[:5000], X)
+    np.testing.assert_array_equal(labels[:5000], y)
+    assert np.all(labels[5000:] == -1)
+    assert len(Z) == 5500
+    out, low, high = Z[5000:], X.min(axis=0), X.max(axis=0)
+    inside = np.mean(np.all((out >= low) & (out <= high), axis=1))
+    if kind == "uniform":
+        assert inside == 1.0
+    elif kind == "far":
+        assert inside < 0.05
+        assert np.all(np.abs(out - (low + high) / 2) <= 5 * (high - low))
+    elif kind == "cauchy":
+        width = np.abs(out - np.median(out, axis=0)).max() / (high - low).max()
+        assert width > 20  # no moments, no bounds
+    else:
+        assert inside == 0.0
+        assert len(np.unique(np.round(out / 0.5), axis=0)) < 25  # heaps, not a cloud
+
+
+def test_nonsense_is_refused_with_the_way_out():
+    with pytest.raises(ValueError, match="overlap must be 1, 2, 3 or 4"):
+        make_s_like(5)
+    X, y = make_a_like(random_state=0)
+    with pytest.raises(ValueError, match="kind must be one of uniform, far, cauchy, clumped, got 'wild'"):
+        contaminate(X, y, "wild")
+    with pytest.raises(ValueError, match="fraction must be at least 0"):
+        contaminate(X, y, fraction=-0.1)

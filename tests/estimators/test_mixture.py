@@ -1,0 +1,176 @@
+"""StudentTMixture, seen from outside."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_t
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+
+from tkmeans import StudentTMixture
+
+TYPES = ("full", "tied", "diag", "spherical")
+SHAPES = np.array([[[1.0, 0.8], [0.8, 1.0]], [[0.3, 0.0], [0.0, 2.0]]])
+
+
+def ellipses(n=3000, dof=(3.0, 3.0), seed=0, centers=((0, 0), (8, 2)), weights=(0.6, 0.4), matrices=SHAPES):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(2, n, p=weights)
+    X = np.empty((n, 2))
+    for k in range(2):
+        own = y == k
+        X[own] = multivariate_t.rvs(centers[k], matrices[k], df=dof[k], size=own.sum(), random_state=rng)
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_parameters_that_rows_were_drawn_with_are_recovered(seed):
+    X, _ = ellipses(n=20000, dof=(3.0, 8.0), seed=seed)
+    model = StudentTMixture(2, random_state=0).fit(X)
+    np.testing.assert_allclose(model.means_, [[0, 0], [8, 2]], atol=0.08)
+    np.testing.assert_allclose(model.weights_, [0.6, 0.4], atol=0.02)
+    np.testing.assert_allclose(model.covariances_, SHAPES, atol=0.12)
+    np.testing.assert_allclose(model.dof_, [3, 8], rtol=0.25)
+
+
+def test_a_shared_dof_is_shared():
+    X, _ = ellipses(n=5000)
+    model = StudentTMixture(2, shared_dof=True, random_state=0).fit(X)
+    assert model.dof_[0] == model.dof_[1] == pytest.approx(3.0, rel=0.15)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_score_samples_is_scipys_density_of_the_fitted_attributes(kind):
+    X, _ = ellipses(n=400)
+    model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X * [1, 1000] + [1e4, 0])
+    Z = X[:50] * [1, 1000] + [1e4, 0]
+    density = 0
+    for k in range(2):
+        matrix = {
+            "full": lambda k=k: model.covariances_[k],
+            "tied": lambda: model.covariances_,
+            "diag": lambda k=k: np.diag(model.covariances_[k]),
+            "spherical": lambda k=k: model.covariances_[k] * np.eye(2),
+        }[kind]()
+        density = density + model.weights_[k] * multivariate_t.pdf(Z, model.means_[k], matrix, df=model.dof_[k])
+    np.testing.assert_allclose(model.score_samples(Z), np.log(density), rtol=1e-8)
+    assert model.score(X * [1, 1000] + [1e4, 0]) == pytest.approx(model.lower_bound_, rel=1e-6)
+
+
+def test_attributes_have_the_shapes_of_scikit_learns():
+    X, _ = ellipses(n=300)
+    for kind in TYPES:
+        theirs = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
+        ours = StudentTMixture(3, covariance_type=kind, random_state=0).fit(X)
+        for name in ("means_", "weights_", "covariances_"):
+            assert getattr(ours, name).shape == getattr(theirs, name).shape
+
+
+def test_information_criteria_count_the_parameters_of_scikit_learn_and_those_of_the_tails():
+    X, _ = ellipses(n=300)
+    for kind in TYPES:
+        theirs = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)._n_parameters()
+        for options, extra in (({"dof": 5.0}, 0), ({"shared_dof": True}, 1), ({}, 3)):
+            ours = StudentTMixture(3, covariance_type=kind, random_state=0, **options).fit(X)
+            log_likelihood = ours.score(X) * len(X)
+            assert ours.aic(X) == pytest.approx(-2 * log_likelihood + 2 * (theirs + extra))
+            assert ours.bic(X) == pytest.approx(-2 * log_likelihood + np.log(300) * (theirs + extra))
+    tau = ours.predict_proba(X)
+    assert ours.icl(X) == pytest.approx(ours.bic(X) - 2 * np.sum(tau * np.log(tau)))
+
+
+def test_heavy_tails_break_a_gaussian_mixture_and_not_us():
+    ours, theirs = [], []
+    for seed in range(5):
+        X, y = ellipses(n=1000, dof=(1.5, 1.5), seed=seed)
+        ours.append(adjusted_rand_score(y, StudentTMixture(2, means_init=[[0, 0], [8, 2]]).fit_predict(X)))
+        gaussian = GaussianMixture(2, means_init=[[0, 0], [8, 2]], random_state=0)
+        theirs.append(adjusted_rand_score(y, gaussian.fit_predict(X)))
+    assert min(ours) > 0.7
+    assert np.mean(ours) > np.mean(theirs) + 0.3
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_features_in_other_units_give_the_same_answer(kind):
+    X, _ = ellipses(n=500)
+    unit, origin = ([1e-6, 1e6], [3.0, -1e8]) if kind != "spherical" else ([1e3, 1e3], [3.0, -1e5])
+    plain = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
+    other = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X * unit + origin)
+    np.testing.assert_allclose((other.means_ - origin) / unit, plain.means_, atol=1e-5)
+    np.testing.assert_array_equal(other.predict(X * unit + origin), plain.predict(X))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_rows_on_a_line_and_repeated_rows_do_no_harm(kind):
+    line = np.linspace(0, 1, 40)[:, None] * [1, 2, 3]
+    spot = np.tile([[5.0, 5.0, 5.0]], (40, 1))
+    X = np.vstack([line, spot])
+    model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
+    assert np.all(np.isfinite(model.score_samples(X)))
+    assert np.all(np.isfinite(model.covariances_))
+    assert len(np.unique(model.predict(spot))) == 1
+
+
+def test_constant_features_do_no_harm():
+    X, y = ellipses(n=300)
+    X = np.column_stack([X, np.full(300, 7.0)])
+    model = StudentTMixture(2, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.predict(X)) > 0.8
+
+
+def test_an_outlier_at_infinity_almost_does_no_harm():
+    X, y = ellipses(n=300)
+    X = np.vstack([X, [[1e300, -1e300]]])
+    model = StudentTMixture(2, means_init=[[0, 0], [8, 2]]).fit(X)
+    assert adjusted_rand_score(y, model.predict(X)[:-1]) > 0.8
+    assert model.robust_weights(X)[-1] < 1e-50
+
+
+def test_the_order_of_the_rows_changes_nothing_at_all():
+    X, _ = ellipses(n=400)
+    order = np.random.default_rng(0).permutation(len(X))
+    a = StudentTMixture(2, random_state=0).fit(X)
+    b = StudentTMixture(2, random_state=0).fit(X[order])
+    np.testing.assert_array_equal(a.means_, b.means_)
+
+
+def test_samples_come_from_the_fitted_mixture():
+    X, _ = ellipses(n=3000, dof=(5.0, 5.0))
+    for kind in TYPES:
+        model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
+        Z, labels = model.sample(20000)
+        again = StudentTMixture(2, covariance_type=kind, random_state=0).fit(Z)
+        np.testing.assert_allclose(again.means_, model.means_, atol=0.1)
+        np.testing.assert_allclose(again.covariances_, model.covariances_, atol=0.15)
+        np.testing.assert_allclose(np.bincount(labels) / 20000, model.weights_, atol=0.02)
+
+
+def test_a_run_that_was_cut_short_says_so():
+    X, _ = ellipses(n=300)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        StudentTMixture(3, max_iter=1, tol=0.0, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_components": 0}, "n_components must be an integer of at least 1, got 0"),
+        ({"covariance_type": "round"}, "covariance_type must be one of 'full', 'tied', 'diag', 'spherical'"),
+        ({"dof": -1.0}, "dof must be a positive number"),
+        ({"reg_covar": 0.0}, "reg_covar must be a positive number"),
+        ({"init_params": "kmeans"}, "init_params must be one of 't-k-means', 'k-means", ),
+        ({"means_init": [[0.0, 0.0]], "n_components": 2}, "means_init must have shape"),
+        ({"n_components": 500}, "choose at most 100 components"),
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused_with_the_way_out(options, words):
+    X, _ = ellipses(n=100)
+    with pytest.raises(ValueError, match=words):
+        clone(StudentTMixture(**options)).fit(X)
+
+
+def test_progress_is_printed_when_asked(capsys):
+    X, _ = ellipses(n=100)
+    StudentTMixture(2, verbose=1, random_state=0).fit(X)
+    assert "[StudentTMixture] iteration 1" in capsys.readouterr().out

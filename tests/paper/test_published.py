@@ -1,0 +1,57 @@
+"""The typed tables against the paper's own source."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tkmeans.datasets import REAL, SYNTHETIC
+from tkmeans.paper import release
+from tkmeans.paper.published import METHODS, tables
+
+PAPER = Path(__file__).resolve().parents[3] / "shared" / "paper" / "t-k-means.tex"
+NUMBERS = re.compile(r"(\d+\.\d+)\s*\$\\pm\$\s*(\d+\.\d+)")
+
+
+def printed():
+    """Every row of numbers in the paper: the method's name, and its cells in order."""
+    if not PAPER.exists():
+        pytest.skip("needs the paper's source, which is not part of the project")
+    for line in PAPER.read_text().splitlines():
+        if cells := NUMBERS.findall(line):
+            before = line[: line.index(cells[0][0])].replace("$", "")
+            name = next(m for m in sorted(METHODS, key=len, reverse=True) if m in before)
+            yield name, [(float(mean), float(std)) for mean, std in cells]
+
+
+def test_the_typed_tables_are_the_printed_ones():
+    rows = list(printed())
+    blocks = [dict(rows[start : start + 9]) for start in range(0, 45, 9)]
+    assert [list(block) for block in blocks] == [list(METHODS)] * 5
+    assert len(rows) == 45
+    headings = [
+        ("ARI", ["A1", "A2", "A3", "S1", "S2"]),
+        ("ARI", ["S3", "S4", "unbalance", "dim032", "dim064"]),
+        ("MSE", ["bezdekiris", "iris", "seed", "wine"]),
+        ("W/B", ["bezdekiris", "iris", "seed", "wine"]),
+    ]
+    typed = tables()
+    for (measure, names), block in zip(headings, blocks, strict=False):
+        for method in METHODS:
+            assert [tuple(typed[measure][name][method]) for name in names] == block[method]
+    for method, cells in blocks[4].items():
+        assert [tuple(typed[measure]["iris"][method]) for measure in ("iterations", "seconds")] == cells
+
+
+def test_there_is_a_cell_for_every_method_and_data_set():
+    typed = tables()
+    assert set(typed["ARI"]) == set(SYNTHETIC)
+    assert set(typed["MSE"]) == set(typed["W/B"]) == set(REAL)
+    assert all(tuple(column) == METHODS for sets in typed.values() for column in sets.values())
+    assert tuple(release.METHODS) == METHODS
+
+
+def test_known_cells_are_where_a_reader_would_look_for_them():
+    assert tables()["ARI"]["unbalance"]["k-means"] == (0.589, 0.306)
+    assert tables()["W/B"]["wine"]["GMM"] == (3.280, 2.102)
+    assert tables()["iterations"]["iris"]["t-k-means"] == (29.76, 5.82)

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+
+
+def test_the_mse_of_kmeans_is_its_inertia_per_row():
+    model = KMeans(4, n_init=1, tol=0, random_state=0).fit(X)
+    assert clustering_mse(X, model.labels_) == pytest.approx(model.inertia_ / len(X))
+
+
+def test_within_and_between_add_up_to_the_total_scatter_where_centres_are_means():
+    model = KMeans(4, n_init=1, tol=0, random_state=0).fit(X)
+    total = X.var(axis=0).sum()
+    within = clustering_mse(X, model.labels_)
+    ratio = within_between_ratio(X, model.labels_, model.cluster_centers_)
+    assert ratio == pytest.approx(within / (total - within))
+
+
+def test_both_follow_their_formulas_written_out():
+    labels = np.random.default_rng(1).integers(5, size=200)
+    centers = np.random.default_rng(2).normal(size=(5, 3))
+    mse = within = between = 0.0
+    for k in range(5):
+        own = X[labels == k]
+        mse += sum(np.sum((x - own.mean(axis=0)) ** 2) for x in own)
+        within += sum(np.sum((x - centers[k]) ** 2) for x in own)
+        between += len(own) * np.sum((X.mean(axis=0) - centers[k]) ** 2)
+    assert clustering_mse(X, labels) == pytest.approx(mse / 200)
+    assert within_between_ratio(X, labels, centers) == pytest.approx(within / between)
+
+
+def test_clusters_without_rows_count_for_nothing():
+    labels = np.array([0, 0, 3, 3])
+    rows = np.array([[0.0], [2.0], [10.0], [12.0]])
+    assert clustering_mse(rows, labels) == 1.0
+    assert within_between_ratio(rows, labels, [[1.0], [99.0], [-99.0], [11.0]]) == pytest.approx(1 / 25)
+
+
+def test_equal_centres_have_no_scatter_between_them():
+    assert within_between_ratio([[-1.0], [1.0]], [0, 1], [[0.0], [0.0]]) == np.inf
+
+
+def test_labels_that_are_no_row_numbers_of_the_centres_are_refused():
+    with pytest.raises(ValueError, match="labels must be row numbers of centers, 0 to 1, got 0 to 2"):
+        within_between_ratio(X[:3], [0, 1, 2], X[:2])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        clustering_mse(X, [0, 1])
+
+
+def test_the_rand_index_is_scikit_learns():
+    from sklearn import metrics
+
+    assert adjusted_rand_score is metrics.adjusted_rand_score
