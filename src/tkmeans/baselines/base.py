@@ -1,7 +1,7 @@
 """What k-medians and k-medoids share: the scikit-learn face, and rows that are kept.
 
 Medians and medoids cannot be had from sums over blocks, so the statistics of these models
-are the rows and their labels, and merging joins them (docs/decisions/0007).
+are the rows and their labels, and merging joins them (docs/decisions/0010).
 """
 
 from __future__ import annotations
