@@ -38,7 +38,7 @@ Multiples of scikit-learn's Lloyd iteration on the same rows, one thread, CPU ti
 - *whole powers*: dof fixed with dof + p an integer, so no logarithm per pair; every pair in full.
 - *as called*: what a fit with dof=1 really runs: as before, and pairs whose membership is below 1e-16 are skipped.
 - *prototype*: the plain pass of the first prototype; the target is at most 15 % above it.
-- *limit*: the plain pass if the two matrix products ran at this machine's peak ({peak}) and each pair cost one logarithm
+- *limit*: the plain pass if the two matrix products ran at the peak ({peak}) and each pair cost one logarithm
   with inverse and one exponential ({log_exp}), and nothing else cost anything.
 - *intelex*, *faiss*: a Lloyd iteration of scikit-learn-intelex and of faiss (float32 only).
 """
@@ -65,7 +65,9 @@ def lloyd(X: np.ndarray, centers: np.ndarray) -> None:
     """One iteration of scikit-learn's KMeans."""
     n, K = len(X), len(centers)
     weight, new = np.ones(n, X.dtype), np.zeros_like(centers)
-    lloyd_iter_chunked_dense(X, weight, centers, new, np.zeros(K, X.dtype), np.zeros(n, np.int32), np.zeros(K, X.dtype), 1)
+    lloyd_iter_chunked_dense(
+        X, weight, centers, new, np.zeros(K, X.dtype), np.zeros(n, np.int32), np.zeros(K, X.dtype), 1
+    )
 
 
 def per_iteration(fit, many: int = 4, repeats: int = 3) -> float:
@@ -127,9 +129,9 @@ def measure(shape: tuple[int, int, int], dtype: str, repeats: int, compare: bool
     start = block.X[np.random.default_rng(1).choice(n, K, replace=False)].copy()
     for name, library, run in [("intelex", "sklearnex", intelex), ("faiss", "faiss", faiss)]:
         if name == "faiss" and dtype != "float32":
-            found[name] = "–"
+            found[name] = "-"
         elif not compare or importlib.util.find_spec(library) is None:
-            found[name] = "not installed" if compare else "–"
+            found[name] = "not installed" if compare else "-"
         else:
             found[name] = run(block.X, start) / seconds["lloyd"]
     return found
@@ -145,7 +147,17 @@ def main() -> None:
     args = parser.parse_args()
 
     rows = []
-    columns = ["plain", "whole powers", "as called", "prototype", "plain / prototype", "limit", "plain / limit", "intelex", "faiss"]
+    columns = [
+        "plain",
+        "whole powers",
+        "as called",
+        "prototype",
+        "plain / prototype",
+        "limit",
+        "plain / limit",
+        "intelex",
+        "faiss",
+    ]
     print(" | ".join(["rows, p, K", "type", "Lloyd", *columns]), flush=True)
     with threadpool_limits(1):
         peak = ", ".join(f"{peak_flops(t) / 1e9:.0f} Gflop/s in {t}" for t in ("float64", "float32"))

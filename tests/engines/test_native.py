@@ -150,7 +150,16 @@ def assert_rows_agree(block, params, kernel):
 @pytest.mark.parametrize("kind", ["plain", "missing", "dof=1e8"])
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_rows_memberships_and_distances_agree_with_the_reference(dtype, kind):
-    for p, K, n in [(1, 1, 1), (1, 13, 300), (2, 15, 37), (8, 3, 129), (16, 13, 50), (17, 2, 300), (64, 20, 77), (784, 5, 40)]:
+    for p, K, n in [
+        (1, 1, 1),
+        (1, 13, 300),
+        (2, 15, 37),
+        (8, 3, 129),
+        (16, 13, 50),
+        (17, 2, 300),
+        (64, 20, 77),
+        (784, 5, 40),
+    ]:
         assert_rows_agree(*case(p, K, n, dtype, **KINDS[kind]))
 
 
@@ -246,9 +255,7 @@ def test_a_cluster_without_weight_gets_nothing():
         for log_sums in (True, False):
             block, params, kernel = case(p, 4, 100)
             log_weights = np.array([-np.inf, -1e4, np.log(0.5), np.log(0.5)])
-            got = native.summarize(
-                block, params._replace(log_weights=log_weights), kernel._replace(log_sums=log_sums)
-            )
+            got = native.summarize(block, params._replace(log_weights=log_weights), kernel._replace(log_sums=log_sums))
             assert np.all(got.n[:2] < 1e-200)
             np.testing.assert_allclose(got.n.sum(), 100)
             assert np.isfinite(got.objective)
