@@ -38,7 +38,7 @@ Multiples of scikit-learn's Lloyd iteration on the same rows, one thread, CPU ti
 - *whole powers*: dof fixed with dof + p an integer, so no logarithm per pair; every pair in full.
 - *as called*: what a fit with dof=1 really runs: as before, and pairs whose membership is below 1e-16 are skipped.
 - *prototype*: the plain pass of the first prototype; the target is at most 15 % above it.
-- *limit*: the plain pass if the two matrix products ran at this machine's peak ({peak}) and each pair cost one logarithm
+- *limit*: the plain pass if the two matrix products ran at the peak ({peak}) and each pair cost one logarithm
   with inverse and one exponential ({log_exp}), and nothing else cost anything.
 - *intelex*, *faiss*: a Lloyd iteration of scikit-learn-intelex and of faiss (float32 only).
 """
@@ -129,9 +129,9 @@ def measure(shape: tuple[int, int, int], dtype: str, repeats: int, compare: bool
     start = block.X[np.random.default_rng(1).choice(n, K, replace=False)].copy()
     for name, library, run in [("intelex", "sklearnex", intelex), ("faiss", "faiss", faiss)]:
         if name == "faiss" and dtype != "float32":
-            found[name] = "–"
+            found[name] = "-"
         elif not compare or importlib.util.find_spec(library) is None:
-            found[name] = "not installed" if compare else "–"
+            found[name] = "not installed" if compare else "-"
         else:
             found[name] = run(block.X, start) / seconds["lloyd"]
     return found

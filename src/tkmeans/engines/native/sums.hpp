@@ -35,8 +35,11 @@ class Accumulator {
     Index add_clusters(const Pairs& pairs, EStep<T>& e);
     void flush();
 
-    // So many rows can be added up before rounding shows.
-    static constexpr Index flush_after = sizeof(T) == 8 ? 8192 : 512;
+    // So many rows can be added up before rounding shows; more where every lane has a sum of its own.
+    Index flush_after() const {
+        const Index rows = sizeof(T) == 8 ? 8192 : 512;
+        return features_ <= few_features ? rows * Pack<T>::size : rows;
+    }
 
     const Kernel<T>& kernel_;
     Sums& out_;
@@ -140,7 +143,7 @@ template <class T>
 template <class Pairs>
 void Accumulator<T>::add(const Tile<T>& tile, const Pairs& pairs, bool trim, EStep<T>& e) {
     const Index rows = tile.panels() * Tile<T>::depth;
-    if (pending_ > 0 && (pending_ + rows > flush_after || pending_missing_ != tile.missing())) flush();
+    if (pending_ > 0 && (pending_ + rows > flush_after() || pending_missing_ != tile.missing())) flush();
     pending_ += rows;
     pending_missing_ = tile.missing();
 
