@@ -150,6 +150,9 @@ class Anderson:
         self._images.append(gx)
         if len(self._residuals) < 2:
             return None
+        if np.sum(self._residuals[-1] ** 2) > np.sum(self._residuals[-2] ** 2):
+            self.forget()  # steps that grow lead away from where they seem to come from
+            return None
         residual_steps = np.diff(np.asarray(self._residuals), axis=0)  # (m, d)
         image_steps = np.diff(np.asarray(self._images), axis=0)  # (m, d)
         lengths = np.linalg.norm(residual_steps, axis=1, keepdims=True)
