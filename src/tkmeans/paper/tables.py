@@ -50,11 +50,17 @@ class Row(NamedTuple):
 def rows(table: str, results: Results) -> list[Row]:
     """All rows of a table, with what has been run so far."""
     published = tables()
+    values: dict[tuple[str, str, str], list[dict[str, float]]] = {}
+    for key, result in results.items():
+        values.setdefault((key.dataset, key.method, key.column), []).append(result)
     out = []
     for measure in TABLE_MEASURES[table]:
         for name in TABLES[table]:
             for method in METHODS:
-                means = {column: _mean(results, name, method, column, measure) for column in COLUMN_TITLES}
+                means = {
+                    column: _mean([row[measure] for row in values.get((name, method, column), [])])
+                    for column in COLUMN_TITLES
+                }
                 cell = published[measure][name][method]
                 ours = means["released"]
                 comparable = ours is not None and measure != "seconds"  # their computer is not ours
@@ -64,13 +70,15 @@ def rows(table: str, results: Results) -> list[Row]:
 
 
 def z_score(ours: Mean, published: Cell, unit: float) -> float:
-    """The difference of the means in standard errors, beyond what rounding to `unit` explains."""
+    """The difference of the means in standard errors, beyond what rounding to `unit` explains.
+
+    Mean and deviation were both printed rounded: a mean may be off by half a unit, and
+    a deviation of 0.000 can be anything up to half a unit.
+    """
     difference = ours.mean - published.mean
     beyond = max(abs(difference) - unit / 2, 0.0)
-    error = math.sqrt(published.std**2 / REPETITIONS + ours.std**2 / ours.n)
-    if beyond <= 1e-12:
-        return 0.0
-    return math.copysign(beyond / error if error > 0 else math.inf, difference)
+    error = math.sqrt((published.std + unit / 2) ** 2 / REPETITIONS + ours.std**2 / ours.n)
+    return math.copysign(beyond / error, difference)
 
 
 def _unit(measure: str, method: str) -> float:
@@ -78,10 +86,7 @@ def _unit(measure: str, method: str) -> float:
     return 0.01 if measure == "iterations" or (measure == "ARI" and method == "k-medians") else 0.001
 
 
-def _mean(results: Results, name: str, method: str, column: str, measure: str) -> Mean | None:
-    values = [
-        row[measure] for key, row in results.items() if (key.dataset, key.method, key.column) == (name, method, column)
-    ]
+def _mean(values: list[float]) -> Mean | None:
     if not values:
         return None
     return Mean(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values))
