@@ -34,6 +34,7 @@ class Components(NamedTuple):
     covariances: Array  # (K, p, p)
     weights: Array  # (K,) pi
     dof: Array  # (K,) nu
+    d2: Array | None = None  # (K, n) of all rows to these components, where an M-step has measured it
 
     @classmethod
     def around(cls, centers: Array) -> Components:
@@ -70,7 +71,8 @@ class ReleasedMixture(ABC):
         def visit(block: Block) -> Visited:
             x = block.frame.enter(block.X)
             with np.errstate(all="ignore"):
-                d2 = mahalanobis(x, params)
+                known = params.d2 is not None and params.d2.shape[1] == len(x)  # so this block is all rows
+                d2 = params.d2 if known else mahalanobis(x, params)
                 f, log_f = self.density(d2, params, x.shape[1])
                 tau = shares(f)
                 return Visited(x, tau, self.trust(d2, params, x.shape[1]), sum_of_numbers(tau, log_f))
@@ -143,9 +145,10 @@ class ReleasedTMM(ReleasedMixture):
             weight = tau / stats.u
             raw = weight @ x / weight.sum(axis=1)[:, None]
             covariances = carried_covariances(tau * stats.u, tau, x, raw) + 1e-4 * np.eye(p)
-            new = params._replace(centers=weighted_means(weight, x), covariances=covariances, weights=sizes / len(x))
-            sums = trust_sums(tau, mahalanobis(x, new), params.dof[:, None], p)
-            return new._replace(dof=next_dof(sums / sizes, params.dof, p))
+            new = Components(weighted_means(weight, x), covariances, sizes / len(x), params.dof)
+            d2 = mahalanobis(x, new)
+            sums = trust_sums(tau, d2, params.dof[:, None], p)
+            return new._replace(dof=next_dof(sums / sizes, params.dof, p), d2=d2)
 
 
 def mahalanobis(x: Array, params: Components) -> Array:

@@ -54,12 +54,12 @@ class ArraySource:
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """`function` of every block, in the order of the rows."""
         if self._pool is None:
-            yield from map(function, self._blocks())
+            yield from map(function, self.blocks())
             return
         # A few blocks ahead of the one being merged: results of all of them at once
         # could be larger than the data.
         under_way: deque[Future[T]] = deque()
-        for block in self._blocks():
+        for block in self.blocks():
             under_way.append(self._pool.submit(function, block))
             if len(under_way) > 2 * self._n_threads:
                 yield under_way.popleft().result()
@@ -81,7 +81,8 @@ class ArraySource:
     def _rows(self, picked: Array, weight: Array) -> Sample:
         return Sample(self.frame.enter(self.X[picked]).astype(np.float64), weight)
 
-    def _blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
+        """The rows in runs of fixed size."""
         for start in range(0, len(self.X), self._block_rows):
             part = slice(start, start + self._block_rows)
             yield Block(self.X[part], None if self.weight is None else self.weight[part], self.frame)

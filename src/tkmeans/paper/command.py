@@ -1,0 +1,69 @@
+"""`tkmeans reproduce`: the paper's tables and figures, rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from tkmeans.paper import figures, protocol, tables
+from tkmeans.paper.page import Page
+
+QUICK_REPS = 2
+_TITLES = {
+    "table1": "Table 1: ARI on synthetic sets",
+    "table2": "Table 2: MSE and W/B on real sets",
+    "table3": "Table 3: running cost on iris",
+}
+
+
+class What(StrEnum):
+    """What there is to reproduce."""
+
+    table1 = "table1"
+    table2 = "table2"
+    table3 = "table3"
+    figure = "figure"
+    all = "all"
+
+
+def reproduce(
+    what: str,
+    out: Path,
+    *,
+    reps: int = 100,
+    redo: str | None = None,
+    n_jobs: int | None = None,
+    start: Callable[[int], object] = int,
+    tick: Callable[[int], object] = int,
+) -> list[Path]:
+    """Run what is missing, write tables and figures, and say which files were written.
+
+    `start` is told the number of runs, `tick` how many more are done. Runs are kept in
+    ``out/runs.csv``; `redo` names a column whose runs are done anew.
+    """
+    names = [what] if what in protocol.TABLES else list(protocol.TABLES) if what == "all" else []
+    path = out / "runs.csv"
+    if redo is not None and path.exists():
+        protocol.forget(path, redo)
+    keys = protocol.wanted(names, reps)
+    start(len(keys))
+    results = protocol.perform(keys, path, n_jobs=n_jobs, tick=tick) if keys else {}
+    written = []
+    built = {name: tables.rows(name, results) for name in names}
+    out.mkdir(parents=True, exist_ok=True)
+    for name, rows in built.items():
+        for suffix, text in (
+            ("md", f"# {_TITLES[name]}\n\n{tables.markdown(rows)}"),
+            ("csv", tables.as_csv(rows)),
+            ("html", tables.html(rows, _TITLES[name])),
+        ):
+            written.append(out / f"{name}.{suffix}")
+            written[-1].write_text(text, encoding="utf-8")
+    if what in ("figure", "all"):
+        written += figures.draw_all(built.get("table1", []), out)
+    if what == "all":
+        page = out.with_name(out.name + ".md")
+        page.write_text(Page(built["table1"], built["table2"], built["table3"], out.name).text(), encoding="utf-8")
+        written.append(page)
+    return written

@@ -1,0 +1,151 @@
+"""Every run of every experiment: what there is to do, doing it on all cores, and keeping it.
+
+A run is one repetition of one method on one data set in one column of the tables.
+Results go to a file line by line, so that a stopped experiment goes on where it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from tkmeans.datasets import REAL, SYNTHETIC, fetch_benchmark, scaled
+from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
+from tkmeans.paper.correct import COLUMNS, fitted
+from tkmeans.paper.release import METHODS
+from tkmeans.stats import Array
+
+MEASURES = ("ARI", "MSE", "W/B", "iterations", "seconds")
+TABLES = {"table1": SYNTHETIC, "table2": REAL, "table3": ("iris",)}
+_REPS_PER_TASK = 5
+
+
+class Key(NamedTuple):
+    """Which run."""
+
+    dataset: str
+    method: str
+    column: str
+    rep: int
+
+
+Results = dict[Key, dict[str, float]]
+
+
+@cache
+def prepared(name: str) -> tuple[Array, Array | None, int]:
+    """Rows scaled as the authors did, their labels if the paper used them, and K."""
+    bunch = fetch_benchmark(name)
+    return scaled(bunch.data), bunch.target if name in SYNTHETIC else None, bunch.n_clusters
+
+
+def run(key: Key) -> dict[str, float]:
+    """One run, measured."""
+    X, y, n_clusters = prepared(key.dataset)
+    # The start is the same in every column: they differ in what follows.
+    rng = np.random.RandomState(zlib.crc32(f"{key.dataset}/{key.method}/{key.rep}".encode()))
+    start = METHODS[key.method].start(X, n_clusters, rng)
+    before = time.perf_counter()
+    labels, centers, n_iter = fitted(key.column, key.method, X, start, key.rep)
+    seconds = time.perf_counter() - before
+    return {
+        "ARI": adjusted_rand_score(y, labels) if y is not None else float("nan"),
+        "MSE": clustering_mse(X, labels),
+        "W/B": within_between_ratio(X, labels, centers),
+        "iterations": n_iter,
+        "seconds": seconds,
+    }
+
+
+def wanted(tables: Iterable[str], reps: int) -> list[Key]:
+    """The runs that these tables are made of, column by column, the long ones first."""
+    names = dict.fromkeys(name for table in tables for name in TABLES[table])
+    keys = [
+        Key(name, method, column, rep)
+        for name in names
+        for column, methods in COLUMNS.items()
+        for method in methods
+        for rep in range(reps)
+    ]
+    slow = {"TMM": 0, "GMM": 1, "t-k-means": 2}
+    large = {"A3": 0, "dim064": 1, "dim032": 2, "A2": 3}
+    order = list(COLUMNS)
+    return sorted(keys, key=lambda k: (order.index(k.column), slow.get(k.method, 3), large.get(k.dataset, 4)))
+
+
+def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Callable[[int], object] = int) -> Results:
+    """All these runs: those in the file are read from it, the others are done and added to it."""
+    done = read(path)
+    open_keys = [key for key in keys if key not in done]
+    tick(len(keys) - len(open_keys))
+    if open_keys:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.writer(file)
+            if fresh:
+                writer.writerow([*Key._fields, *MEASURES])
+            for key, row in _results(open_keys, n_jobs or os.cpu_count() or 1):
+                writer.writerow([*key, *(row[measure] for measure in MEASURES)])
+                file.flush()
+                done[key] = row
+                tick(1)
+    return {key: done[key] for key in keys}
+
+
+def read(path: Path) -> Results:
+    """The runs that a file holds; a line that was cut off counts as not done."""
+    if not path.exists():
+        return {}
+    results: Results = {}
+    with path.open(newline="") as file:
+        for line in csv.DictReader(file):
+            try:
+                key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
+                results[key] = {measure: float(line[measure]) for measure in MEASURES}
+            except (TypeError, ValueError):
+                continue
+    return results
+
+
+def forget(path: Path, column: str) -> None:
+    """Take the runs of one column out of a file, so that they are done anew."""
+    kept = {key: row for key, row in read(path).items() if key.column != column}
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*Key._fields, *MEASURES])
+        writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in kept.items())
+
+
+def _results(keys: list[Key], n_jobs: int) -> Iterator[tuple[Key, dict[str, float]]]:
+    tasks = [keys[i : i + _REPS_PER_TASK] for i in range(0, len(keys), _REPS_PER_TASK)]
+    if n_jobs == 1:
+        for task in tasks:
+            yield from _do(task)
+        return
+    with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
+        under_way: set[Future[list[tuple[Key, dict[str, float]]]]] = {pool.submit(_do, task) for task in tasks}
+        try:
+            while under_way:
+                finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield from future.result()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+def _do(keys: list[Key]) -> list[tuple[Key, dict[str, float]]]:
+    with threadpool_limits(1):  # the cores are busy with other runs
+        return [(key, run(key)) for key in keys]
