@@ -6,6 +6,7 @@ from helpers import benchmark_set
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import TKMeans
+from tkmeans.engines import native
 from tkmeans.search import robust_search
 from tkmeans.seeding import canonical
 from tkmeans.sources import Sample
@@ -161,3 +162,95 @@ def test_the_path_names_the_true_number_on_the_papers_sets(name):
     n_clusters = len(np.unique(y))
     path = robust_search(sample_of(X), n_clusters, np.random.RandomState(0), path=True).path
     assert min(path, key=path.get) == n_clusters
+
+
+ROWS = np.random.default_rng(0).normal(size=(20, 2))
+UNIFORMS = np.random.default_rng(0).random(100)
+
+
+def new_search(rows=ROWS, weight=None, n_clusters=3, noise_reach=600.0):
+    return native.new_search(rows, np.ones(len(rows)) if weight is None else weight, n_clusters, noise_reach)
+
+
+def seeded(n_centers=4):
+    search = new_search()
+    search.seed(n_centers, UNIFORMS, 3)
+    return search
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weight": np.ones(19)}, "weights must have one entry per row"),
+        ({"rows": np.empty((0, 2))}, "at least one row"),
+        ({"rows": np.empty((20, 0))}, "one column"),
+        ({"n_clusters": 0}, "clusters must be at least 1"),
+        ({"noise_reach": 0.0}, "noise_reach must be positive"),
+    ],
+)
+def test_a_search_begins_only_with_rows_and_a_weight_for_each(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        new_search(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda search: search.seed(4, UNIFORMS, 3), "seeded once"),
+        (lambda search: search.inhale(0, 1, UNIFORMS[:9], 2), r"2 K \+ noise_draws uniforms"),
+        (lambda search: search.inhale(0, 1, UNIFORMS, -1), "noise_draws must not be negative"),
+        (lambda search: search.descend(3, 0), "floor must be at least 1"),
+        (lambda search: search.descend(3, 2, np.empty(3)), "room for every number of centers"),
+        (lambda search: search.restore(np.empty((3, 1)), 1.0), "same number of features"),
+        (lambda search: search.restore(np.empty((0, 2)), 1.0), "at least one row"),
+        (lambda search: search.restore(np.zeros((3, 2)), 0.0), "scale must be positive"),
+        (lambda search: search.read_centers(np.empty((3, 2))), "shape of centers"),
+        (lambda search: search.read_centers(np.empty((4, 3))), "shape of centers"),
+        (lambda search: search.read_rows(np.empty(3), np.empty(20)), "one entry per center"),
+        (lambda search: search.read_rows(np.empty(4), np.empty(19)), "one entry per row"),
+    ],
+)
+def test_an_array_of_the_wrong_shape_is_refused_and_harms_nothing(call, message):
+    search, untouched = seeded(), seeded()
+    with pytest.raises(ValueError, match=message):
+        call(search)
+    assert search.clusters == untouched.clusters == 4
+    assert search.cost == untouched.cost
+
+
+@pytest.mark.parametrize(
+    ("target", "uniforms", "trials", "message"),
+    [
+        (4, UNIFORMS[:9], 3, r"trials \* \(target - 1\) uniforms"),
+        (0, UNIFORMS, 3, "at least 1"),
+        (4, UNIFORMS, 0, "at least 1"),
+    ],
+)
+def test_seeding_takes_as_many_uniforms_as_it_draws(target, uniforms, trials, message):
+    with pytest.raises(ValueError, match=message):
+        new_search().seed(target, uniforms, trials)
+    new_search().seed(4, UNIFORMS[:10], 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda search: search.refine(1),
+        lambda search: search.inhale(0, 1, UNIFORMS, 2),
+        lambda search: search.descend(3, 2),
+        lambda search: search.cost,
+    ],
+    ids=["refine", "inhale", "descend", "cost"],
+)
+def test_without_centres_there_is_nothing_to_improve(call):
+    with pytest.raises(ValueError, match="seed or restore comes first"):
+        call(new_search())
+
+
+def test_the_cost_of_every_state_on_the_way_down_is_told():
+    search, costs = seeded(6), np.full(6, np.nan)
+    search.descend(3, 3, costs)
+    assert search.clusters == 3
+    assert costs[2] == search.cost
+    assert np.all(np.isnan(costs[:2]))
+    assert np.all(np.isfinite(costs[2:]))

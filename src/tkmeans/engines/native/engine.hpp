@@ -67,16 +67,19 @@ struct Functions {
 
 // The search for starting centres, whose state lives here and whose plan is in search.py.
 class Search {
-public:
+ public:
+    static constexpr int split_draws = 2;  // ways to split a cluster that are tried at each breath
+
     virtual ~Search() = default;
     virtual void seed(Index target, const double* uniforms, int trials) = 0;
     virtual void refine(int steps) = 0;
     virtual Index inhale(Index needed, Index at_most, const double* uniforms, int noise_draws) = 0;
-    virtual void descend(Index target, Index floor, double* costs) = 0;  // costs[k - 1] of every k on the way, unless null
+    virtual void descend(Index target, Index floor,
+                         double* costs) = 0;  // costs[k - 1] of every k on the way, unless null
     virtual void fix_noise() = 0;
     virtual void restore(const double* centers, Index clusters, double scale) = 0;
-    virtual void read_centers(double* out) const = 0;                        // (K, p)
-    virtual void read_rows(double* masses, double* nearest) const = 0;       // (K,), (n,)
+    virtual void read_centers(double* out) const = 0;                   // (K, p)
+    virtual void read_rows(double* masses, double* nearest) const = 0;  // (K,), (n,)
     virtual double cost() const = 0;
     virtual double scale() const = 0;
     virtual Index clusters() const = 0;

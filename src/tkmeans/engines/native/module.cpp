@@ -1,38 +1,26 @@
 // The Python module: arrays in, arrays filled. It checks shapes and releases the GIL; the
-// arithmetic is in engine.cpp.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+// arithmetic is in engine.cpp. The class `Search` is bound in search_module.cpp.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <memory>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "bindings.hpp"
 #include "instruction_sets.hpp"
 
 namespace nb = nanobind;
 using namespace tkmeans;
 
-template <class T>
-using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+const Engine& tkmeans::engine_named(const std::string& instruction_set) {
+    for (int i = 0; i < n_instruction_sets; ++i)
+        if (instruction_set == instruction_sets[i].name && instruction_sets[i].runs_here())
+            return *instruction_sets[i].engine;
+    throw std::invalid_argument("this machine has no instruction set " + instruction_set);
+}
 
 namespace {
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-
-const Engine& engine_named(const std::string& name) {
-    for (int i = 0; i < n_instruction_sets; ++i)
-        if (name == instruction_sets[i].name && instruction_sets[i].runs_here()) return *instruction_sets[i].engine;
-    throw std::invalid_argument("this machine has no instruction set " + name);
-}
 
 std::vector<std::string> available_instruction_sets() {
     std::vector<std::string> names;
@@ -139,60 +127,6 @@ void bind_functions(nb::module_& m) {
                   const auto& f = functions<In>(set);
                   (wants_tau ? f.memberships : f.distances)(block, model, out.data());
               });
-}
-
-// A search together with the arrays it reads.
-struct SearchArrays {
-    Matrix<const double> rows;
-    Vector<const double> weights;
-    std::unique_ptr<Search> search;
-
-    SearchArrays(const std::string& set, Matrix<const double> x, Vector<const double> w, Index clusters, double noise_reach)
-        : rows(x), weights(w) {
-        require(weights.shape(0) == rows.shape(0), "weights must have one entry per row");
-        search = engine_named(set).new_search(rows.data(), weights.data(), Index(rows.shape(0)), Index(rows.shape(1)), clusters, noise_reach);
-    }
-};
-
-void bind_search(nb::module_& m) {
-    using S = SearchArrays;
-    using Uniforms = Vector<const double>;
-    nb::class_<S>(m, "Search")
-        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double>())
-        .def("seed", [](S& s, Index target, Uniforms u, int trials) {
-            require(Index(u.shape(0)) >= 1 + trials * (target - 1), "seeding takes 1 + trials * (target - 1) uniforms");
-            nb::gil_scoped_release release;
-            s.search->seed(target, u.data(), trials);
-        })
-        .def("refine", [](S& s, int steps) { nb::gil_scoped_release release; s.search->refine(steps); })
-        .def("inhale", [](S& s, Index needed, Index at_most, Uniforms u, int noise_draws) {
-            require(Index(u.shape(0)) >= 2 * s.search->clusters() + noise_draws, "a breath takes 2 K + noise_draws uniforms");
-            nb::gil_scoped_release release;
-            return s.search->inhale(needed, at_most, u.data(), noise_draws);
-        })
-        .def("descend", [](S& s, Index target, Index floor, std::optional<Vector<double>> costs) {
-            require(!costs || Index(costs->shape(0)) >= s.search->clusters(), "costs must have room for every number of centers");
-            nb::gil_scoped_release release;
-            s.search->descend(target, floor, costs ? costs->data() : nullptr);
-        }, nb::arg("target"), nb::arg("floor"), nb::arg("costs") = nb::none())
-        .def("fix_noise", [](S& s) { nb::gil_scoped_release release; s.search->fix_noise(); })
-        .def("restore", [](S& s, Matrix<const double> centers, double scale) {
-            require(centers.shape(1) == s.rows.shape(1), "rows and centers must have the same number of features");
-            nb::gil_scoped_release release;
-            s.search->restore(centers.data(), Index(centers.shape(0)), scale);
-        })
-        .def("read_centers", [](const S& s, Matrix<double> out) {
-            require(Index(out.shape(0)) == s.search->clusters() && out.shape(1) == s.rows.shape(1), "out must have the shape of centers");
-            s.search->read_centers(out.data());
-        })
-        .def("read_rows", [](const S& s, Vector<double> masses, Vector<double> nearest) {
-            require(Index(masses.shape(0)) == s.search->clusters(), "masses must have one entry per center");
-            require(nearest.shape(0) == s.rows.shape(0), "nearest must have one entry per row");
-            s.search->read_rows(masses.data(), nearest.data());
-        })
-        .def_prop_ro("cost", [](const S& s) { return s.search->cost(); })
-        .def_prop_ro("scale", [](const S& s) { return s.search->scale(); })
-        .def_prop_ro("clusters", [](const S& s) { return s.search->clusters(); });
 }
 
 }  // namespace

@@ -1,0 +1,253 @@
+// The way up in search.hpp: the first seeds, and the centres that are added at a breath.
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "search_rows.hpp"
+
+namespace tkmeans::TKM_SET {
+
+constexpr double least_share_of_scale = 1e-10;  // of the scale with one centre: many equal rows would let it vanish
+constexpr double rescale_growth = 1.25;         // the scale is computed anew when there are so many times more seeds
+constexpr int split_steps = 3;                  // robust 2-means steps in a split
+constexpr double mean_shift_width = 0.05;       // of cap: how far from a noise row its heap is looked for
+constexpr double promise = 0.3;                 // share of the cheapest drop's price that a new centre must promise
+
+// The first seeds: greedy k-means++ with the bounded loss. Of `trials` rows, drawn half by loss and half from the
+// noise, the one that lowers the loss most. The scale follows the seeds; group sizes and ambiguity do not count yet
+// (with few centres and a large scale they would favour far strays over the parts of one big heap).
+// Uses 1 + trials * (target - 1) uniforms.
+template <int P>
+void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
+    full_cost_ = false;
+    cumulate_losses();  // no centre yet: every row is noise
+    append_center(row(draw_row(*uniforms++, true)));
+    if (quantile_scale() > 0) set_scale(quantile_scale());
+    least_scale_ = least_share_of_scale * scale_;
+    update_losses();
+    for (double rescale_at = rescale_growth; clusters() < target;) {
+        if (double(clusters()) >= rescale_at) {
+            set_scale(quantile_scale());
+            update_losses();
+            rescale_at = rescale_growth * double(clusters());
+        }
+        cumulate_losses();
+        std::pair<double, Index> best{-infinity, 0};
+        for (int t = 0; t < trials; ++t) {
+            const Index i = draw_row(*uniforms++, t % 2 == 1);
+            const double own = std::min(weight_[i], 1.0) * loss_[i];  // one copy of the row itself does not count
+            best = std::max(best, {gain_of_adding(row(i), false) - own, i});
+        }
+        append_center(row(best.second));
+    }
+    full_cost_ = true;
+    update_losses();
+}
+
+// Adds up to `at_most` centres that might replace others to advantage; returns how many. They must promise a good part
+// of what the cheapest drop costs, but the first `needed` are added in any case.
+// Uses split_draws * clusters() + noise_draws uniforms.
+template <int P>
+Index SearchState<P>::inhale(Index needed, Index at_most, const double* uniforms, int noise_draws) {
+    list_members();
+    inlier_masses(masses_);
+    double cheapest = infinity;
+    for (Index k = 0; k < clusters(); ++k) cheapest = std::min(cheapest, price_of_dropping(k));
+    const double worthwhile = cheapest > 0 ? promise * cheapest : cheapest;
+
+    std::vector<Candidate> pool = candidates(uniforms, noise_draws);
+    Index added = 0;
+    while (added < at_most && !pool.empty()) {
+        const auto best = std::max_element(pool.begin(), pool.end());
+        if (!(best->gain > (added < needed ? -infinity : worthwhile))) break;
+        if (best->parent < 0 && best->seen != added) {  // what was added since may have taken its rows
+            best->gain = gain_of_adding(best->points.data(), true);
+            best->seen = added;
+            continue;
+        }
+        if (best->parent >= 0) std::copy(best->points.begin() + p(), best->points.end(), center(best->parent));
+        append_center(best->points.data());
+        inlier_masses(masses_);
+        pool.erase(best);
+        ++added;
+    }
+    return added;
+}
+
+// A split of every cluster, begun at a row drawn by what its loss exceeds the cluster's mean loss by, and the
+// surroundings of `noise_draws` noise rows; both are refitted before they are judged (in many dimensions a row is too
+// far from its own cluster to show what a centre there would gain).
+template <int P>
+std::vector<typename SearchState<P>::Candidate> SearchState<P>::candidates(const double* uniforms, int noise_draws) {
+    std::vector<Candidate> pool;
+    for (Index k = 0; k < clusters(); ++k) {
+        Candidate best{-infinity, k, 0, {}};
+        for (int t = 0; t < split_draws; ++t, ++uniforms)
+            if (masses_[k] > 0) best = std::max(best, split(k, draw_ill_fitting(k, *uniforms)));
+        pool.push_back(best);
+    }
+    cumulate_losses();
+    double noise_mass = total_;
+    for (double mass : masses_) noise_mass -= mass;
+    if (noise_mass > 0)
+        for (int t = 0; t < noise_draws; ++t) pool.push_back(surroundings(draw_row(uniforms[t], true)));
+    return pool;
+}
+
+// Loss of the rows near a centre and weight of the noise rows, each cumulated.
+template <int P>
+void SearchState<P>::cumulate_losses() {
+    double near = 0, noise = 0;
+    near_until_.resize(n_);
+    noise_until_.resize(n_);
+    for (Index i = 0; i < n_; ++i) {
+        if (is_noise(i)) noise += weight_[i];
+        else near += weight_[i] * loss_[i];
+        near_until_[i] = near;
+        noise_until_[i] = noise;
+    }
+}
+
+// Half of the draws go to noise rows by weight (a whole cluster may hide among them), half to the others by loss:
+// drawn by loss alone, scattered outliers would take nearly all of them.
+template <int P>
+Index SearchState<P>::draw_row(double uniform, bool from_noise) const {
+    const bool any_noise = noise_until_.back() > 0, any_near = near_until_.back() > 0;
+    const std::vector<double>& until = (from_noise && any_noise) || !any_near ? noise_until_ : near_until_;
+    const auto found = std::upper_bound(until.begin(), until.end(), uniform * until.back());
+    return std::min(Index(found - until.begin()), n_ - 1);
+}
+
+// A row of cluster k, drawn by what its loss exceeds the mean loss of the cluster by; noise is left out.
+template <int P>
+Index SearchState<P>::draw_ill_fitting(Index k, double uniform) const {
+    const auto share = [&](Index i) { return is_noise(i) ? 0.0 : weight_[i]; };
+    double sum = 0, mass = 0, excess = 0;
+    for (Index i : members(k)) {
+        sum += share(i) * loss_[i];
+        mass += share(i);
+    }
+    const auto excess_of = [&](Index i) { return share(i) * std::max(loss_[i] - sum / mass, 0.0); };
+    for (Index i : members(k)) excess += excess_of(i);
+    double left = uniform * excess;
+    Index last = *members(k).begin();
+    for (Index i : members(k)) {
+        const double e = excess_of(i);
+        if (e > 0) last = i;
+        if ((left -= e) < 0) break;
+    }
+    return last;
+}
+
+// How much the cost falls if a centre is added and nothing else moves. A centre that is the mean of the rows it
+// captures is judged by how far they are from the mean of the others.
+template <int P>
+double SearchState<P>::gain_of_adding(const double* point, bool is_mean) {
+    distances_to(point);
+    double* d_new = distances_.data();
+    mass_change_.assign(clusters(), 0.0);
+    double gain = 0, captured = 0, rescued = 0;
+    if (is_mean) {
+        for (Index i = 0; i < n_; ++i)
+            if (d_new[i] < d_first_[i] && d_new[i] < cap()) captured += weight_[i];
+        if (!(captured > 1)) return -infinity;
+        const double inflate = seen_from_others(captured);
+        for (Index i = 0; i < n_; ++i) d_new[i] *= inflate;
+        captured = 0;
+    }
+    for (Index i = 0; i < n_; ++i) {
+        const double d = d_new[i];
+        const bool nearest = d < d_first_[i];
+        const bool rival = !nearest && full_cost_ && d < d_second_[i] && d < clear_ratio_ * (d_first_[i] + scale_);
+        if (!((nearest || rival) && d < cap())) continue;
+        gain += weight_[i] * (loss_[i] - (nearest ? row_loss(d, d_first_[i]) : row_loss(d_first_[i], d)));
+        if (!nearest) continue;
+        captured += weight_[i];
+        if (is_noise(i)) rescued += weight_[i];
+        else mass_change_[first_[i]] += weight_[i];
+    }
+    if (!full_cost_) return gain;
+    for (Index k = 0; k < clusters(); ++k)
+        if (mass_change_[k] > 0) gain += size_cost(masses_[k]) - size_cost(masses_[k] - mass_change_[k]);
+    return gain + noise_price_ * rescued - size_cost(captured);
+}
+
+// Without a gain as yet.
+template <int P>
+typename SearchState<P>::Candidate SearchState<P>::candidate_at(Index i, Index parent) const {
+    return {-infinity, parent, 0, std::vector<double>(row(i), row(i) + p())};
+}
+
+// Splits cluster k into the parent and a new centre: a few steps of robust 2-means on its rows.
+template <int P>
+typename SearchState<P>::Candidate SearchState<P>::split(Index k, Index i) {
+    Candidate c = candidate_at(i, k);
+    c.points.insert(c.points.end(), center(k), center(k) + p());
+    for (int step = 0; step < split_steps; ++step)
+        if (!move_parts(k, c.points)) return c;
+    c.gain = gain_of_split(k, c.points);
+    return c;
+}
+
+// One step of it; false if a part is empty.
+template <int P>
+bool SearchState<P>::move_parts(Index k, std::vector<double>& points) {
+    double mass[2] = {0, 0};
+    sums_.assign(2 * p(), 0.0);
+    for (Index i : members(k)) {
+        const SplitRow r{squared_distance(row(i), &points[0]), squared_distance(row(i), &points[p()])};
+        if (!(r.nearer() < cap())) continue;
+        const double u = weight_[i] / (1 + r.nearer() / scale_);
+        for (Index j = 0; j < p(); ++j) sums_[r.part() * p() + j] += u * row(i)[j];
+        mass[r.part()] += u;
+    }
+    if (!(mass[0] > 0 && mass[1] > 0)) return false;
+    for (int part = 0; part < 2; ++part)
+        for (Index j = 0; j < p(); ++j) points[part * p() + j] = sums_[part * p() + j] / mass[part];
+    return true;
+}
+
+// How much the cost falls by it, on the rows of the cluster alone.
+template <int P>
+double SearchState<P>::gain_of_split(Index k, const std::vector<double>& points) {
+    double mass[2] = {0, 0};
+    split_rows_.clear();
+    for (Index i : members(k)) {
+        split_rows_.push_back({squared_distance(row(i), &points[0]), squared_distance(row(i), &points[p()])});
+        const SplitRow& r = split_rows_.back();
+        if (r.nearer() < cap()) mass[r.part()] += weight_[i];
+    }
+    double gain = 0;
+    auto r = split_rows_.begin();
+    for (Index i : members(k)) {
+        const double inflate = seen_from_others(mass[r->part()]);
+        const double d1 = inflate < infinity ? r->nearer() * inflate : inflate;  // 0 * inf is not a number
+        gain += weight_[i] * (loss_[i] - row_loss(d1, std::max(d1, std::min(r->farther(), d_second_[i]))));
+        ++r;
+    }
+    const double noise_change = masses_[k] - mass[0] - mass[1];
+    return gain + size_cost(masses_[k]) - size_cost(mass[0]) - size_cost(mass[1]) - noise_price_ * noise_change;
+}
+
+// A centre for the rows around a noise row: mean shift to the hidden heap, then its robust mean.
+template <int P>
+typename SearchState<P>::Candidate SearchState<P>::surroundings(Index noise_row) {
+    Candidate c = candidate_at(noise_row, -1);
+    for (double width : {mean_shift_width * cap(), mean_shift_width * cap(), scale_}) {
+        distances_to(c.points.data());
+        sums_.assign(p(), 0.0);
+        double mass = 0;
+        for (Index i = 0; i < n_; ++i) {
+            if (!(distances_[i] < d_first_[i] && distances_[i] < cap())) continue;
+            const double r = 1 / (1 + distances_[i] / width), u = weight_[i] * (width > scale_ ? r * r : r);
+            for (Index j = 0; j < p(); ++j) sums_[j] += u * row(i)[j];
+            mass += u;
+        }
+        if (!(mass > 0)) return c;
+        for (Index j = 0; j < p(); ++j) c.points[j] = sums_[j] / mass;
+    }
+    c.gain = gain_of_adding(c.points.data(), true);
+    return c;
+}
+
+}  // namespace tkmeans::TKM_SET

@@ -1,0 +1,236 @@
+// The way down in search.hpp: what dropping a centre costs once its neighbours were refitted, and the descent.
+#pragma once
+#include <algorithm>
+
+#include "search_rows.hpp"
+
+namespace tkmeans::TKM_SET {
+
+constexpr std::size_t max_receivers = 4;   // centres that are refitted when a neighbour is dropped
+constexpr int refit_steps = 2;             // robust means in such a refit
+constexpr double scale_drift = 1.2;        // all prices are computed anew when the scale has grown this much
+constexpr double noticeable_move = 0.01;   // of p * scale: a centre that moved less leaves its neighbours' prices alone
+constexpr double noticeable_share = 1.02;  // seen_from_others() below it, in clusters of 100 and more, changes no price
+
+// Drops the centre with the lowest price until `target` are left, and further, down to `floor`, while a drop lowers
+// the cost (then centres sit where they are not needed, and others may be missing). costs[K - 1], unless null, is the
+// cost of every state on the way.
+template <int P>
+void SearchState<P>::descend(Index target, Index floor, double* costs) {
+    assert(floor > 0);
+    Prices prices{std::vector<double>(clusters()), {}};
+    bool reprice = true;
+    Index check_scale_at = clusters() * 15 / 16;
+    if (costs) costs[clusters() - 1] = cost();
+    while (clusters() > floor) {
+        if (clusters() <= check_scale_at) {
+            const double grown = next_scale();
+            check_scale_at = clusters() * 15 / 16;
+            reprice = grown > scale_drift * scale_;
+            if (reprice) {
+                set_scale(grown);
+                refine(1);
+            }
+        }
+        list_members();
+        inlier_masses(masses_);
+        if (reprice) {
+            reprice = false;
+            for (Index k = 0; k < clusters(); ++k) prices.price[k] = price_of_dropping(k);
+            prices.stale.assign(clusters(), 0);
+        }
+        const Index k = cheapest(prices);
+        if (clusters() <= target && !(prices.price[k] < 0)) break;
+        price_of_dropping(k);  // once more, since carrying it out takes up what the pricing has left
+        carry_out_drop(k, prices);
+        if (costs) costs[clusters() - 1] = cost();
+    }
+}
+
+// A price that may have changed is computed again only when it is the lowest: dropping a centre makes its
+// neighbours dearer, hardly ever cheaper.
+template <int P>
+Index SearchState<P>::cheapest(Prices& prices) {
+    for (;;) {
+        const Index k = std::min_element(prices.price.begin(), prices.price.end()) - prices.price.begin();
+        if (!prices.stale[k]) return k;
+        prices.price[k] = price_of_dropping(k);
+        prices.stale[k] = 0;
+    }
+}
+
+// The rise of the cost after the centre's rows went to their second-nearest centres and the receivers, which got most
+// of them, were refitted; on the rows of these centres alone. Needs list_members() and masses_.
+template <int P>
+double SearchState<P>::price_of_dropping(Index dropped) {
+    choose_receivers(dropped);
+    gather_local_rows(dropped);
+    for (int step = 0; step < refit_steps; ++step) {
+        if (step > 0) assign_local_rows();
+        refit_receivers();
+    }
+    assign_local_rows();
+
+    mass_change_.assign(clusters(), 0.0);
+    double price = 0, noise_change = 0;
+    const double inflate = seen_from_others(masses_[dropped]);
+    for (const LocalRow& r : drop_.rows) {
+        const double w = weight_[r.row];
+        double before = loss_[r.row];
+        if (first_[r.row] == dropped && inflate > noticeable_share) {
+            const double d1 = inflate < infinity ? d_first_[r.row] * inflate : inflate;  // 0 * inf is not a number
+            before = row_loss(d1, std::max(d1, d_second_[r.row]));
+        }
+        price += w * (row_loss(r.d1, r.d2) - before);
+        if (is_noise(r.row)) noise_change -= w;
+        else mass_change_[first_[r.row]] -= w;
+        if (!(r.d1 < cap())) noise_change += w;
+        else mass_change_[r.at >= 0 ? drop_.receivers[r.at] : r.outside] += w;
+    }
+    for (Index k = 0; k < clusters(); ++k)
+        if (mass_change_[k] != 0) price += size_cost(masses_[k] + mass_change_[k]) - size_cost(masses_[k]);
+    return price + noise_price_ * noise_change;
+}
+
+template <int P>
+void SearchState<P>::choose_receivers(Index dropped) {
+    std::vector<double>& received = drop_.received;
+    received.assign(clusters(), 0.0);
+    for (Index i : members(dropped))
+        if (second_[i] >= 0 && d_second_[i] < cap()) received[second_[i]] += weight_[i];
+    drop_.slot.assign(clusters(), -1);
+    drop_.receivers.clear();
+    drop_.refitted.clear();
+    while (drop_.receivers.size() < max_receivers) {
+        const Index best = std::max_element(received.begin(), received.end()) - received.begin();
+        if (!(received[best] > 0)) break;
+        received[best] = 0;
+        drop_.slot[best] = int(drop_.receivers.size());
+        drop_.receivers.push_back(best);
+        drop_.refitted.insert(drop_.refitted.end(), center(best), center(best) + p());
+    }
+}
+
+// As the drop leaves them before anything is refitted.
+template <int P>
+void SearchState<P>::gather_local_rows(Index dropped) {
+    drop_.rows.clear();
+    const std::vector<int>& slot = drop_.slot;
+    const auto gather = [&](Index k) {
+        for (Index i : members(k)) {
+            const Index other = second_[i];
+            const bool other_stays = other >= 0 && other != dropped && slot[other] < 0;
+            LocalRow r{i, -1, infinity, slot[k], d_first_[i], infinity};
+            if (other_stays) {
+                r.outside = other;
+                r.d_outside = d_second_[i];
+            }
+            if (k == dropped) {
+                r.at = other >= 0 ? slot[other] : -1;
+                r.d1 = d_second_[i];
+            }
+            drop_.rows.push_back(r);
+        }
+    };
+    gather(dropped);
+    for (Index k : drop_.receivers) gather(k);
+}
+
+template <int P>
+void SearchState<P>::refit_receivers() {
+    sums_.assign(drop_.receivers.size() * p(), 0.0);
+    double mass[max_receivers] = {};
+    for (const LocalRow& r : drop_.rows) {
+        if (r.at < 0 || !(r.d1 < cap())) continue;
+        const double u = weight_[r.row] / (1 + r.d1 / scale_);
+        for (Index j = 0; j < p(); ++j) sums_[r.at * p() + j] += u * row(r.row)[j];
+        mass[r.at] += u;
+    }
+    for (std::size_t k = 0; k < drop_.receivers.size(); ++k)
+        if (mass[k] > 0)
+            for (Index j = 0; j < p(); ++j) drop_.refitted[k * p() + j] = sums_[k * p() + j] / mass[k];
+}
+
+template <int P>
+void SearchState<P>::assign_local_rows() {
+    const int count = int(drop_.receivers.size());
+    for (LocalRow& r : drop_.rows) {
+        Index k1 = -1, k2 = -1;
+        r.d1 = r.d_outside;
+        r.d2 = infinity;
+        for (int k = 0; k < count; ++k)
+            enter(k, squared_distance(row(r.row), &drop_.refitted[k * p()]), k1, r.d1, k2, r.d2);
+        r.at = int(k1);
+    }
+}
+
+// Carries out the drop that was priced last, and finds the two nearest centres of the rows that had a centre of it
+// among theirs. The last centre takes the number of the dropped one.
+template <int P>
+void SearchState<P>::carry_out_drop(Index dropped, Prices& prices) {
+    const std::vector<Change> change = move_receivers(dropped);
+    const auto concerns = [&](Index i, Change least) {
+        return change[first_[i]] >= least || (second_[i] >= 0 && change[second_[i]] >= least);
+    };
+    for (Index i = 0; i < n_; ++i)
+        if (concerns(i, Change::thorough)) prices.stale[first_[i]] = 1;
+    for (Index k : drop_.receivers) prices.stale[k] = 1;
+
+    remove_center(dropped, prices);
+    const Index last = clusters();
+    by_feature_.resize(last * p());
+    for (Index k = 0; k < last; ++k)
+        for (Index j = 0; j < p(); ++j) by_feature_[j * last + k] = center(k)[j];
+    std::vector<double> d(last);
+    for (Index i = 0; i < n_; ++i) {
+        if (concerns(i, Change::slight)) {
+            find_two_nearest(i, d);
+        } else {
+            if (first_[i] == last) first_[i] = dropped;
+            if (second_[i] == last) second_[i] = dropped;
+        }
+    }
+}
+
+// To where the refit has put them; returns what becomes of every centre.
+template <int P>
+std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Index dropped) {
+    std::vector<Change> change(clusters(), Change::none);
+    for (std::size_t k = 0; k < drop_.receivers.size(); ++k) {
+        const Index receiver = drop_.receivers[k];
+        const double* refitted = &drop_.refitted[k * p()];
+        const double shift = squared_distance(center(receiver), refitted);
+        change[receiver] = shift > noticeable_move * double(p()) * scale_ ? Change::thorough : Change::slight;
+        std::copy(refitted, refitted + p(), center(receiver));
+    }
+    change[dropped] = Change::thorough;
+    return change;
+}
+
+template <int P>
+void SearchState<P>::remove_center(Index dropped, Prices& prices) {
+    const Index last = clusters() - 1;
+    std::copy(center(last), center(last) + p(), center(dropped));
+    centers_.resize(last * p());
+    prices.price[dropped] = prices.price[last];
+    prices.price.pop_back();
+    prices.stale[dropped] = prices.stale[last];
+    prices.stale.pop_back();
+}
+
+template <int P>
+void SearchState<P>::find_two_nearest(Index i, std::vector<double>& d) {
+    const Index count = Index(d.size());
+    std::fill(d.begin(), d.end(), 0.0);
+    for (Index j = 0; j < p(); ++j) {
+        const double xj = row(i)[j];
+        const double* c = &by_feature_[j * count];
+        for (Index k = 0; k < count; ++k) d[k] += (xj - c[k]) * (xj - c[k]);
+    }
+    first_[i] = second_[i] = -1;
+    d_first_[i] = d_second_[i] = infinity;
+    for (Index k = 0; k < count; ++k) enter(k, d[k], first_[i], d_first_[i], second_[i], d_second_[i]);
+    loss_[i] = row_loss(d_first_[i], d_second_[i]);
+}
+
+}  // namespace tkmeans::TKM_SET

@@ -1,0 +1,124 @@
+// The Python class `Search`: it checks arguments and releases the GIL; the search is in search.hpp, its plan in
+// search.py.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <optional>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+
+namespace tkmeans {
+
+namespace {
+
+using Uniforms = Vector<const double>;
+
+// A search together with the arrays it reads.
+class BoundSearch final {
+ public:
+    BoundSearch(const std::string& set, Matrix<const double> rows, Vector<const double> weights, Index clusters,
+                double noise_reach)
+        : rows_(rows), weights_(weights) {
+        require(rows.shape(0) >= 1 && rows.shape(1) >= 1, "rows must have at least one row and one column");
+        require(weights.shape(0) == rows.shape(0), "weights must have one entry per row");
+        require(clusters >= 1, "clusters must be at least 1");
+        require(noise_reach > 0, "noise_reach must be positive");
+        search_ = engine_named(set).new_search(rows.data(), weights.data(), Index(rows.shape(0)), features(), clusters,
+                                               noise_reach);
+    }
+
+    void seed(Index target, Uniforms uniforms, int trials) {
+        require(clusters() == 0, "a search is seeded once");
+        require(target >= 1 && trials >= 1, "seeding takes a target and trials of at least 1");
+        require(Index(uniforms.shape(0)) >= 1 + trials * (target - 1),
+                "seeding takes 1 + trials * (target - 1) uniforms");
+        nb::gil_scoped_release release;
+        search_->seed(target, uniforms.data(), trials);
+    }
+
+    void refine(int steps) {
+        require_centers();
+        nb::gil_scoped_release release;
+        search_->refine(steps);
+    }
+
+    Index inhale(Index needed, Index at_most, Uniforms uniforms, int noise_draws) {
+        require_centers();
+        require(noise_draws >= 0, "noise_draws must not be negative");
+        require(Index(uniforms.shape(0)) >= Search::split_draws * clusters() + noise_draws,
+                "a breath takes 2 K + noise_draws uniforms");
+        nb::gil_scoped_release release;
+        return search_->inhale(needed, at_most, uniforms.data(), noise_draws);
+    }
+
+    void descend(Index target, Index floor, std::optional<Vector<double>> costs) {
+        require_centers();
+        require(floor >= 1, "floor must be at least 1");
+        require(!costs || Index(costs->shape(0)) >= clusters(), "costs must have room for every number of centers");
+        nb::gil_scoped_release release;
+        search_->descend(target, floor, costs ? costs->data() : nullptr);
+    }
+
+    void fix_noise() {
+        nb::gil_scoped_release release;
+        search_->fix_noise();
+    }
+
+    void restore(Matrix<const double> centers, double scale) {
+        require(centers.shape(0) >= 1, "centers must have at least one row");
+        require(Index(centers.shape(1)) == features(), "rows and centers must have the same number of features");
+        require(scale > 0, "scale must be positive");
+        nb::gil_scoped_release release;
+        search_->restore(centers.data(), Index(centers.shape(0)), scale);
+    }
+
+    void read_centers(Matrix<double> out) const {
+        require(Index(out.shape(0)) == clusters() && Index(out.shape(1)) == features(),
+                "out must have the shape of centers");
+        search_->read_centers(out.data());
+    }
+
+    void read_rows(Vector<double> masses, Vector<double> nearest) const {
+        require(Index(masses.shape(0)) == clusters(), "masses must have one entry per center");
+        require(nearest.shape(0) == rows_.shape(0), "nearest must have one entry per row");
+        search_->read_rows(masses.data(), nearest.data());
+    }
+
+    double cost() const {
+        require_centers();
+        return search_->cost();
+    }
+    double scale() const { return search_->scale(); }
+    Index clusters() const { return search_->clusters(); }
+
+ private:
+    Index features() const { return Index(rows_.shape(1)); }
+    void require_centers() const { require(clusters() >= 1, "there are no centers yet; seed or restore comes first"); }
+
+    Matrix<const double> rows_;
+    Vector<const double> weights_;
+    std::unique_ptr<Search> search_;
+};
+
+}  // namespace
+
+void bind_search(nb::module_& m) {
+    nb::class_<BoundSearch>(m, "Search")
+        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double>())
+        .def("seed", &BoundSearch::seed)
+        .def("refine", &BoundSearch::refine)
+        .def("inhale", &BoundSearch::inhale)
+        .def("descend", &BoundSearch::descend, nb::arg("target"), nb::arg("floor"), nb::arg("costs") = nb::none())
+        .def("fix_noise", &BoundSearch::fix_noise)
+        .def("restore", &BoundSearch::restore)
+        .def("read_centers", &BoundSearch::read_centers)
+        .def("read_rows", &BoundSearch::read_rows)
+        .def_prop_ro("cost", &BoundSearch::cost)
+        .def_prop_ro("scale", &BoundSearch::scale)
+        .def_prop_ro("clusters", &BoundSearch::clusters);
+}
+
+}  // namespace tkmeans

@@ -1,0 +1,205 @@
+// Rows and centres of search.hpp: distances, the two nearest centres of every row, robust means.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "search_criterion.hpp"
+
+namespace tkmeans::TKM_SET {
+
+constexpr Index rows_per_tile = 32;  // long enough for compilers to keep a vector loop (16 was 6x slower)
+constexpr double clear_gap = 8.0;    // g / (1 + exp(g)) < 0.003 beyond: not worth an exponential
+
+template <int P>
+SearchState<P>::SearchState(const double* rows, const double* weights, Index n, Index features, Index clusters,
+                            double noise_reach)
+    : n_(n),
+      p_(features),
+      x_(rows),
+      weight_(weights),
+      h_(0.5 * (1.0 + double(features))),
+      noise_price_(std::log(double(clusters))),
+      noise_reach_(noise_reach),
+      clear_ratio_(std::exp(clear_gap / h_)),
+      cap_loss_(h_ * std::log1p(noise_reach)),
+      cap_ratio_(noise_reach),
+      first_(n, 0),
+      second_(n, -1),
+      d_first_(n, infinity),
+      d_second_(n, infinity),
+      loss_(n, cap_loss_),
+      order_(n) {
+    assert(n > 0 && features > 0 && (P == 0 || features == P));
+    for (Index i = 0; i < n_; ++i) total_ += weight_[i];
+    lay_out_tiles();
+}
+
+// The last tile is filled up with copies of the last row.
+template <int P>
+void SearchState<P>::lay_out_tiles() {
+    const Index n_tiles = (n_ + rows_per_tile - 1) / rows_per_tile;
+    distances_.resize(n_tiles * rows_per_tile);
+    tiles_.resize(n_tiles * rows_per_tile * p());
+    double* next = tiles_.data();
+    for (Index start = 0; start < n_; start += rows_per_tile)
+        for (Index j = 0; j < p(); ++j)
+            for (Index i = 0; i < rows_per_tile; ++i) *next++ = row(std::min(start + i, n_ - 1))[j];
+}
+
+template <int P>
+void SearchState<P>::restore(const double* centers, Index clusters, double scale) {
+    centers_.assign(centers, centers + clusters * p());
+    set_scale(scale);
+    assign_all();
+}
+
+template <int P>
+void SearchState<P>::read_centers(double* out) const {
+    std::copy(centers_.begin(), centers_.end(), out);
+}
+
+template <int P>
+void SearchState<P>::read_rows(double* masses, double* nearest) const {
+    std::vector<double> mass;
+    inlier_masses(mass);
+    std::copy(mass.begin(), mass.end(), masses);
+    std::copy(d_first_.begin(), d_first_.end(), nearest);
+}
+
+// Hard EM on all rows: robust means of the assigned rows, then the scale.
+template <int P>
+void SearchState<P>::refine(int steps) {
+    for (int s = 0; s < steps; ++s) {
+        move_centers();
+        assign_all();
+        settle_scale();
+    }
+    update_losses();
+}
+
+template <int P>
+void SearchState<P>::move_centers() {
+    std::vector<double> sum(centers_.size(), 0.0), mass(clusters(), 0.0);
+    for (Index i = 0; i < n_; ++i) {
+        if (is_noise(i)) continue;
+        const double u = weight_[i] / (1 + d_first_[i] / scale_);
+        double* s = &sum[first_[i] * p()];
+        for (Index j = 0; j < p(); ++j) s[j] += u * row(i)[j];
+        mass[first_[i]] += u;
+    }
+    for (Index k = 0; k < clusters(); ++k)
+        if (mass[k] > 0)
+            for (Index j = 0; j < p(); ++j) center(k)[j] = sum[k * p() + j] / mass[k];
+}
+
+template <int P>
+inline double SearchState<P>::squared_distance(const double* a, const double* b) const {
+    if constexpr (P > 0) {
+        double sum = 0;
+        for (int j = 0; j < P; ++j) sum += (a[j] - b[j]) * (a[j] - b[j]);
+        return sum;
+    } else {
+        double part[4] = {};  // four chains, since the compiler may not reorder one sum
+        Index j = 0;
+        for (; j + 4 <= p(); j += 4)
+            for (int q = 0; q < 4; ++q) part[q] += (a[j + q] - b[j + q]) * (a[j + q] - b[j + q]);
+        for (; j < p(); ++j) part[0] += (a[j] - b[j]) * (a[j] - b[j]);
+        return (part[0] + part[1]) + (part[2] + part[3]);
+    }
+}
+
+// Of the tile that begins at row `start`.
+template <int P>
+inline void SearchState<P>::tile_distances(Index start, const double* point, double* out) const {
+    assert(start % rows_per_tile == 0 && start < n_);
+    const double* column = &tiles_[start * p()];
+    if constexpr (P > 0) {
+        for (Index i = 0; i < rows_per_tile; ++i) {
+            double sum = 0;
+            for (int j = 0; j < P; ++j) {
+                const double difference = column[j * rows_per_tile + i] - point[j];
+                sum += difference * difference;
+            }
+            out[i] = sum;
+        }
+    } else {
+        double sum[rows_per_tile] = {};
+        for (Index j = 0; j < p(); ++j, column += rows_per_tile) {
+            const double c = point[j];
+            for (Index i = 0; i < rows_per_tile; ++i) sum[i] += (column[i] - c) * (column[i] - c);
+        }
+        std::copy(sum, sum + rows_per_tile, out);
+    }
+}
+
+template <int P>
+void SearchState<P>::distances_to(const double* point) {
+    for (Index start = 0; start < n_; start += rows_per_tile) tile_distances(start, point, &distances_[start]);
+}
+
+// Puts centre k, at squared distance d, in its place among the two nearest; without branches, to be vectorised.
+template <int P>
+inline void SearchState<P>::enter(Index k, double d, Index& k1, double& d1, Index& k2, double& d2) {
+    const bool nearest = d < d1, near = d < d2;
+    k2 = nearest ? k1 : near ? k : k2;
+    d2 = nearest ? d1 : near ? d : d2;
+    k1 = nearest ? k : k1;
+    d1 = nearest ? d : d1;
+}
+
+template <int P>
+void SearchState<P>::assign_all() {
+    double d[rows_per_tile], d1[rows_per_tile], d2[rows_per_tile];
+    Index k1[rows_per_tile], k2[rows_per_tile];
+    for (Index start = 0; start < n_; start += rows_per_tile) {
+        for (Index i = 0; i < rows_per_tile; ++i) {
+            d1[i] = d2[i] = infinity;
+            k1[i] = k2[i] = -1;
+        }
+        for (Index k = 0; k < clusters(); ++k) {
+            tile_distances(start, center(k), d);
+            for (Index i = 0; i < rows_per_tile; ++i) enter(k, d[i], k1[i], d1[i], k2[i], d2[i]);
+        }
+        const Index count = std::min(rows_per_tile, n_ - start);
+        std::copy(k1, k1 + count, &first_[start]);
+        std::copy(k2, k2 + count, &second_[start]);
+        std::copy(d1, d1 + count, &d_first_[start]);
+        std::copy(d2, d2 + count, &d_second_[start]);
+    }
+    update_losses();
+}
+
+template <int P>
+void SearchState<P>::append_center(const double* point) {
+    const Index k = clusters();
+    distances_to(point);
+    centers_.insert(centers_.end(), point, point + p());
+    for (Index i = 0; i < n_; ++i) {
+        if (!(distances_[i] < d_second_[i])) continue;
+        enter(k, distances_[i], first_[i], d_first_[i], second_[i], d_second_[i]);
+        if (d_second_[i] == infinity) second_[i] = -1;  // the very first centre has pushed none down
+        loss_[i] = row_loss(d_first_[i], d_second_[i]);
+    }
+}
+
+template <int P>
+void SearchState<P>::list_members() {
+    starts_.assign(clusters() + 1, 0);
+    for (Index i = 0; i < n_; ++i) {
+        assert(0 <= first_[i] && first_[i] < clusters());
+        ++starts_[first_[i] + 1];
+    }
+    for (Index k = 0; k < clusters(); ++k) starts_[k + 1] += starts_[k];
+    std::vector<Index> next(starts_.begin(), starts_.end() - 1);
+    for (Index i = 0; i < n_; ++i) order_[next[first_[i]]++] = i;
+}
+
+// Weight of the rows nearest to each centre, noise left out.
+template <int P>
+void SearchState<P>::inlier_masses(std::vector<double>& mass) const {
+    mass.assign(clusters(), 0.0);
+    for (Index i = 0; i < n_; ++i)
+        if (!is_noise(i)) mass[first_[i]] += weight_[i];
+}
+
+}  // namespace tkmeans::TKM_SET
