@@ -40,7 +40,7 @@ def contenders(X: np.ndarray, n_clusters: int) -> dict[str, Callable[[], object]
     if importlib.util.find_spec("bkmeans"):
         from bkmeans import BKMeans
 
-        estimators["breathing k-means"] = BKMeans(n_clusters)
+        estimators["breathing k-means"] = BKMeans(n_clusters=n_clusters, random_state=0)
     return {name: lambda estimator=estimator: estimator.fit(X) for name, estimator in estimators.items()}
 
 

@@ -94,7 +94,7 @@ def methods(n_clusters: int, fraction: float) -> dict[str, Callable[[np.ndarray,
     if importlib.util.find_spec("bkmeans"):
         from bkmeans import BKMeans
 
-        table["breathing k-means"] = lambda X, s: BKMeans(n_clusters, random_state=s).fit(X).labels_
+        table["breathing k-means"] = lambda X, s: BKMeans(n_clusters=n_clusters, random_state=s).fit(X).labels_
     return table
 
 
