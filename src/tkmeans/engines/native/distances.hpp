@@ -43,7 +43,7 @@ T ordinary_square(const Centers<T>& centers, double slope, double horizon) {
     return T(limit < horizon * horizon ? limit : horizon * horizon);
 }
 
-enum class By { products, differences, observed_differences };
+enum class By { products, observed_differences };
 
 // Centres per block: with two packs of rows each they fill a register file of sixteen.
 constexpr int block_centers = 6;
@@ -76,11 +76,8 @@ TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>
                 sum[i][0] = sum[i][0] + x0 * cj;
                 sum[i][1] = sum[i][1] + x1 * cj;
             } else {
-                auto d0 = x0 - cj, d1 = x1 - cj;
-                if constexpr (by == By::observed_differences) {
-                    d0 = d0 * load(observed + j * depth);
-                    d1 = d1 * load(observed + j * depth + size);
-                }
+                const auto d0 = (x0 - cj) * load(observed + j * depth);
+                const auto d1 = (x1 - cj) * load(observed + j * depth + size);
                 sum[i][0] = sum[i][0] + d0 * d0;
                 sum[i][1] = sum[i][1] + d1 * d1;
             }
@@ -103,10 +100,35 @@ void sum_over_features(const Tile<T>& tile, const Centers<T>& centers, const Vie
         Index turn = 0;
         even_runs(centers.clusters, block_centers, [&](Index k, Index count) {
             const Ahead ahead = tile.ahead(panel, turn++, turns);
-            with_count(count, [&](auto c) {
+            with_count<block_centers>(count, [&](auto c) {
                 sum_over_features<by, decltype(c)::value>(x, observed, centers.c, k, tile.features(), ahead, d2, panel);
             });
         });
+    }
+}
+
+// Few features: a centre stays in registers while all rows pass by.
+template <int Features, class T>
+void sum_of_differences(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+    constexpr int size = Pack<T>::size, depth = 2 * size;
+    for (Index k = 0; k < centers.clusters; ++k) {
+        Pack<T> center[Features];
+        TKM_UNROLL
+        for (int j = 0; j < Features; ++j) center[j] = splat(centers.c[k][j]);
+        T* d2_k = d2[k];
+        for (Index panel = 0; panel < tile.panels(); ++panel) {
+            const T* x = tile.x().panels[panel];
+            TKM_UNROLL
+            for (int i = 0; i < depth; i += size) {
+                auto sum = splat(T(0));
+                TKM_UNROLL
+                for (int j = 0; j < Features; ++j) {
+                    const auto difference = load(x + j * depth + i) - center[j];
+                    sum = sum + difference * difference;
+                }
+                store(d2_k + panel * depth + i, sum);
+            }
+        }
     }
 }
 
@@ -144,7 +166,10 @@ void distances_from_products(const Tile<T>& tile, const Centers<T>& centers, con
 template <class T>
 void measure(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
     if (tile.missing()) return sum_over_features<By::observed_differences>(tile, centers, d2);
-    if (tile.features() <= few_features) return sum_over_features<By::differences>(tile, centers, d2);
+    if (tile.features() <= few_features)
+        return with_count<few_features>(tile.features(), [&](auto features) {
+            sum_of_differences<decltype(features)::value>(tile, centers, d2);
+        });
     sum_over_features<By::products>(tile, centers, d2);
     distances_from_products(tile, centers, d2);
 }

@@ -20,13 +20,13 @@ struct Float<double> {
     static constexpr double rounder = 6755399441055744.0;              // 1.5 * 2^52
     static constexpr double least_exponent = -1000;
 
-    // log2(m) = s * series(s^2) with s = (m - 1)/(m + 1), |s| < 0.172
-    static TKM_INLINE Pack<double> log_series(Pack<double> z) {
+    // log2(m) of s = (m - 1)/(m + 1), |s| < 0.172
+    static TKM_INLINE Pack<double> log_series(Pack<double> s) {
         const auto c = [](double value) { return splat(value); };
-        const auto z2 = z * z;
-        return ((c(0.32060793259718590) + z * c(0.2616710763030991)) + z2 * c(0.24057556100228045)) * (z2 * z2) +
+        const auto z = s * s, z2 = z * z;
+        return s * (((c(0.32060793259718590) + z * c(0.2616710763030991)) + z2 * c(0.24057556100228045)) * (z2 * z2) +
                ((c(2.885390081777924) + z * c(0.9617966939287028)) +
-                z2 * (c(0.5770780159654896) + z * c(0.41219855268090844)));
+                z2 * (c(0.5770780159654896) + z * c(0.41219855268090844))));
     }
 
     // 2^f, |f| <= 1/2
@@ -50,10 +50,13 @@ struct Float<float> {
     static constexpr float rounder = 12582912.0f;
     static constexpr float least_exponent = -120;
 
-    static TKM_INLINE Pack<float> log_series(Pack<float> z) {
+    // log2(m) of s = m - 1, -0.293 < s < 0.415
+    static TKM_INLINE Pack<float> log_series(Pack<float> s) {
         const auto c = [](float value) { return splat(value); };
-        return (c(2.8853900797911987f) + z * c(0.9617988462496769f)) +
-               (z * z) * (c(0.5767145101766324f) + z * c(0.43173301939449227f));
+        const auto s2 = s * s;
+        return s * (((c(1.4426949633f) + s * c(-0.7213471680f)) + s2 * (c(0.4809152725f) + s * c(-0.3607173325f))) +
+                    (s2 * s2) * ((c(0.2878086965f) + s * c(-0.2386362668f)) +
+                                 s2 * ((c(0.2163222167f) + s * c(-0.2093649297f)) + s2 * c(0.1268261020f))));
     }
 
     static TKM_INLINE Pack<float> exp_series(Pack<float> f) {
@@ -64,41 +67,47 @@ struct Float<float> {
     }
 };
 
-// A number on its way to a logarithm: log2(a) = exponent + s * log_series(s^2).
+// A number on its way to a logarithm: log2(a) = exponent + log_series(s).
 template <class T>
 struct Reduced {
     Pack<T> s, exponent;
-    Pack<T> inverse;  // 1/a, for the division it shares with s
+    Pack<T> inverse;  // 1/a
 };
 
-// For normal numbers a > 0.
+// For normal numbers a > 0. In double precision (m - 1)/(m + 1) makes the series short and shares its
+// division with 1/a; in single precision the series of m - 1 is short enough, and less work.
 template <class T>
 TKM_INLINE Reduced<T> reduce(Pack<T> a) {
     using F = Float<T>;
     using B = Bits<T>;
     // a = m * 2^exponent with m in [sqrt(1/2), sqrt(2))
-    const auto bits = reinterpret<B>(a);
-    const auto biased = shift_right(bits + splat(B((F::bias << F::fraction_bits) - F::root_half)), F::fraction_bits);
-    const auto m = reinterpret<T>(bits - shift_left(biased - splat(B(F::bias)), F::fraction_bits));
+    const auto above_root = reinterpret<B>(a) + splat(B((F::bias << F::fraction_bits) - F::root_half));
+    const auto biased = shift_right(above_root, F::fraction_bits);
+    const auto fraction = above_root & splat(B((B(1) << F::fraction_bits) - 1));
+    const auto m = reinterpret<T>(fraction + splat(B(F::root_half)));
     const auto exponent = reinterpret<T>(biased | splat(B(F::integer_bits))) - splat(T(F::integer + T(F::bias)));
-    const auto scale = reinterpret<T>(shift_left(splat(B(2 * F::bias)) - biased, F::fraction_bits));  // 2^-exponent
     const auto one = splat(T(1));
-    const auto above = m + one;
-    const auto quotient = one / (m * above);
-    return {(m - one) * (m * quotient), exponent, (quotient * above) * scale};
+    if constexpr (sizeof(T) == 4) {
+        return {m - one, exponent, one / a};
+    } else {
+        const auto scale = reinterpret<T>(shift_left(splat(B(2 * F::bias)) - biased, F::fraction_bits));  // 2^-exponent
+        const auto above = m + one;
+        const auto quotient = one / (m * above);
+        return {(m - one) * (m * quotient), exponent, (quotient * above) * scale};
+    }
 }
 
 template <class T>
 TKM_INLINE Pack<T> log2(Pack<T> a) {
     const auto r = reduce(a);
-    return r.exponent + r.s * Float<T>::log_series(r.s * r.s);
+    return r.exponent + Float<T>::log_series(r.s);
 }
 
 // 2^a for a <= 0; what would be far below the smallest normal number becomes a tiny positive one.
 template <class T>
 TKM_INLINE Pack<T> exp2(Pack<T> a) {
     using F = Float<T>;
-    a = max(a, splat(T(F::least_exponent)));
+    a = max(splat(T(F::least_exponent)), a);
     const auto rounder = splat(T(F::rounder));
     const auto shifted = a + rounder;
     const auto fraction = F::exp_series(a - (shifted - rounder));

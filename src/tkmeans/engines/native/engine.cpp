@@ -177,7 +177,7 @@ void log_exp(In* values, Index n, Index times) {
         for (Index i = 0; i < whole; i += size) {
             const auto [s, exponent, inverse] = reduce(load(values + i));
             store(values + i, inverse);
-            store(&logs[i], exponent + s * Float<In>::log_series(s * s));
+            store(&logs[i], exponent + Float<In>::log_series(s));
         }
         for (Index i = 0; i < whole; i += size)
             store(values + i, load(values + i) + exp2(splat(In(0)) - load(&logs[i])));

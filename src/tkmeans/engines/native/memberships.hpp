@@ -103,7 +103,7 @@ void take_logarithms(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
             const auto s = load(f_k + i);
-            const auto log_base = load(log_base_k + i) + s * Float<T>::log_series(s * s);
+            const auto log_base = load(log_base_k + i) + Float<T>::log_series(s);
             const auto log_f = log2_weight - load(exponent + i) * log_base;
             store(log_base_k + i, log_base);
             store(f_k + i, log_f);

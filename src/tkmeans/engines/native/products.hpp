@@ -30,6 +30,12 @@ class Products {
     template <class Pairs>
     void add_few(const TwoWays<T>& x, const Pairs& pairs, const View<T>& weight);
 
+    // Few features: where the lanes of cluster k have their sums, feature after feature.
+    T* lanes(Index k) {
+        assert(by_lanes_);
+        return sums_[k];
+    }
+
     // Adds everything to `out`, (K, p), and starts again from zero.
     void pour_into(double* out);
 
@@ -51,7 +57,7 @@ void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) 
     if (by_lanes_) {
         even_runs(features_, 3, [&](Index j, Index features) {
             even_runs(clusters_, 4, [&](Index k, Index clusters) {
-                with_count(clusters, [&](auto c) {
+                with_count<4>(clusters, [&](auto c) {
                     if (features == 1) add_lanes<decltype(c)::value, 1>(x.panels, panels, weight, k, j);
                     else if (features == 2) add_lanes<decltype(c)::value, 2>(x.panels, panels, weight, k, j);
                     else add_lanes<decltype(c)::value, 3>(x.panels, panels, weight, k, j);
@@ -63,7 +69,7 @@ void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) 
     const Index packs = (features_ + size - 1) / size;
     for (Index v = 0; v < packs; v += 2)
         even_runs(clusters_, block_centers, [&](Index k, Index clusters) {
-            with_count(clusters, [&](auto c) {
+            with_count<block_centers>(clusters, [&](auto c) {
                 if (v + 1 < packs) add_block<decltype(c)::value, 2>(x.rows, panels * depth, weight, k, v * size);
                 else add_block<decltype(c)::value, 1>(x.rows, panels * depth, weight, k, v * size);
             });

@@ -18,17 +18,12 @@ TKM_INLINE void even_runs(Index total, Index longest, Body body) {
     }
 }
 
-// Runs a body with a count known at compile time, 1 to 6.
-template <class Body>
+// Runs a body with a count known at compile time, 1 to `Most`.
+template <int Most, class Body>
 TKM_INLINE void with_count(Index count, Body body) {
-    switch (count) {
-        case 1: return body(std::integral_constant<int, 1>{});
-        case 2: return body(std::integral_constant<int, 2>{});
-        case 3: return body(std::integral_constant<int, 3>{});
-        case 4: return body(std::integral_constant<int, 4>{});
-        case 5: return body(std::integral_constant<int, 5>{});
-        default: return body(std::integral_constant<int, 6>{});
-    }
+    if constexpr (Most > 1)
+        if (count < Most) return with_count<Most - 1>(count, body);
+    body(std::integral_constant<int, Most>{});
 }
 
 }  // namespace tkmeans::TKM_SET

@@ -31,8 +31,10 @@ class Accumulator {
  private:
     void add_rows(const Tile<T>& tile, const EStep<T>& e);
     void adjust(const Tile<T>& tile, EStep<T>& e);
-    template <bool LogSums, bool Trim, class Pairs>
-    Index add_clusters(const Pairs& pairs, EStep<T>& e);
+    template <bool LogSums, bool Trim, int Features, class Pairs>
+    Index add_clusters(const Tile<T>& tile, const Pairs& pairs, EStep<T>& e);
+    template <bool LogSums, class Pairs>
+    void add_pairs(const Tile<T>& tile, const Pairs& pairs, bool trim, EStep<T>& e);
     void flush();
 
     // So many rows can be added up before rounding shows; more where every lane has a sum of its own.
@@ -104,15 +106,21 @@ void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
     }
 }
 
-// The four sums of each cluster; tau u^q replaces f. Returns how many memberships count.
+// The four sums of each cluster and, if their number is given, those of the features.
+// Otherwise tau u^q replaces f. Returns how many memberships count.
 template <class T>
-template <bool LogSums, bool Trim, class Pairs>
-Index Accumulator<T>::add_clusters(const Pairs& pairs, EStep<T>& e) {
+template <bool LogSums, bool Trim, int Features, class Pairs>
+Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, EStep<T>& e) {
+    constexpr Index size = Pack<T>::size, depth = 2 * size;
+    const T* x = tile.x().panels[0];
     const T *scale = &scale_[0], *cut = &cut_[0];
     Index active = 0;
     for (Index k = 0; k < clusters_; ++k) {
         T *d2 = e.d2[k], *trust = e.trust[k], *log_base = e.log_base[k], *f = e.f[k];
         auto n = splat(T(0)), w = n, wd2 = n, tau_log_base = n, counted = n;
+        Pack<T> wx[Features + 1];  // one more: C++ has no empty arrays
+        TKM_UNROLL
+        for (int j = 0; j < Features; ++j) wx[j] = load(wx_.lanes(k) + j * size);
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
             auto tau = load(f + i) * load(scale + i);
@@ -126,17 +134,42 @@ Index Accumulator<T>::add_clusters(const Pairs& pairs, EStep<T>& e) {
             w = w + tau_u;
             wd2 = wd2 + tau_u * load(d2 + i);
             if constexpr (LogSums) tau_log_base = tau_log_base + tau * load(log_base + i);
-            store(f + i, tau_u);
+            if constexpr (Features > 0) {
+                const T* x_i = x + i / depth * (Features * depth) + i % depth;
+                TKM_UNROLL
+                for (int j = 0; j < Features; ++j) wx[j] = wx[j] + tau_u * load(x_i + j * depth);
+            } else {
+                store(f + i, tau_u);
+            }
         }
         T* sums = by_cluster_[k];
         int at = 0;
         for (const auto& part : {n, w, wd2, tau_log_base}) {
             store(sums + at, load(sums + at) + part);
-            at += Pack<T>::size;
+            at += size;
         }
+        TKM_UNROLL
+        for (int j = 0; j < Features; ++j) store(wx_.lanes(k) + j * size, wx[j]);
         if constexpr (Trim) active += Index(sum(counted));
     }
     return active;
+}
+
+// All sums over pairs; those of the features apart from the others unless features are few.
+template <class T>
+template <bool LogSums, class Pairs>
+void Accumulator<T>::add_pairs(const Tile<T>& tile, const Pairs& pairs, bool trim, EStep<T>& e) {
+    if constexpr (!Pairs::few)
+        if (features_ <= few_features && !tile.missing())
+            return with_count<few_features>(features_, [&](auto features) {
+                add_clusters<LogSums, false, decltype(features)::value>(tile, pairs, e);
+            });
+    const Index all = clusters_ * tile.panels() * Tile<T>::depth;
+    Index active = all;
+    if (trim) active = add_clusters<LogSums, true, 0>(tile, pairs, e);
+    else add_clusters<LogSums, false, 0>(tile, pairs, e);
+    if (Pairs::few || 4 * active < all) wx_.add_few(tile.x(), pairs, e.f);
+    else wx_.add(tile.x(), tile.panels(), e.f);
 }
 
 template <class T>
@@ -149,17 +182,8 @@ void Accumulator<T>::add(const Tile<T>& tile, const Pairs& pairs, bool trim, ESt
 
     add_rows(tile, e);
     adjust(tile, e);
-    Index active = clusters_ * rows;
-    if (kernel_.model.log_sums) {
-        if (trim) active = add_clusters<true, true>(pairs, e);
-        else add_clusters<true, false>(pairs, e);
-    } else {
-        if (trim) active = add_clusters<false, true>(pairs, e);
-        else add_clusters<false, false>(pairs, e);
-    }
-    const bool few = Pairs::few || 4 * active < clusters_ * rows;
-    if (few) wx_.add_few(tile.x(), pairs, e.f);
-    else wx_.add(tile.x(), tile.panels(), e.f);
+    if (kernel_.model.log_sums) add_pairs<true>(tile, pairs, trim, e);
+    else add_pairs<false>(tile, pairs, trim, e);
     if (tile.missing()) {
         out_.missing = true;
         if (seen_.empty()) seen_.resize(clusters_, features_);
