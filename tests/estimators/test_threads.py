@@ -5,7 +5,7 @@ import os
 import joblib
 import numpy as np
 import pytest
-from helpers import t_mixture
+from helpers import fitted_centers, t_mixture
 
 from tkmeans import TKMeans
 from tkmeans.sources import ArraySource
@@ -49,10 +49,6 @@ def test_minus_one_means_the_cores_this_process_may_use(threads_used):
 
 def test_fits_inside_parallel_workers_give_the_same_answer():
     alone = TKMeans(4, init=CENTERS).fit(X).cluster_centers_
-    together = joblib.Parallel(n_jobs=2)(joblib.delayed(_centers)(n_jobs) for n_jobs in (1, 2, -1))
+    together = joblib.Parallel(n_jobs=2)(joblib.delayed(fitted_centers)(X, CENTERS, n_jobs) for n_jobs in (1, 2, -1))
     for centers in together:
         np.testing.assert_array_equal(centers, alone)
-
-
-def _centers(n_jobs):
-    return TKMeans(4, init=CENTERS, n_jobs=n_jobs).fit(X).cluster_centers_
