@@ -1,11 +1,13 @@
 """How much two threads help: the wall-clock time of passes on one thread against two.
 
-python -m benchmarks.threads
+python -m benchmarks.threads [docs/benchmarks/threads.md]
 """
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -36,7 +38,9 @@ def main(repeats: int = 9) -> None:
                     source.reduce(e_step)
                     least[n_threads] = min(least[n_threads], time.perf_counter() - start)
         rows.append([title, f"{least[1]:.3f}", f"{least[2]:.3f}", f"{least[1] / least[2]:.2f}"])
-    publish("Threads", markdown(["data", "one thread, s", "two threads, s", "speed-up"], rows), None)
+    text = "Wall-clock seconds of one pass, the least of interleaved repeats.\n\n"
+    text += markdown(["data", "one thread, s", "two threads, s", "speed-up"], rows)
+    publish("Threads", text, Path(sys.argv[1]) if len(sys.argv) > 1 else None)
 
 
 if __name__ == "__main__":
