@@ -48,16 +48,19 @@ class OutlierModel(NamedTuple):
 
 def sketch(d2: Array, weight: Array | None = None) -> Sketch:
     """Summarise squared distances: the tail row by row, the body in steps of equal mass."""
-    order = np.argsort(d2)
-    d2 = d2[order]
-    mass = np.ones(len(d2)) if weight is None else np.asarray(weight, dtype=float)[order]
-    d2, mass = d2[mass > 0], mass[mass > 0]
-    if len(d2) <= _BODY + _TAIL:
-        return Sketch(d2, mass)
-    body = np.linspace(0, len(d2) - _TAIL, _BODY + 1).astype(int)[:-1]
-    starts = np.concatenate([body, np.arange(len(d2) - _TAIL, len(d2))])
+    if weight is None:
+        d2, mass = np.sort(d2), None
+    else:
+        order = np.argsort(d2)
+        order = order[weight[order] > 0]
+        d2, mass = d2[order], np.asarray(weight, dtype=float)[order]
+    starts = np.arange(len(d2))
+    if len(d2) > _BODY + _TAIL:
+        body = np.linspace(0, len(d2) - _TAIL, _BODY + 1).astype(int)[:-1]
+        starts = np.concatenate([body, np.arange(len(d2) - _TAIL, len(d2))])
     ends = np.append(starts[1:], len(d2))
-    return Sketch(d2[(starts + ends - 1) // 2], np.add.reduceat(mass, starts))
+    masses = (ends - starts).astype(float) if mass is None else np.add.reduceat(mass, starts)
+    return Sketch(d2[(starts + ends - 1) // 2], masses)
 
 
 def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) -> OutlierModel:

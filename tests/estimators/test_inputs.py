@@ -222,3 +222,9 @@ def test_clusters_twenty_times_smaller_than_others_are_not_reported():
     rng = np.random.default_rng(0)
     rows = np.vstack([rng.normal(0, 1, (2000, 2)), rng.normal(50, 1, (100, 2))])
     assert list(np.bincount(TKMeans(2, random_state=0).fit(rows).labels_)) == [2000, 100]
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_data_whose_squares_overflow_are_refused_with_the_way_out(unit):
+    with pytest.raises(ValueError, match=r"the spread of X is .*, whose square float64 cannot hold; rescale X"):
+        TKMeans(4).fit(X * unit)

@@ -22,7 +22,9 @@ from tkmeans.estimators.validation import (
     check_features_observed,
     check_integer,
     check_real,
+    check_spread,
     checked_sample_weight,
+    observed_features,
 )
 from tkmeans.models import CenterModel
 from tkmeans.search import robust_search
@@ -127,12 +129,13 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         check_features_observed(X, weight, getattr(self, "feature_names_in_", None))
         check_enough_rows(self.n_clusters, X, weight)
         frame = measure(X, weight)
+        check_spread(frame.unit)
         with self._source(X, weight, frame) as source:
             best = max((self._run(source, start) for start in self._starts(source)), key=self._merit)
         self._keep(best, frame, X.dtype)
-        self.labels_, d2, n_seen = self._label_training_rows(X, weight, best.stats.n)
+        self.labels_, d2 = self._label_training_rows(X, weight, best.stats.n)
         self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
-        self._keep_distances(d2, n_seen, weight)
+        self._keep_distances(d2, observed_features(X), weight)
         self._warn_of_tiny_clusters(weight)
         if not best.converged:
             warnings.warn(
@@ -256,9 +259,9 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _label_training_rows(self, X: Array, weight: Array | None, soft_sizes: Array) -> list[Array]:
         """Number the clusters by size; label every row just as `predict` would, and its squared distance."""
         self._number_clusters(np.round(soft_sizes))  # most often right, and then one look is enough
-        rows = self._look(X, "label", "d2", "n_seen")
+        rows = self._look(X, "label", "d2")
         if self._number_clusters(np.bincount(rows[0], weights=weight, minlength=self.n_clusters)):
-            rows = self._look(X, "label", "d2", "n_seen")
+            rows = self._look(X, "label", "d2")
         return rows
 
     # ---- predicting ----------------------------------------------------------------
@@ -320,16 +323,14 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
 
     def _look(self, X: Array, *fields: str) -> list[Array]:
-        """Fields of `Rows`, and `n_seen`, for every row of X under the fitted model, in the user's units."""
+        """Fields of `Rows` for every row of X under the fitted model, in the user's units."""
         model, params, frame = self._fitted(X.dtype)
         kernel = model.kernel(params)
 
         def look(block: Block) -> list[Array]:
             rows = model.engine.rows(block, params, kernel)._asdict()
             rows["d2"] = rows["d2"].astype(np.float64) * frame.unit**2
-            n_seen = np.sum(~np.isnan(block.X), axis=1)
-            rows["log_density"] -= (n_seen * np.log(frame.unit)).astype(X.dtype)
-            rows["n_seen"] = n_seen
+            rows["log_density"] -= np.asarray(observed_features(block.X) * np.log(frame.unit), dtype=X.dtype)
             return [rows[field] for field in fields]
 
         return self._collect(X, frame, look)

@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
-from tkmeans.estimators.validation import check_choice, check_dof, check_integer, check_real, checked_sample_weight
+from tkmeans.estimators.validation import (
+    check_choice,
+    check_dof,
+    check_integer,
+    check_real,
+    checked_sample_weight,
+    observed_features,
+)
 from tkmeans.models import Student
 from tkmeans.outliers import fit_outlier_model, sketch, warn_of_clumps
 from tkmeans.sources import ArraySource
@@ -219,10 +226,10 @@ class TKMeans(CenterEstimator):
             The number of the most probable cluster.
         """
         X = self._checked(X)
-        labels, d2, n_seen = self._look(X, "label", "d2", "n_seen")
+        labels, d2 = self._look(X, "label", "d2")
         if outlier_label is not None:
             check_integer("outlier_label", outlier_label, least=-(2**31))
-            labels[self._as_if_complete(d2, n_seen) > self._stray_threshold(0.5)] = outlier_label
+            labels[self._as_if_complete(d2, observed_features(X)) > self._stray_threshold(0.5)] = outlier_label
         return labels
 
     def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Array:
@@ -266,12 +273,12 @@ class TKMeans(CenterEstimator):
         X = self._checked(X)
         level = {"strays": 0.5, "tail": 0.01}[rule] if level is None else level
         check_real("level", level, positive=True)
-        d2, n_seen = self._look(X, "d2", "n_seen")
+        (d2,), n_seen = self._look(X, "d2"), observed_features(X)
         if rule == "tail":
             found = self._tail_probability(d2, n_seen) < level
         else:
             found = self._as_if_complete(d2, n_seen) > self._stray_threshold(level)
-        complete = found & (n_seen == X.shape[1])
+        complete = found & np.asarray(n_seen == X.shape[1])
         warn_of_clumps(X[complete], 3 * np.sqrt(self.n_features_in_ * self.scale_))
         return found
 
@@ -281,6 +288,8 @@ class TKMeans(CenterEstimator):
 
     def _as_if_complete(self, d2: Array, n_seen: Array) -> Array:
         """Squared distances over some features, brought up to all of them."""
+        if np.ndim(n_seen) == 0:
+            return d2
         return d2 * (self.n_features_in_ / np.maximum(n_seen, 1))
 
     # ---- the density ---------------------------------------------------------------
@@ -409,7 +418,8 @@ class TKMeans(CenterEstimator):
             Small for rows that do not look like any cluster's; NaN for rows without a
             single observed feature.
         """
-        return self._tail_probability(*self._look(self._checked(X), "d2", "n_seen"))
+        X = self._checked(X)
+        return self._tail_probability(self._look(X, "d2")[0], observed_features(X))
 
     def _tail_probability(self, d2: Array, n_seen: Array) -> Array:
         p = np.where(n_seen > 0, n_seen, np.nan)  # nothing observed, nothing to say

@@ -71,9 +71,27 @@ def check_enough_rows(n_clusters: int, X: Array, weight: Array | None) -> None:
 
 def check_features_observed(X: Array, weight: Array | None, names: Array | None) -> None:
     """Complain if a feature is missing in every row that counts."""
-    if not np.isnan(np.sum(X)):
+    if not _has_nan(X):
         return
     lost = np.all(np.isnan(X if weight is None else X[weight > 0]), axis=0)
     if np.any(lost):
         named = ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(lost))
         raise ValueError(f"feature {named} has no observed value in any row; drop it")
+
+
+def check_spread(spread: float) -> None:
+    """Complain if squared distances would not fit into a float64."""
+    if not 1e-140 < spread < 1e140:
+        raise ValueError(f"the spread of X is {spread:.3g}, whose square float64 cannot hold; rescale X first")
+
+
+def observed_features(X: Array) -> Any:
+    """How many features each row has: one number if all have all, so that complete data cost nothing."""
+    return np.sum(~np.isnan(X), axis=1) if _has_nan(X) else X.shape[1]
+
+
+def _has_nan(X: Array) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isnan(np.sum(X)):  # one pass, no mask; a sum that overflows both ways is looked at again
+            return False
+    return bool(np.any(np.isnan(X)))
