@@ -58,6 +58,12 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
+def hold_to_the_bar(missed: Sequence[str]) -> None:
+    """End with an error that lists what a measurement should have reached and did not."""
+    if missed:
+        raise SystemExit("below the bar:\n" + "\n".join(missed))
+
+
 def publish(title: str, text: str, path: Path | None) -> None:
     """Print a result and, if there is a path, keep it for the documentation."""
     print(text)

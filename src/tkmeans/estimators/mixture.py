@@ -20,6 +20,7 @@ from tkmeans.estimators.validation import (
     check_dof,
     check_integer,
     check_real,
+    check_spread,
     checked_sample_weight,
 )
 from tkmeans.models.covariances import SHAPES, Shape
@@ -171,6 +172,8 @@ class StudentTMixture(DensityMixin, BaseEstimator):
                 f"n_samples={n_rows} should be >= n_components={self.n_components}; choose at most {n_rows} components"
             )
         frame = self._frame(X, weight)
+        check_spread(float(np.min(frame.unit)))
+        check_spread(float(np.max(frame.unit)))
         sample = self._canonical(frame.enter(X), weight)
         fits = (self._run(sample, start) for start in self._starts(sample, frame))
         self._keep(max(fits, key=lambda fit: fit.stats.objective), frame)
