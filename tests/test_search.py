@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from helpers import benchmark_set
+from scipy.spatial.distance import pdist
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import TKMeans
@@ -78,6 +79,21 @@ def test_a_hundred_clusters_in_a_hundred_thousand_rows_do_not_mind_far_rows():
     dirty = TKMeans(100, random_state=0).fit_predict(np.vstack([X, far]))[: len(X)]
     assert adjusted_rand_score(y, dirty) > adjusted_rand_score(y, clean) - 0.01
     assert adjusted_rand_score(y, clean) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_clusters", "n_rows"), [(50, 8, 150), (100, 3, 60), (200, 8, 400), (200, 3, 400)]
+)
+@pytest.mark.parametrize("init", ["robust", "k-means++"])
+def test_a_row_cannot_hold_a_centre_where_there_are_many_dimensions_and_few_rows(n_features, n_clusters, n_rows, init):
+    rng = np.random.default_rng(1)
+    centers = rng.standard_normal((n_clusters, n_features))
+    centers *= 10 / pdist(centers).min()  # in units of the standard deviation: less than two rows are apart
+    y = np.arange(n_rows) % n_clusters
+    X = centers[y] + rng.standard_normal((n_rows, n_features))
+    model = TKMeans(n_clusters, init=init, n_init=3, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.98
+    assert model.scale_ == pytest.approx(1, abs=0.2)  # less than 1, as maximum likelihood has it with few rows
 
 
 def test_five_hundred_and_twelve_dimensions():
@@ -168,8 +184,8 @@ ROWS = np.random.default_rng(0).normal(size=(20, 2))
 UNIFORMS = np.random.default_rng(0).random(100)
 
 
-def new_search(rows=ROWS, weight=None, n_clusters=3, noise_reach=600.0):
-    return native.new_search(rows, np.ones(len(rows)) if weight is None else weight, n_clusters, noise_reach)
+def new_search(rows=ROWS, weight=None, n_clusters=3, dof=1.0, noise_reach=600.0):
+    return native.new_search(rows, np.ones(len(rows)) if weight is None else weight, n_clusters, dof, noise_reach)
 
 
 def seeded(n_centers=4):
@@ -185,6 +201,7 @@ def seeded(n_centers=4):
         ({"rows": np.empty((0, 2))}, "at least one row"),
         ({"rows": np.empty((20, 0))}, "one column"),
         ({"n_clusters": 0}, "clusters must be at least 1"),
+        ({"dof": 0.0}, "dof must be positive"),
         ({"noise_reach": 0.0}, "noise_reach must be positive"),
     ],
 )

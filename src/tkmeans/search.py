@@ -1,7 +1,7 @@
 """The robust search for a start: seed too many centres, drop the ones that are missed least, breathe.
 
 On a bounded sample of the rows it minimises one number, the ICL of a spherical t
-mixture with nu = 1, estimated cluster weights and a noise component; `search.hpp` writes
+mixture with heavy tails, estimated cluster weights and a noise component; `search.hpp` writes
 it out and holds the inner loops. Here is the order of events. The outcome is a
 function of the canonical sample and the random state.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from tkmeans.models.dof import BOUNDS
+from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
@@ -82,8 +82,8 @@ class _State:
     def __init__(self, sample: Sample, n_clusters: int) -> None:
         from tkmeans.engines import native
 
-        self.rows = sample.X
-        self._search = native.new_search(sample.X, sample.weight, n_clusters, NOISE_REACH)
+        self.rows, self.dof = sample.X, first_dof(sample.X.shape[1])
+        self._search = native.new_search(sample.X, sample.weight, n_clusters, self.dof, NOISE_REACH)
 
     @property
     def n_centers(self) -> int:
@@ -171,8 +171,8 @@ def _icl_path(state: _State, overshoot: Snapshot, total: float) -> dict[int, flo
     Tiny components in many dimensions earn nothing, because the search measures a row's
     distance to the mean of the *other* rows of its cluster.
     """
-    n_clusters, p = state.n_centers, state.rows.shape[1]
-    density = float(gammaln((1 + p) / 2) - gammaln(0.5)) - p / 2 * math.log(math.pi)
+    n_clusters, p, nu = state.n_centers, state.rows.shape[1], state.dof
+    density = float(gammaln((nu + p) / 2) - gammaln(nu / 2)) - p / 2 * math.log(math.pi)
     best = state.snapshot()
     state.fix_noise()  # all numbers of centres are judged against the noise of the best
     costs = np.full(max(len(overshoot.centers), n_clusters), np.nan)

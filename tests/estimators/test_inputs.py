@@ -228,3 +228,9 @@ def test_clusters_twenty_times_smaller_than_others_are_not_reported():
 def test_data_whose_squares_overflow_are_refused_with_the_way_out(unit):
     with pytest.raises(ValueError, match=r"the spread of X is .*, whose square float64 cannot hold; rescale X"):
         TKMeans(4).fit(X * unit)
+
+
+def test_a_likelihood_without_a_maximum_is_reported():
+    X = np.random.default_rng(0).standard_normal((30, 40))
+    with pytest.warns(ConvergenceWarning, match="The scale collapsed to .* or a larger dof such as 30"):
+        TKMeans(10, dof=0.5, init=X[:10]).fit(X)

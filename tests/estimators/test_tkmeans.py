@@ -173,7 +173,7 @@ def test_float32_stays_float32_and_agrees_with_float64(Estimator):
         assert getattr(low, method)((X + offset).astype("f4")).dtype == np.float32
     np.testing.assert_allclose(low.cluster_centers_, high.cluster_centers_, atol=1e-3)
     assert np.mean(low.labels_ == high.labels_) > 0.99
-    assert Estimator(4, random_state=0).fit(X.round().astype(int)).cluster_centers_.dtype == np.float64
+    assert Estimator(4, random_state=0).fit((8 * X).round().astype(int)).cluster_centers_.dtype == np.float64
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])

@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from scipy.stats import multivariate_t
 
-from tkmeans.models.dof import BOUNDS, solve_dof
+from tkmeans.models.dof import BOUNDS, first_dof, least_dof, solve_dof
 from tkmeans.models.special import log_gamma_ratio, log_minus_digamma
 
 
@@ -42,3 +44,24 @@ def test_the_papers_approximation_misses_the_root_that_we_find():
     eta = -log_minus_digamma(1.5)
     assert abs(solve_dof(eta) - 3) < 1e-10
     assert abs(1 / -eta - 3) > 0.25
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 8, 32, 1000])
+def test_the_first_tails_let_no_row_weigh_more_than_nine_times_an_ordinary_one(n_features):
+    nu = first_dof(n_features)
+    assert nu == BOUNDS[0] or (nu + n_features) / nu == pytest.approx(9)
+    assert (nu + n_features) / nu <= 9
+
+
+@pytest.mark.parametrize(("n_clusters", "n_features", "n_rows"), [(4, 128, 288), (8, 50, 60), (15, 2, 5000)])
+def test_with_the_least_dof_the_likelihood_falls_as_the_scale_vanishes(n_clusters, n_features, n_rows):
+    nu = least_dof(n_clusters, n_features, n_rows)
+    X = np.random.default_rng(0).standard_normal((n_rows, n_features))
+    nearest = cdist(X, X[:n_clusters]).min(axis=1)  # every centre on a row
+
+    def log_likelihood(scale):
+        density = multivariate_t(np.zeros(n_features), scale * np.eye(n_features), df=nu)
+        return np.sum(density.logpdf(nearest[:, None] * np.eye(n_features)[0]))
+
+    assert 1 <= nu <= 200
+    assert log_likelihood(1e-20) < log_likelihood(1e-15) < log_likelihood(1e-10)

@@ -27,6 +27,7 @@ from tkmeans.estimators.validation import (
     observed_features,
 )
 from tkmeans.models import CenterModel
+from tkmeans.models.dof import first_dof
 from tkmeans.search import robust_search
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.sources.frames import measure
@@ -51,17 +52,12 @@ SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 TINY_CLUSTER = 0.02
 
 
-# Where the degrees of freedom start unless the search knows better: heavy tails first, so
-# that outliers cannot pull at the first steps.
-FIRST_DOF = 1.0
-
-
 class Start(NamedTuple):
     """Where one run of EM begins."""
 
     centers: Array  # (K, p) in the frame
     scale: float
-    dof: float = FIRST_DOF
+    dof: float
     weights_differ: bool | None = None  # None if that is not known yet
 
 
@@ -209,7 +205,8 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
             else:
                 centers = self._initial_centers(source, sample, rng)
-                yield Start(centers, max(seeding.starting_scale(sample, centers), floor))
+                scale = max(seeding.starting_scale(sample, centers), floor)
+                yield Start(centers, scale, first_dof(sample.X.shape[1]))
 
     def _init_is_array(self) -> bool:
         return not isinstance(self.init, str) and not callable(self.init)

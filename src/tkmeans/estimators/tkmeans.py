@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, final
 
 import numpy as np
 from scipy.special import fdtrc
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,9 +24,13 @@ from tkmeans.estimators.validation import (
     observed_features,
 )
 from tkmeans.models import Student
+from tkmeans.models.dof import least_dof
 from tkmeans.outliers import fit_outlier_model, sketch, warn_of_clumps
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Fit, Params, Stats
+
+# The median row of a t distribution is about one scale per feature from its centre; a million is no such fit.
+COLLAPSED = 1e6
 
 
 @final
@@ -165,7 +171,7 @@ class TKMeans(CenterEstimator):
         check_choice("cluster_weights", self.cluster_weights, ["auto", "equal", "estimate"])
 
     def _run(self, source: ArraySource, start: Start) -> Fit:
-        dof = start.dof if self.dof == "estimate" else float(self.dof)
+        dof = max(start.dof, self._least_dof(source)) if self.dof == "estimate" else float(self.dof)
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
         params = Params(start.centers, start.scale, dof, equal)
         runs = (
@@ -191,8 +197,14 @@ class TKMeans(CenterEstimator):
                 estimate_dof=self.dof == "estimate",
                 estimate_weights=estimate_weights,
                 want_entropy=icl_decides,
+                least_dof=self._least_dof(source),
                 scale_floor=SCALE_FLOOR[source.X.dtype.name],
             )
+
+    def _least_dof(self, source: ArraySource) -> float:
+        """As rows count at least once, weights that sum to 1 do not make them few."""
+        n_rows = len(source.X) if source.weight is None else max(len(source.X), float(np.sum(source.weight)))
+        return least_dof(self.n_clusters, self.n_features_in_, n_rows)
 
     def _merit(self, fit: Fit) -> float:
         """The likelihood among like models; ICL where weights may be equal or not."""
@@ -204,6 +216,14 @@ class TKMeans(CenterEstimator):
         return Student(engine=engines.select(self.engine))
 
     def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
+        if np.median(d2) > COLLAPSED * self.n_features_in_ * self.scale_:
+            warnings.warn(
+                f"The scale collapsed to {self.scale_:.3g}: {self.n_clusters} centres fit equal rows, or a few rows in "
+                f"{self.n_features_in_} dimensions, ever better, so the likelihood has no maximum. "
+                "Labels are of use, p-values are not: take fewer clusters or a larger dof such as 30.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         self.outlier_pvalues_ = self._tail_probability(d2, n_seen)
         self._training_distances = sketch(self._as_if_complete(d2, n_seen), weight)
 

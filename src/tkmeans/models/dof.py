@@ -6,10 +6,32 @@ from scipy.optimize import brentq
 
 from tkmeans.models.special import log_minus_digamma
 
-# Below 1 the tails are heavier than Cauchy's and, in many dimensions, the likelihood
-# rewards centres that collapse onto single rows; above 200 a t distribution cannot be
+# Below 1 the tails are heavier than Cauchy's; above 200 a t distribution cannot be
 # told from a Gaussian and the estimate would drift for ever.
 BOUNDS = (1.0, 200.0)
+
+# The most that a row on a centre may weigh more than an ordinary one where nothing is known
+# yet: u(0) = 1 + p/nu.
+MOST_TRUST = 9.0
+
+
+def first_dof(n_features: int) -> float:
+    """Tails to begin with: heavy, so that outliers do not pull, but not so heavy that one row holds a centre.
+
+    Seeds are rows. With nu = 1 in many dimensions a row outweighs all others of its cluster
+    once a centre lies on it, and the centre never leaves.
+    """
+    return max(BOUNDS[0], n_features / (MOST_TRUST - 1))
+
+
+def least_dof(n_clusters: int, n_features: int, n_rows: float) -> float:
+    """The heaviest tails with which the likelihood has a maximum.
+
+    With every centre on a row of its own it goes as alpha^-(K p - nu (n - K))/2, so alpha
+    would vanish if nu were less than K p / (n - K); twice that is on the safe side.
+    """
+    limit = 2 * n_clusters * n_features / max(n_rows - n_clusters, 1)
+    return min(max(BOUNDS[0], limit), BOUNDS[1])
 
 
 def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:

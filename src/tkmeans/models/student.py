@@ -32,6 +32,7 @@ class Student(CenterModel):
     estimate_dof: bool = True
     estimate_weights: bool = False
     want_entropy: bool = True  # without it a fixed dof allows a shorter way through the rows
+    least_dof: float = BOUNDS[0]  # when it is estimated
     scale_floor: float = 0.0  # in the frame's units, squared
 
     def kernel(self, params: Params) -> Kernel:
@@ -63,7 +64,7 @@ class Student(CenterModel):
         dof, log_weights = params.dof, params.log_weights
         if self.estimate_dof:
             eta = 1 + np.sum(stats.log_trust) / total - mean_u / expansion - np.log(expansion)
-            dof = solve_dof(float(eta))
+            dof = solve_dof(float(eta), (self.least_dof, BOUNDS[1]))
         if self.estimate_weights:
             log_weights = np.log(np.maximum(stats.n / total, np.finfo(float).tiny))
         return Params(centers, max(scale, self.scale_floor), dof, log_weights)
@@ -84,7 +85,7 @@ class Student(CenterModel):
         dof, log_weights = like.dof, like.log_weights
         scale = max(_within_reach(rest[0], like.scale), self.scale_floor)
         if self.estimate_dof:
-            dof = min(max(_within_reach(rest[1], like.dof), BOUNDS[0]), BOUNDS[1])
+            dof = min(max(_within_reach(rest[1], like.dof), self.least_dof), BOUNDS[1])
         if self.estimate_weights:
             log_weights = rest[-n_clusters:] - np.logaddexp.reduce(rest[-n_clusters:])
         return Params(centers.reshape(n_clusters, n_features), scale, dof, log_weights)

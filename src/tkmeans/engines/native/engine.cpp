@@ -187,7 +187,7 @@ void log_exp(In* values, Index n, Index times) {
 }  // namespace
 
 std::unique_ptr<Search> new_search(const double* rows, const double* weights, Index n, Index features, Index clusters,
-                                   double noise_reach);  // search.cpp
+                                   double dof, double noise_reach);  // search.cpp
 
 extern const Engine engine;
 const Engine engine = {

@@ -1,8 +1,8 @@
 // The robust search for starting centres: seed too many, drop the ones that are missed least, then breathe.
 //
-// One number is minimised throughout: the ICL of the spherical t mixture with nu = 1, estimated cluster weights and a
-// noise component, in the form that needs only the two nearest centres of a row. With d1 <= d2 their squared distances,
-// h = (1 + p) / 2 and l = h ln(1 + d / scale), a row of weight 1 costs
+// One number is minimised throughout: the ICL of the spherical t mixture with a given nu, estimated cluster weights and
+// a noise component, in the form that needs only the two nearest centres of a row. With d1 <= d2 their squared
+// distances, h = (nu + p) / 2, scale = nu alpha and l = h ln(1 + d / scale), a row of weight 1 costs
 //
 //     l1 + g / (1 + exp(g)),  g = l2 - l1      its expected loss over the two (what the entropy in ICL amounts to),
 //     + ln(total / mass of its cluster)        the cluster's weight,
@@ -32,7 +32,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 template <int P>
 class SearchState final : public Search {
  public:
-    SearchState(const double* rows, const double* weights, Index n, Index features, Index clusters, double noise_reach);
+    SearchState(const double* rows, const double* weights, Index n, Index features, Index clusters, double dof,
+                double noise_reach);
 
     void seed(Index target, const double* uniforms, int trials) override;
     void refine(int steps) override;
@@ -43,7 +44,7 @@ class SearchState final : public Search {
     void read_centers(double* out) const override;
     void read_rows(double* masses, double* nearest) const override;
     double cost() const override;
-    double scale() const override { return scale_; }
+    double scale() const override { return scale_ / dof_; }
     Index clusters() const override { return Index(centers_.size()) / p(); }
 
  private:
@@ -166,11 +167,11 @@ class SearchState final : public Search {
     double total_ = 0;            // of the weights
 
     // The criterion.
-    const double h_;
+    const double dof_, h_;
     const double noise_price_;  // ln K
     const double noise_reach_;  // cap / scale, until the noise is held
     const double clear_ratio_;  // of the two (1 + d / scale): beyond it a row is not ambiguous
-    double scale_ = 1;
+    double scale_ = 1;  // nu alpha
     double least_scale_ = 0;
     double noise_scale_ = 0;       // the scale at which the density of the noise is held, or 0
     double cap_loss_, cap_ratio_;  // loss of a noise row and cap / scale, at the present scale

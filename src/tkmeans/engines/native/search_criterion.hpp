@@ -70,7 +70,7 @@ void SearchState<P>::fix_noise() {
 }
 
 // The scale for the present assignment, to about 1 %. The rows lose little by it, the comparison of states a lot.
-// With nu = 1 the likelihood has a pole where many centres sit on a few rows each; the quantile keeps away from it.
+// With a small nu the likelihood has a pole where many centres sit on a few rows each; the quantile keeps away from it.
 template <int P>
 void SearchState<P>::settle_scale() {
     const double least = least_share_of_quantile * quantile_scale();
@@ -81,7 +81,7 @@ void SearchState<P>::settle_scale() {
     }
 }
 
-// One parameter-expanded EM step for the scale (nu = 1) from the rows that are not noise. A cluster of one row tells
+// One parameter-expanded EM step for the scale from the rows that are not noise. A cluster of one row tells
 // nothing of the scale.
 template <int P>
 double SearchState<P>::next_scale() const {
@@ -96,10 +96,10 @@ double SearchState<P>::next_scale() const {
         w += u;
         wd += u * d2;
     }
-    return wd > 0 ? wd / (double(p()) * w) : scale_;
+    return wd > 0 ? dof_ * wd / (double(p()) * w) : scale_;
 }
 
-// A low quantile of the nearest distances per feature, so that neither strays nor clusters without a centre reach
+// A low quantile of the nearest distances per feature, times nu, so that neither strays nor clusters without a centre reach
 // it; read off a histogram with eight bins per power of two: a bin is a number's exponent and first three bits.
 // 0 if every row sits on a centre.
 template <int P>
@@ -123,7 +123,7 @@ double SearchState<P>::quantile_scale() const {
     const std::uint64_t bits = bin << bin_shift;
     double quantile;
     std::memcpy(&quantile, &bits, sizeof quantile);
-    return quantile / double(p());
+    return dof_ * quantile / double(p());
 }
 
 // The cost in nats with the scale's own term, comparable between any two states (up to the constant of the t

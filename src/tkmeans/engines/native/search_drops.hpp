@@ -9,7 +9,7 @@ namespace tkmeans::TKM_SET {
 constexpr std::size_t max_receivers = 4;   // centres that are refitted when a neighbour is dropped
 constexpr int refit_steps = 2;             // robust means in such a refit
 constexpr double scale_drift = 1.2;        // all prices are computed anew when the scale has grown this much
-constexpr double noticeable_move = 0.01;   // of p * scale: a centre that moved less leaves its neighbours' prices alone
+constexpr double noticeable_move = 0.01;   // of p * alpha: a centre that moved less leaves its neighbours' prices alone
 constexpr double noticeable_share = 1.02;  // seen_from_others() below it, in clusters of 100 and more, changes no price
 
 // Drops the centre with the lowest price until `target` are left, and further, down to `floor`, while a drop lowers
@@ -200,7 +200,7 @@ std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Inde
         const Index receiver = drop_.receivers[k];
         const double* refitted = &drop_.refitted[k * p()];
         const double shift = squared_distance(center(receiver), refitted);
-        change[receiver] = shift > noticeable_move * double(p()) * scale_ ? Change::thorough : Change::slight;
+        change[receiver] = shift > noticeable_move * double(p()) * scale() ? Change::thorough : Change::slight;
         std::copy(refitted, refitted + p(), center(receiver));
     }
     change[dropped] = Change::thorough;

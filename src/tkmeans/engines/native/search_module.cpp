@@ -20,14 +20,15 @@ using Uniforms = Vector<const double>;
 class BoundSearch final {
  public:
     BoundSearch(const std::string& set, Matrix<const double> rows, Vector<const double> weights, Index clusters,
-                double noise_reach)
+                double dof, double noise_reach)
         : rows_(rows), weights_(weights) {
         require(rows.shape(0) >= 1 && rows.shape(1) >= 1, "rows must have at least one row and one column");
         require(weights.shape(0) == rows.shape(0), "weights must have one entry per row");
         require(clusters >= 1, "clusters must be at least 1");
+        require(dof > 0, "dof must be positive");
         require(noise_reach > 0, "noise_reach must be positive");
         search_ = engine_named(set).new_search(rows.data(), weights.data(), Index(rows.shape(0)), features(), clusters,
-                                               noise_reach);
+                                               dof, noise_reach);
     }
 
     void seed(Index target, Uniforms uniforms, int trials) {
@@ -107,7 +108,7 @@ class BoundSearch final {
 
 void bind_search(nb::module_& m) {
     nb::class_<BoundSearch>(m, "Search")
-        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double>())
+        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double>())
         .def("seed", &BoundSearch::seed)
         .def("refine", &BoundSearch::refine)
         .def("inhale", &BoundSearch::inhale)

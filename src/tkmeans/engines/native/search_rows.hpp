@@ -12,17 +12,18 @@ constexpr double clear_gap = 8.0;    // g / (1 + exp(g)) < 0.003 beyond: not wor
 
 template <int P>
 SearchState<P>::SearchState(const double* rows, const double* weights, Index n, Index features, Index clusters,
-                            double noise_reach)
+                            double dof, double noise_reach)
     : n_(n),
       p_(features),
       x_(rows),
       weight_(weights),
-      h_(0.5 * (1.0 + double(features))),
+      dof_(dof),
+      h_(0.5 * (dof + double(features))),
       noise_price_(std::log(double(clusters))),
-      noise_reach_(noise_reach),
+      noise_reach_(noise_reach / dof),
       clear_ratio_(std::exp(clear_gap / h_)),
-      cap_loss_(h_ * std::log1p(noise_reach)),
-      cap_ratio_(noise_reach),
+      cap_loss_(h_ * std::log1p(noise_reach_)),
+      cap_ratio_(noise_reach_),
       first_(n, 0),
       second_(n, -1),
       d_first_(n, infinity),
@@ -49,7 +50,7 @@ void SearchState<P>::lay_out_tiles() {
 template <int P>
 void SearchState<P>::restore(const double* centers, Index clusters, double scale) {
     centers_.assign(centers, centers + clusters * p());
-    set_scale(scale);
+    set_scale(dof_ * scale);
     assign_all();
 }
 
@@ -58,12 +59,16 @@ void SearchState<P>::read_centers(double* out) const {
     std::copy(centers_.begin(), centers_.end(), out);
 }
 
+// The distances are to the mean of the other rows: a row alone in its cluster sees the next one.
 template <int P>
 void SearchState<P>::read_rows(double* masses, double* nearest) const {
     std::vector<double> mass;
     inlier_masses(mass);
     std::copy(mass.begin(), mass.end(), masses);
-    std::copy(d_first_.begin(), d_first_.end(), nearest);
+    for (Index i = 0; i < n_; ++i) {
+        const double inflate = seen_from_others(mass[first_[i]]);
+        nearest[i] = is_noise(i) ? d_first_[i] : inflate < infinity ? d_first_[i] * inflate : d_second_[i];
+    }
 }
 
 // Hard EM on all rows: robust means of the assigned rows, then the scale.
