@@ -8,31 +8,97 @@ from helpers import benchmark_set, t_mixture
 from scipy import stats
 
 from tkmeans import TKMeans
-from tkmeans.outliers import OutlierModel, _log_core, fit_outlier_model, sketch
+from tkmeans.datasets import make_contaminated
+from tkmeans.outliers import _core_quantile, _log_core, fit_outlier_model, sketch, threshold_over
 
 SETS = ["S1", "S2", "S3", "S4", "A1", "A2", "A3", "dim032"]
 
 
-def true_centers(X, y):
-    return np.array([X[y == k].mean(axis=0) for k in np.unique(y)])
+def with_far_rows(X, seed):
+    far = np.random.default_rng(seed).uniform(-10, 10, (len(X) // 20, X.shape[1]))
+    return np.vstack([X, far]), np.arange(len(X) + len(far)) >= len(X)
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_clean_benchmark_sets_have_at_most_one_per_cent_of_outliers(name):
-    X, y = benchmark_set(name)
-    model = TKMeans(len(np.unique(y)), init=true_centers(X, y)).fit(X)
-    assert model.outliers(X).mean() <= 0.01
+def with_holes(X, fraction, seed=0):
+    missing = np.random.default_rng(seed).random(X.shape) < fraction
+    missing[missing.all(axis=1), 0] = False  # something is known of every row
+    return np.where(missing, np.nan, X)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", SETS)
+def test_clean_benchmark_sets_have_at_most_one_per_cent_of_outliers(name, seed):
+    X, y = benchmark_set(name)
+    model = TKMeans(len(np.unique(y)), random_state=seed).fit(X)
+    assert model.outliers(X).mean() <= 0.01
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", SETS)
 def test_far_rows_are_found_and_hardly_anyone_else(name, seed):
     X, y = benchmark_set(name)
-    far = np.random.default_rng(seed).uniform(-10, 10, (len(X) // 20, X.shape[1]))
-    rows = np.vstack([X, far])
-    found = TKMeans(len(np.unique(y)), init=true_centers(X, y)).fit(rows).outliers(rows)
-    assert found[len(X) :].mean() >= 0.97  # recall
-    assert found[len(X) :].sum() / found.sum() >= 0.98  # precision
+    rows, far = with_far_rows(X, seed)
+    found = TKMeans(len(np.unique(y)), random_state=seed).fit(rows).outliers(rows)
+    assert found[far].mean() >= 0.97  # recall
+    assert far[found].mean() >= 0.98  # precision
+
+
+@pytest.mark.parametrize("fraction", [0.2, 0.4])
+@pytest.mark.parametrize("name", ["S1", "S4", "A1", "dim032"])
+def test_missing_values_raise_no_false_alarm_and_hide_no_row_that_shows_itself(name, fraction):
+    X, y = benchmark_set(name)
+    holes = with_holes(X, fraction)
+    assert TKMeans(len(np.unique(y)), random_state=0).fit(holes).outliers(holes).mean() <= 0.01
+    rows, far = with_far_rows(X, 0)
+    rows = with_holes(rows, fraction)
+    found = TKMeans(len(np.unique(y)), random_state=0).fit(rows).outliers(rows)
+    shown = far & (np.nanmax(np.abs(rows), axis=1) > 2)  # what was observed lies outside the clusters' square
+    assert found[shown].mean() >= 0.97
+    assert far[found].mean() >= 0.98
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n", "p"), [(150, 2), (300, 4)])
+def test_small_tables_with_few_complete_rows_raise_no_false_alarm(n, p, seed):
+    X, y = make_contaminated(n, 4, p, cluster_std=0.1, random_state=seed)
+    holes = with_holes(X, 0.4, seed)
+    assert far_share(y, TKMeans(4, random_state=seed).fit(holes).outliers(holes)) >= 0.98
+    clean = with_holes(X[y >= 0], 0.4, seed)
+    assert not TKMeans(4, random_state=seed).fit(clean).outliers(clean).any()
+
+
+def far_share(y, found):
+    """Precision; perfect if nobody is accused."""
+    return np.mean(y[found] == -1) if found.any() else 1.0
+
+
+def core_and_strays(p, share):
+    core = p * 0.3 * stats.f(p, 30.0).rvs(20_000, random_state=0)
+    log_strays = np.random.default_rng(0).uniform(np.log(30 * p), np.log(3000 * p), round(share * len(core)))
+    return fit_outlier_model(sketch(np.concatenate([core, np.exp(log_strays)])), p)
+
+
+@pytest.mark.parametrize("p", [2, 8])
+def test_without_strays_rows_of_the_core_are_not_accused_whatever_they_lack(p):
+    model = core_and_strays(p, 0.0)
+    thresholds = [threshold_over(n_seen, model, p) for n_seen in range(p + 1)]
+    assert thresholds[0] == np.inf  # nothing is known of a row with nothing observed
+    assert thresholds[p] == model.threshold
+    for n_seen in range(1, p + 1):
+        assert stats.f(n_seen, 30.0, scale=n_seen * 0.3).sf(thresholds[n_seen]) < 1e-5
+
+
+@pytest.mark.parametrize("p", [2, 8])
+def test_with_strays_a_row_is_accused_from_where_it_is_more_probably_one_of_them(p):
+    model = core_and_strays(p, 0.1)
+    whole = stats.f(p, model.core_dof, scale=p * model.core_scale)
+    for n_seen in range(1, p + 1):
+        core = stats.f(n_seen, model.core_dof, scale=n_seen * model.core_scale)
+        first = model.begin * core.median() / whole.median()
+        r = threshold_over(n_seen, model, p)
+        stray, good = model.share / (r * np.log(model.end / model.begin)), (1 - model.share) * core.pdf(r)
+        assert stray >= good
+        assert stray == pytest.approx(good, rel=0.05) or r == pytest.approx(first)
 
 
 @pytest.mark.parametrize(("p", "dof"), [(1, 3.0), (2, 1.0), (8, 30.0), (2, 500.0)])
@@ -58,7 +124,10 @@ def test_the_core_and_the_share_of_strays_are_recovered():
 
 def test_the_core_density_is_that_of_a_scaled_f_distribution():
     r = np.geomspace(1e-3, 1e3, 20)
-    np.testing.assert_allclose(_log_core(r, 3, 0.2, 5.0), stats.f(3, 5.0, scale=0.6).logpdf(r), rtol=1e-10)
+    core = stats.f(3, 5.0, scale=0.6)
+    np.testing.assert_allclose(_log_core(r, 3, 0.2, 5.0), core.logpdf(r), rtol=1e-10)
+    for tail in (1e-12, 0.01, 0.5):
+        assert core.sf(_core_quantile(tail, 3, 0.2, 5.0)) == pytest.approx(tail, rel=1e-10)
 
 
 def test_a_sketch_keeps_the_mass_and_the_farthest_rows():
@@ -130,7 +199,5 @@ def test_rules_and_levels_that_make_no_sense_are_refused():
         model.outliers(np.eye(3), rule="sigma")
     with pytest.raises(ValueError, match=r"level must be a positive number, got -0\.1"):
         model.outliers(np.eye(3), level=-0.1)
-
-
-def test_the_model_of_one_group_is_a_plain_record():
-    assert OutlierModel(1.0, 2.0, 0.0, 3.0)._fields == ("core_scale", "core_dof", "share", "threshold")
+    with pytest.raises(ValueError, match=r"level must be a probability below 1, got 5"):
+        model.outliers(np.eye(3), level=5)

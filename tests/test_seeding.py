@@ -73,3 +73,55 @@ def test_the_starting_scale_is_of_the_order_of_the_true_one_despite_outliers():
     dirty = np.vstack([X, np.random.default_rng(0).uniform(-100, 100, (80, 3))])
     assert 0.2 < seeding.starting_scale(sample_of(dirty), CENTERS) / 0.01 < 5
     assert seeding.starting_scale(sample_of(X[:4]), X[:4]) == 0
+
+
+def filled_one_by_one(rows):
+    """The long way round: for every hole, look at every row that has the feature."""
+    out = rows.copy()
+    for i, j in np.argwhere(np.isnan(rows)):
+        best = np.inf
+        for other in rows:
+            common = ~np.isnan(rows[i]) & ~np.isnan(other)
+            if np.isnan(other[j]) or not common.any():
+                continue
+            unlike = np.mean((rows[i] - other)[common] ** 2)
+            if unlike < best:
+                best, out[i, j] = unlike, other[j]
+    return out
+
+
+def with_few_complete_rows(seed=0):
+    missing = np.random.default_rng(seed).random((60, 3)) < 0.6
+    missing[missing.all(axis=1), 0] = False
+    return np.where(missing, np.nan, X[:60])
+
+
+def test_holes_are_filled_from_the_most_similar_row_that_has_the_feature():
+    rows = with_few_complete_rows()
+    filled = seeding.complete(Sample(rows, np.ones(60)), 4)
+    expected = seeding.canonical(Sample(filled_one_by_one(rows), np.ones(60)))
+    np.testing.assert_array_equal(seeding.canonical(filled).X, expected.X)
+
+
+def test_enough_complete_rows_stand_for_all():
+    rows = X.copy()
+    rows[:300, 1] = np.nan
+    whole = seeding.complete(Sample(rows, np.ones(400)), 4)
+    np.testing.assert_array_equal(whole.X, X[300:])
+
+
+def test_rows_with_nothing_in_common_or_nothing_at_all_do_no_harm():
+    rows = np.array([[1.0, np.nan], [np.nan, 2.0], [np.nan, np.nan], [3.0, np.nan]])
+    filled = seeding.complete(Sample(rows, np.array([1.0, 2.0, 4.0, 8.0])), 2)
+    np.testing.assert_array_equal(filled.X, [[1, 0], [3, 0], [0, 2]])  # 0 is the median, in the frame
+    np.testing.assert_array_equal(filled.weight, [1, 8, 2])
+
+
+def test_the_order_and_the_repetition_of_rows_with_holes_do_not_matter():
+    rng = np.random.default_rng(0)
+    rows, times = with_few_complete_rows(), rng.integers(1, 4, 60)
+    order = rng.permutation(60)
+    repeated = seeding.complete(Sample(rows.repeat(times, axis=0), np.ones(times.sum())), 4)
+    weighted = seeding.complete(Sample(rows[order], times[order].astype(float)), 4)
+    np.testing.assert_array_equal(repeated.X, weighted.X)
+    np.testing.assert_array_equal(repeated.weight, weighted.weight)

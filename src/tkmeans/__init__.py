@@ -5,18 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
+    from tkmeans.resampling import Stability, stability
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["FastTKMeans", "StudentTMixture", "TKMeans", "show_versions"]
+__all__ = ["FastTKMeans", "Stability", "StudentTMixture", "TKMeans", "show_versions", "stability"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
     "FastTKMeans": "tkmeans.estimators",
+    "Stability": "tkmeans.resampling",
     "StudentTMixture": "tkmeans.estimators",
     "TKMeans": "tkmeans.estimators",
     "show_versions": "tkmeans.versions",
+    "stability": "tkmeans.resampling",
 }
 
 

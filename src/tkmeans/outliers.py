@@ -18,12 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
-from scipy.special import betaln, expit, logit
+from scipy.special import betaincinv, betaln, expit, fdtrc, logit
 
 from tkmeans.stats import Array
 
 # Strays begin at this multiple of the median squared distance: nearer rows are the core's.
 WELL_OUTSIDE = 20.0
+
+# With fewer complete rows, those with missing values are looked at too.
+ENOUGH_COMPLETE_ROWS = 100
 
 _BODY, _TAIL = 500, 200  # points of a sketch: quantiles of all rows, and the farthest rows themselves
 _CORE_DOF = (1.0, 1000.0)
@@ -43,7 +46,22 @@ class OutlierModel(NamedTuple):
     core_scale: float
     core_dof: float
     share: float  # of strays among all rows; 0 if one group is enough
-    threshold: float  # squared distance from which on a row is a stray
+    begin: float  # squared distance from which on there are strays
+    end: float  # squared distance of the farthest row
+    threshold: float  # squared distance from which on a row is an outlier
+
+
+def comparable(d2: Array, n_seen: Array, n_features: int, weight: Array | None = None) -> tuple[Array, Array | None]:
+    """The squared distances, and weights, of rows that can be compared with each other.
+
+    Those of complete rows if there are enough: over few features there is nearly always some
+    centre close by. Else all, in proportion to the features that were observed.
+    """
+    if np.ndim(n_seen) == 0:
+        return d2, weight
+    complete = (n_seen == n_features) & (True if weight is None else weight > 0)
+    kept = complete if np.count_nonzero(complete) >= ENOUGH_COMPLETE_ROWS else n_seen > 0
+    return d2[kept] * (n_features / n_seen[kept]), None if weight is None else weight[kept]
 
 
 def sketch(d2: Array, weight: Array | None = None) -> Sketch:
@@ -75,17 +93,16 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
     # A distance of 0 has no logarithm; it is as good as very close.
     d2 = np.maximum(distances.d2, 1e-9 * middle) if middle > 0 else distances.d2
     if not 0 < begin < end:
-        return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, nobody)
+        return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
 
-    def log_stray(r: Array) -> Array:
-        return np.where(r >= begin, -np.log(r) - np.log(np.log(end / begin)), -np.inf)
+    log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
     def loss_of_one(theta: Array) -> float:
         return -float(distances.mass @ _log_core(d2, n_features, np.exp(theta[0]), np.exp(theta[1])))
 
     def loss_of_two(theta: Array) -> float:
         core = _log_core(d2, n_features, np.exp(theta[0]), np.exp(theta[1])) - np.logaddexp(0, theta[2])
-        return -float(distances.mass @ np.logaddexp(core, log_stray(d2) - np.logaddexp(0, -theta[2])))
+        return -float(distances.mass @ np.logaddexp(core, log_stray - np.logaddexp(0, -theta[2])))
 
     first_scale = np.log(middle / n_features)
     bounds = [
@@ -97,13 +114,30 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
     starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
     two = _least(loss_of_two, starts, bounds)
     if one.fun - two.fun < np.log(n_rows) / 2:
-        return OutlierModel(float(np.exp(one.x[0])), float(np.exp(one.x[1])), 0.0, nobody)
-    scale, dof, odds = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(two.x[2])
-    grid = np.geomspace(begin, end, 2000)
-    stray = odds + log_stray(grid) > _log_core(grid, n_features, scale, dof) + logit(level)
-    # The odds rise with the distance, because a log-uniform tail is the heavier one.
-    threshold = float(grid[stray.argmax()]) if stray.any() else nobody
-    return OutlierModel(scale, dof, float(expit(odds)), threshold)
+        return OutlierModel(float(np.exp(one.x[0])), float(np.exp(one.x[1])), 0.0, begin, end, nobody)
+    scale, dof, share = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(expit(two.x[2]))
+    found = _first_stray(n_features, scale, dof, share, begin, end, level)
+    return OutlierModel(scale, dof, share, begin, end, nobody if found is None else found)
+
+
+def threshold_over(n_seen: int, model: OutlierModel, n_features: int, level: float = 0.5) -> float:
+    """The threshold for rows that have only `n_seen` of the features.
+
+    A round core's squared distances over fewer features follow scale * F(n_seen, nu), and log-uniform
+    strays are log-uniform still; so both groups are the same, but nearer.
+    """
+    if n_seen == n_features or model.core_scale == 0:
+        return model.threshold
+    if n_seen == 0:
+        return np.inf  # nothing is known of such a row
+    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_seen))
+    if model.share > 0:
+        nearer = _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
+        found = _first_stray(*part, model.share, model.begin * nearer, model.end * nearer, level)
+        if found is not None:
+            return found
+    tail = fdtrc(n_features, model.core_dof, model.end / (n_features * model.core_scale))
+    return 4 * _core_quantile(max(tail, 1e-300), *part)
 
 
 def warn_of_clumps(strays: Array, radius: float) -> None:
@@ -125,6 +159,22 @@ def _log_core(r: Array, p: int, scale: float, dof: float) -> Array:
     """The log-density of a squared distance r where r / (p scale) follows F(p, dof)."""
     z = r / (dof * scale)
     return -betaln(p / 2, dof / 2) - np.log(r) + p / 2 * np.log(z) - (dof + p) / 2 * np.log1p(z)
+
+
+def _core_quantile(tail: float, p: int, scale: float, dof: float) -> float:
+    """The squared distance that a fraction `tail` of the core exceeds."""
+    return float(scale * dof * (1 / betaincinv(dof / 2, p / 2, tail) - 1))
+
+
+def _first_stray(
+    p: int, scale: float, dof: float, share: float, begin: float, end: float, level: float
+) -> float | None:
+    """The least squared distance at which a row is a stray with the probability `level`; None if there is none."""
+    grid = np.geomspace(begin, end, 2000)
+    log_odds = logit(share) - np.log(grid) - np.log(np.log(end / begin)) - _log_core(grid, p, scale, dof)
+    stray = log_odds > logit(level)
+    # The odds rise with the distance, because a log-uniform tail is the heavier one.
+    return float(grid[stray.argmax()]) if stray.any() else None
 
 
 def _least(loss: Callable[[Array], float], starts: list[list[float]], bounds: list[tuple[float, float]]) -> Any:

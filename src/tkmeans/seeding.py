@@ -11,12 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
-# Fewer complete rows than this show the clusters less well than rows with medians filled in.
+# Fewer complete rows than this show the clusters less well than all rows with their holes filled.
 COMPLETE_ROWS_PER_CLUSTER = 20
+DONORS = 1000  # rows that holes are filled from
 
 Seeding = Callable[[Sample, int, np.random.RandomState], Array]
 
@@ -56,7 +58,7 @@ def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState)
 
 
 def complete(sample: Sample, n_clusters: int) -> Sample:
-    """A sample without missing values: its complete rows if they are enough, else all with medians filled in.
+    """A sample without missing values: its complete rows if they are enough, else all with their holes filled.
 
     Only the start is chosen on it; EM then takes every row as it is.
     """
@@ -64,7 +66,29 @@ def complete(sample: Sample, n_clusters: int) -> Sample:
     whole = ~np.any(missing, axis=1)
     if np.count_nonzero(whole) >= COMPLETE_ROWS_PER_CLUSTER * n_clusters or np.all(whole):
         return Sample(sample.X[whole], sample.weight[whole])
-    return Sample(np.where(missing, 0.0, sample.X), sample.weight)  # the frame's origin is the median
+    some = ~np.all(missing, axis=1)
+    ordered = canonical(Sample(np.where(missing, np.inf, sample.X)[some], sample.weight[some]))
+    return Sample(_filled(np.where(np.isinf(ordered.X), np.nan, ordered.X)), ordered.weight)
+
+
+def _filled(X: Array) -> Array:
+    """Every hole filled from the row most like it, in the features that both have, of those that have the feature.
+
+    Medians in the holes would gather rows of all clusters in the middle, where a search finds one cluster more.
+    """
+    donors = X[:: -(-len(X) // DONORS)]
+    filled = np.where(np.isnan(X), 0.0, X)  # the median, in the frame, where no donor has anything in common
+    for start in range(0, len(X), DONORS):
+        part = slice(start, start + DONORS)
+        unlike = np.nan_to_num(nan_euclidean_distances(X[part], donors, squared=True), nan=np.inf)
+        for feature in range(X.shape[1]):
+            holes = np.flatnonzero(np.isnan(X[part, feature]))
+            able = np.flatnonzero(~np.isnan(donors[:, feature]))
+            if len(holes) and len(able):
+                choice = unlike[np.ix_(holes, able)]
+                found = np.isfinite(choice.min(axis=1))
+                filled[start + holes[found], feature] = donors[able[choice.argmin(axis=1)[found]], feature]
+    return filled
 
 
 def canonical(sample: Sample) -> Sample:

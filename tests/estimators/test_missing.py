@@ -7,17 +7,22 @@ from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import FastTKMeans, TKMeans
+from tkmeans.datasets import make_contaminated
 from tkmeans.stats import Params
 
 X, LABELS, CENTERS = t_mixture(n=400, n_clusters=4, n_features=3, dof=4.0, scale=0.02)
 
 
 def with_holes(X, fraction, seed=0):
-    return np.where(np.random.default_rng(seed).random(X.shape) < fraction, np.nan, X)
+    """Rows with values missing completely at random, but never all of a row."""
+    missing = np.random.default_rng(seed).random(X.shape) < fraction
+    missing[missing.all(axis=1), 0] = False
+    return np.where(missing, np.nan, X)
 
 
 HOLES = with_holes(X, 0.2)
-HOLES[5] = np.nan
+WITH_EMPTY = HOLES.copy()
+WITH_EMPTY[[5, 17]] = np.nan
 
 
 def fitted_params(model):
@@ -29,7 +34,7 @@ def test_the_log_likelihood_is_that_of_scipys_marginals_in_any_unit(unit):
     rows = HOLES * unit
     model = TKMeans(4, init=CENTERS * unit).fit(rows)
     expected = mixture_log_density(rows, fitted_params(model))
-    np.testing.assert_allclose(model.score_samples(rows), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model.score_samples(rows), expected, rtol=0, atol=1e-10)
     assert model.lower_bound_ == pytest.approx(expected.mean(), rel=1e-6)
     assert np.all(np.diff(model.lower_bounds_) >= 0)
 
@@ -43,13 +48,39 @@ def test_a_fifth_of_the_entries_missing_changes_little(Estimator):
     assert np.all(np.isfinite(partly.predict_proba(HOLES)))
 
 
-def test_a_row_with_nothing_observed_gets_the_prior_and_no_pvalue():
-    model = TKMeans(4, cluster_weights="estimate", random_state=0).fit(HOLES)
-    np.testing.assert_allclose(model.predict_proba(HOLES[5:6])[0], model.cluster_weights_, rtol=1e-12)
-    assert np.isnan(model.outlier_pvalues_[5])
-    assert np.isnan(model.outlier_pvalues(HOLES[5:6]))
-    assert not model.outliers(HOLES)[5]
-    assert model.score_samples(HOLES[5:6]) == pytest.approx(0)
+def fitted_to_rows_of_which_two_are_empty(Estimator=TKMeans, **options):
+    with pytest.warns(UserWarning, match=r"^2 of 400 rows have no observed value \(row 5, 17\)\. They do not move"):
+        return Estimator(4, random_state=0, **options).fit(WITH_EMPTY)
+
+
+@pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans])
+def test_a_row_with_nothing_observed_gets_the_prior_and_is_named(Estimator):
+    model = fitted_to_rows_of_which_two_are_empty(Estimator)
+    np.testing.assert_allclose(model.predict_proba(WITH_EMPTY[[5, 17]]), [model.cluster_weights_] * 2, rtol=1e-12)
+    assert np.all(model.transform(WITH_EMPTY[[5]]) == 0)
+
+
+def test_nothing_is_known_of_a_row_with_nothing_observed():
+    model = fitted_to_rows_of_which_two_are_empty(cluster_weights="estimate")
+    expected = np.zeros(400, dtype=bool)
+    expected[[5, 17]] = True
+    np.testing.assert_array_equal(np.isnan(model.outlier_pvalues_), expected)
+    np.testing.assert_array_equal(np.isnan(model.outlier_pvalues(WITH_EMPTY)), expected)
+    for rule in ("strays", "tail"):
+        assert not model.outliers(WITH_EMPTY, rule=rule)[expected].any()
+    assert np.all(model.predict(WITH_EMPTY, outlier_label=-1)[expected] == model.cluster_weights_.argmax())
+    np.testing.assert_allclose(model.score_samples(WITH_EMPTY[expected]), 0, atol=1e-12)
+    entropy = stats.entropy(model.cluster_weights_)
+    np.testing.assert_allclose(model.assignment_entropy(WITH_EMPTY[expected]), entropy, rtol=1e-12)
+
+
+def test_a_row_with_nothing_observed_moves_nothing():
+    kept = ~np.isnan(WITH_EMPTY).all(axis=1)
+    with_them = fitted_to_rows_of_which_two_are_empty(cluster_weights="equal")
+    without = TKMeans(4, random_state=0, cluster_weights="equal").fit(WITH_EMPTY[kept])
+    np.testing.assert_allclose(with_them.cluster_centers_, without.cluster_centers_, atol=1e-5)
+    assert with_them.scale_ == pytest.approx(without.scale_, rel=1e-4)
+    np.testing.assert_array_equal(with_them.outliers(WITH_EMPTY)[kept], without.outliers(WITH_EMPTY[kept]))
 
 
 def test_tail_probabilities_of_rows_with_holes_are_uniform_too():
@@ -71,6 +102,17 @@ def test_engines_agree_on_rows_with_holes(engine):
     model = TKMeans(4, init=CENTERS, engine=engine).fit(HOLES)
     other = TKMeans(4, init=CENTERS, engine="reference").fit(HOLES)
     np.testing.assert_allclose(model.cluster_centers_, other.cluster_centers_, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n_rows", "n_clusters", "n_features"), [(300, 4, 4), (600, 8, 6)])
+def test_few_complete_rows_are_no_obstacle_to_the_start(n_rows, n_clusters, n_features, seed):
+    rows, y = make_contaminated(n_rows, n_clusters, n_features, cluster_std=0.1, random_state=seed)
+    holes = with_holes(rows, 0.4, seed)
+    truth = np.array([rows[y == k].mean(axis=0) for k in range(n_clusters)])
+    best = TKMeans(n_clusters, init=truth, cluster_weights="equal").fit(holes)
+    found = TKMeans(n_clusters, random_state=seed, cluster_weights="equal").fit(holes)
+    assert found.lower_bound_ > best.lower_bound_ - 0.01
 
 
 def test_a_feature_that_nobody_observed_is_named():

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans import engines, seeding
 from tkmeans.em import Progress
+from tkmeans.estimators.uncertainty import UncertaintyMixin
 from tkmeans.estimators.validation import (
     check_choice,
     check_enough_rows,
@@ -25,6 +26,7 @@ from tkmeans.estimators.validation import (
     check_spread,
     checked_sample_weight,
     observed_features,
+    warn_of_empty_rows,
 )
 from tkmeans.models import CenterModel
 from tkmeans.models.dof import first_dof
@@ -61,7 +63,9 @@ class Start(NamedTuple):
     weights_differ: bool | None = None  # None if that is not known yet
 
 
-class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC):
+class CenterEstimator(
+    UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC
+):
     """A scikit-learn clusterer whose clusters are centres."""
 
     # Set by __init__ of the final classes, with scikit-learn's meaning.
@@ -106,7 +110,8 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows to cluster. float32 stays float32; anything else becomes float64. NaN
-            marks a missing value: a row counts with the features it has, exactly.
+            marks a missing value: a row counts with the features it has, exactly. A row that
+            has none does not count, and a warning names it.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -131,7 +136,9 @@ class CenterEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self._keep(best, frame, X.dtype)
         self.labels_, d2 = self._label_training_rows(X, weight, best.stats.n)
         self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
-        self._keep_distances(d2, observed_features(X), weight)
+        n_seen = observed_features(X)
+        self._keep_distances(d2, n_seen, weight)
+        warn_of_empty_rows(n_seen)
         self._warn_of_tiny_clusters(weight)
         if not best.converged:
             warnings.warn(

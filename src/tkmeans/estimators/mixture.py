@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tkmeans import seeding
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators.tkmeans import TKMeans
+from tkmeans.estimators.uncertainty import UncertaintyMixin
 from tkmeans.estimators.validation import (
     check_choice,
     check_dof,
@@ -34,7 +35,7 @@ _FIRST_DOF = 1.0
 
 
 @final
-class StudentTMixture(DensityMixin, BaseEstimator):
+class StudentTMixture(UncertaintyMixin, DensityMixin, BaseEstimator):
     """A mixture of multivariate t distributions: a Gaussian mixture that outliers do not move.
 
     Use it like :class:`sklearn.mixture.GaussianMixture`; it also takes sample weights.
@@ -428,8 +429,7 @@ class StudentTMixture(DensityMixin, BaseEstimator):
         -------
         icl : float
         """
-        tau = self._look(X).tau
-        return self.bic(X) - 2 * float(np.sum(tau * np.log(np.where(tau > 0, tau, 1))))
+        return self.bic(X) + 2 * float(np.sum(self.assignment_entropy(X)))
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the fitted mixture.

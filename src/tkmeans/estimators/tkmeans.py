@@ -25,7 +25,7 @@ from tkmeans.estimators.validation import (
 )
 from tkmeans.models import Student
 from tkmeans.models.dof import least_dof
-from tkmeans.outliers import fit_outlier_model, sketch, warn_of_clumps
+from tkmeans.outliers import comparable, fit_outlier_model, sketch, threshold_over, warn_of_clumps
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Fit, Params, Stats
 
@@ -112,6 +112,15 @@ class TKMeans(CenterEstimator):
     See Also
     --------
     FastTKMeans : The paper's fast variant, with no scale to estimate.
+
+    Notes
+    -----
+    Missing values are NaN, in `fit` and in every method that takes rows. Nothing is filled in:
+    over the features that a row has, the model is a t mixture with the same scale and the same
+    degrees of freedom, and a row counts in a centre's features where it was observed. This is
+    exact if values are missing at random. A row with no observed value does not count; its
+    probabilities are the cluster weights, its p-value is NaN, it is never an outlier, and
+    `fit` warns of it.
 
     References
     ----------
@@ -225,7 +234,7 @@ class TKMeans(CenterEstimator):
                 stacklevel=3,
             )
         self.outlier_pvalues_ = self._tail_probability(d2, n_seen)
-        self._training_distances = sketch(self._as_if_complete(d2, n_seen), weight)
+        self._training_distances = sketch(*comparable(d2, n_seen, self.n_features_in_, weight))
 
     # ---- labels and outliers ---------------------------------------------------------
 
@@ -249,7 +258,7 @@ class TKMeans(CenterEstimator):
         labels, d2 = self._look(X, "label", "d2")
         if outlier_label is not None:
             check_integer("outlier_label", outlier_label, least=-(2**31))
-            labels[self._as_if_complete(d2, observed_features(X)) > self._stray_threshold(0.5)] = outlier_label
+            labels[self._stray(d2, observed_features(X), 0.5)] = outlier_label
         return labels
 
     def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Array:
@@ -273,7 +282,7 @@ class TKMeans(CenterEstimator):
         Returns
         -------
         outliers : ndarray of bool, shape (n_samples,)
-            True for outliers.
+            True for outliers; False for rows without a single observed feature.
 
         Warns
         -----
@@ -293,24 +302,20 @@ class TKMeans(CenterEstimator):
         X = self._checked(X)
         level = {"strays": 0.5, "tail": 0.01}[rule] if level is None else level
         check_real("level", level, positive=True)
+        if level >= 1:
+            raise ValueError(f"level must be a probability below 1, got {level!r}")
         (d2,), n_seen = self._look(X, "d2"), observed_features(X)
-        if rule == "tail":
-            found = self._tail_probability(d2, n_seen) < level
-        else:
-            found = self._as_if_complete(d2, n_seen) > self._stray_threshold(level)
+        found = self._tail_probability(d2, n_seen) < level if rule == "tail" else self._stray(d2, n_seen, level)
         complete = found & np.asarray(n_seen == X.shape[1])
         warn_of_clumps(X[complete], 3 * np.sqrt(self.n_features_in_ * self.scale_))
         return found
 
-    def _stray_threshold(self, level: float) -> float:
-        """The squared distance beyond which a row is an outlier among the training rows."""
-        return fit_outlier_model(self._training_distances, self.n_features_in_, level).threshold
-
-    def _as_if_complete(self, d2: Array, n_seen: Array) -> Array:
-        """Squared distances over some features, brought up to all of them."""
-        if np.ndim(n_seen) == 0:
-            return d2
-        return d2 * (self.n_features_in_ / np.maximum(n_seen, 1))
+    def _stray(self, d2: Array, n_seen: Array, level: float) -> Array:
+        """Whether rows at these squared distances, over so many features, are more probably strays than `level`."""
+        model = fit_outlier_model(self._training_distances, self.n_features_in_, level)
+        numbers, which = np.unique(n_seen, return_inverse=True)  # most often all features, and one number
+        thresholds = np.array([threshold_over(int(number), model, self.n_features_in_, level) for number in numbers])
+        return d2 > thresholds[which.reshape(np.shape(n_seen))]
 
     # ---- the density ---------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
@@ -88,6 +89,19 @@ def check_spread(spread: float) -> None:
 def observed_features(X: Array) -> Any:
     """How many features each row has: one number if all have all, so that complete data cost nothing."""
     return np.sum(~np.isnan(X), axis=1) if _has_nan(X) else X.shape[1]
+
+
+def warn_of_empty_rows(n_seen: Any) -> None:
+    """Say what becomes of rows that have no observed value; `n_seen` as `observed_features` gives it."""
+    empty = np.flatnonzero(np.asarray(n_seen) == 0)
+    if len(empty):
+        named = ", ".join(str(row) for row in empty[:5]) + (", ..." if len(empty) > 5 else "")
+        warnings.warn(
+            f"{len(empty)} of {len(n_seen)} rows have no observed value (row {named}). They do not move the clusters, "
+            "and nothing tells which is theirs: their probabilities are the cluster weights, and their p-values NaN.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _has_nan(X: Array) -> bool:

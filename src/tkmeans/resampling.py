@@ -1,0 +1,234 @@
+"""Which clusters to believe: those that come back when the rows are drawn anew."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from tkmeans.estimators.validation import check_integer, checked_sample_weight
+from tkmeans.stats import Array
+
+# Hennig's marks for the mean similarity of a cluster that is believed, and of one that is not to be.
+STABLE, DOUBTFUL = 0.75, 0.6
+
+Progress = Callable[[int, int], None]  # is told how much is done, and of how much
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """How well each cluster came back from the resamples.
+
+    Parameters
+    ----------
+    jaccard : ndarray of shape (n_resamples, n_clusters)
+        The Jaccard similarity of each cluster with the most similar one of each resample:
+        rows in both over rows in either, among the rows that were drawn. 1 is the same
+        cluster again; 0 says that none of its rows were drawn.
+    clusters : ndarray of shape (n_clusters,)
+        The numbers of the clusters, as in the labels.
+    sizes : ndarray of shape (n_clusters,)
+        Their rows, or the summed weight of these.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_clusters,)
+        The mean similarity of each cluster.
+    verdict : ndarray of shape (n_clusters,)
+        "stable" (a mean of at least 0.75), "doubtful" (there is something, but which rows belong
+        to it is open) or "do not believe" (below 0.6).
+    """
+
+    jaccard: Array
+    clusters: Array
+    sizes: Array
+
+    @property
+    def mean(self) -> Array:
+        """The mean similarity of each cluster."""
+        return self.jaccard.mean(axis=0)
+
+    @property
+    def verdict(self) -> Array:
+        """What to make of each cluster."""
+        verdicts = np.array(["do not believe", "doubtful", "stable"])
+        return verdicts[np.digitize(self.mean, [DOUBTFUL, STABLE])]
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Stability of {len(self.clusters)} clusters over {len(self.jaccard)} resamples",
+            "cluster      rows   mean  worst  verdict",
+        ]
+        columns = (self.clusters, self.sizes, self.mean, self.jaccard.min(axis=0), self.verdict)
+        for cluster, size, mean, worst, verdict in zip(*columns, strict=True):
+            lines.append(f"{cluster:7d}  {size:8g}  {mean:.3f}  {worst:.3f}  {verdict}")
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the similarities of each cluster.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : :class:`tkmeans.plots.StabilityDisplay`
+        """
+        display = import_module("tkmeans.plots").StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes)
+        return display.plot(ax=ax)
+
+
+def stability(
+    estimator: Any,
+    X: Any,
+    *,
+    n_resamples: int = 100,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: bool | Progress = False,
+) -> Stability:
+    """Find out which clusters to believe, by clustering resamples of the rows.
+
+    A cluster that is in the data is found again when rows are drawn anew, with replacement.
+    For every resample each cluster is compared with the most similar cluster that
+    the estimator finds there, among the rows that were drawn (Hennig's bootstrap).
+
+    A stable cluster need not be a meaningful one: one cluster for everything is perfectly
+    stable. But an unstable one is to do with the sample, or with a wrong number of clusters.
+
+    Parameters
+    ----------
+    estimator : object
+        Any clusterer: :class:`TKMeans`, :class:`sklearn.cluster.KMeans`, a mixture, a pipeline that
+        ends in one. It is not changed: copies are fitted. If it is fitted already, its clusters
+        are those that are judged; if not, those of a copy fitted to X. Rows with negative
+        labels (noise) belong to no cluster.
+    X : array-like of shape (n_samples, n_features)
+        The rows; missing values are up to the estimator.
+    n_resamples : int, default=100
+        How many times to draw and fit.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts, in the fits and in the similarity. All rows of positive
+        weight are equally likely to be drawn.
+    random_state : int, RandomState instance or None, default=None
+        Makes the resamples reproducible.
+    n_jobs : int, default=None
+        Fits at a time, as elsewhere in scikit-learn. The result does not depend on it.
+    progress : bool or callable, default=False
+        Whether to count the resamples on standard error; or a function that is called
+        with the number that are done and the number of all.
+
+    Returns
+    -------
+    stability : Stability
+        Similarities by resample and cluster, their means, and a verdict on each cluster.
+
+    References
+    ----------
+    C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics
+    & Data Analysis 52 (2007), 258-271.
+
+    Examples
+    --------
+    Three clusters, but four were asked for:
+
+    >>> from tkmeans import TKMeans, stability
+    >>> from tkmeans.datasets import make_contaminated
+    >>> X, _ = make_contaminated(n_samples=300, n_clusters=3, random_state=0)
+    >>> found = stability(TKMeans(n_clusters=4, random_state=0), X, n_resamples=20, random_state=0)
+    >>> sorted(found.verdict.tolist())
+    ['do not believe', 'do not believe', 'stable', 'stable']
+    """
+    check_integer("n_resamples", n_resamples, least=1)
+    (X,) = indexable(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    weight = checked_sample_weight(sample_weight, np.empty((n_rows, 0)))
+    reference = _labels_to_judge(estimator, X, weight)
+    if reference.shape != (n_rows,):
+        raise ValueError(f"estimator was fitted to {len(reference)} rows and X has {n_rows}; give both the same rows")
+    clusters = np.unique(reference[reference >= 0])
+    if not len(clusters):
+        raise ValueError(f"{type(estimator).__name__} found no cluster in X, so there is none to judge")
+    counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
+    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_resamples)
+    fits = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_similarities)(estimator, X, weight, reference, clusters, counted, seed) for seed in seeds
+    )
+    tell = progress if callable(progress) else count_on_stderr("stability") if progress else None
+    jaccard = np.empty((n_resamples, len(clusters)))
+    for done, row in enumerate(fits, start=1):
+        jaccard[done - 1] = row
+        if tell is not None:
+            tell(done, n_resamples)
+    ones = np.ones(n_rows) if weight is None else weight
+    sizes = np.array([ones[reference == cluster].sum() for cluster in clusters])
+    return Stability(jaccard, clusters, sizes)
+
+
+def count_on_stderr(title: str) -> Progress:
+    """One line that counts; it needs no library and disturbs no output."""
+
+    def tell(done: int, total: int) -> None:
+        print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def best_jaccard(reference: Array, labels: Array, clusters: Array, weight: Array) -> Array:
+    """For each of the clusters in `reference`, its similarity with the most similar cluster in `labels`.
+
+    Negative labels are no clusters, but their rows count in what is not shared.
+    """
+    ours, row = np.unique(reference, return_inverse=True)
+    theirs, column = np.unique(labels, return_inverse=True)
+    shape = (len(ours), len(theirs))
+    both = np.bincount(row * shape[1] + column, weight, minlength=shape[0] * shape[1]).reshape(shape)
+    either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both
+    best = np.max(both / either, axis=1, where=theirs >= 0, initial=0.0)
+    found = np.zeros(len(clusters))  # a cluster of which no row is left has no similar one
+    present = np.isin(clusters, ours)
+    found[present] = best[np.searchsorted(ours, clusters[present])]
+    return found
+
+
+def _similarities(
+    estimator: Any, X: Any, weight: Array | None, reference: Array, clusters: Array, counted: Array, seed: int
+) -> Array:
+    """Draw rows, cluster them, and compare."""
+    drawn = np.random.RandomState(seed).choice(counted, len(counted))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is to be said of the data, the fit to all rows has said
+        labels = _fitted_labels(clone(estimator), _safe_indexing(X, drawn), None if weight is None else weight[drawn])
+    rows, first = np.unique(drawn, return_index=True)  # a row that was drawn twice is one row
+    ones = np.ones(len(rows)) if weight is None else weight[rows]
+    return best_jaccard(reference[rows], labels[first], clusters, ones)
+
+
+def _labels_to_judge(estimator: Any, X: Any, weight: Array | None) -> Array:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return _fitted_labels(clone(estimator), X, weight)
+    return _labels(estimator, X)
+
+
+def _fitted_labels(estimator: Any, X: Any, weight: Array | None) -> Array:
+    return _labels(estimator.fit(X) if weight is None else estimator.fit(X, sample_weight=weight), X)
+
+
+def _labels(fitted: Any, X: Any) -> Array:
+    """By `predict`; density-based clusterers have none and know only the rows they were fitted to."""
+    return np.asarray(fitted.predict(X) if hasattr(fitted, "predict") else fitted.labels_)
