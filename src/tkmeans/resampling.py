@@ -159,20 +159,24 @@ def stability(
     reference = _labels_to_judge(estimator, X, weight)
     if reference.shape != (n_rows,):
         raise ValueError(f"estimator was fitted to {len(reference)} rows and X has {n_rows}; give both the same rows")
-    clusters = np.unique(reference[reference >= 0])
+    counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
+    clusters = np.unique(reference[counted])
+    clusters = clusters[clusters >= 0]
     if not len(clusters):
         raise ValueError(f"{type(estimator).__name__} found no cluster in X, so there is none to judge")
-    counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_resamples)
-    fits = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_similarities)(estimator, X, weight, reference, clusters, counted, seed) for seed in seeds
-    )
     tell = progress if callable(progress) else count_on_stderr("stability") if progress else None
     jaccard = np.empty((n_resamples, len(clusters)))
-    for done, row in enumerate(fits, start=1):
-        jaccard[done - 1] = row
-        if tell is not None:
-            tell(done, n_resamples)
+    # What is to be said of the data, the fit to all rows has said. Here and not in the fits: they may be threads.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fits = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_similarities)(estimator, X, weight, reference, clusters, counted, seed) for seed in seeds
+        )
+        for done, row in enumerate(fits, start=1):
+            jaccard[done - 1] = row
+            if tell is not None:
+                tell(done, n_resamples)
     ones = np.ones(n_rows) if weight is None else weight
     sizes = np.array([ones[reference == cluster].sum() for cluster in clusters])
     return Stability(jaccard, clusters, sizes)
@@ -209,9 +213,7 @@ def _similarities(
 ) -> Array:
     """Draw rows, cluster them, and compare."""
     drawn = np.random.RandomState(seed).choice(counted, len(counted))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is to be said of the data, the fit to all rows has said
-        labels = _fitted_labels(clone(estimator), _safe_indexing(X, drawn), None if weight is None else weight[drawn])
+    labels = _fitted_labels(clone(estimator), _safe_indexing(X, drawn), None if weight is None else weight[drawn])
     rows, first = np.unique(drawn, return_index=True)  # a row that was drawn twice is one row
     ones = np.ones(len(rows)) if weight is None else weight[rows]
     return best_jaccard(reference[rows], labels[first], clusters, ones)

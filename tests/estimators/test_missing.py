@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from helpers import benchmark_set, mixture_log_density, t_mixture
 from scipy import stats
+from sklearn.cluster import KMeans
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 
 from tkmeans import FastTKMeans, TKMeans
 from tkmeans.datasets import make_contaminated
@@ -130,3 +133,14 @@ def test_dim032_is_clustered_perfectly_whatever_is_missing(fraction):
     rows, y = benchmark_set("dim032")
     model = TKMeans(16, random_state=0).fit(with_holes(rows, fraction))
     assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_on_s1_with_a_fifth_missing_filling_in_means_is_worse(seed):
+    rows, y = benchmark_set("S1")
+    holes = np.where(np.random.default_rng(seed).random(rows.shape) < 0.2, np.nan, rows)
+    with pytest.warns(UserWarning, match="rows have no observed value"):
+        ours = adjusted_rand_score(y, TKMeans(15, random_state=seed).fit_predict(holes))
+    for other in (KMeans(15, n_init=10, random_state=seed), GaussianMixture(15, random_state=seed)):
+        labels = other.fit_predict(SimpleImputer().fit_transform(holes))
+        assert ours > adjusted_rand_score(y, labels) + 0.05
