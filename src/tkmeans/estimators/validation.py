@@ -97,8 +97,9 @@ def warn_of_empty_rows(n_seen: Any) -> None:
     if len(empty):
         named = ", ".join(str(row) for row in empty[:5]) + (", ..." if len(empty) > 5 else "")
         warnings.warn(
-            f"{len(empty)} of {len(n_seen)} rows have no observed value (row {named}). They do not move the clusters, "
-            "and nothing tells which is theirs: their probabilities are the cluster weights, and their p-values NaN.",
+            f"{len(empty)} of {len(n_seen)} rows without a single observed value (row {named}): they do not move the "
+            "clusters, and nothing tells which is theirs; their probabilities are the cluster weights, and their "
+            "p-values NaN.",
             UserWarning,
             stacklevel=3,
         )
