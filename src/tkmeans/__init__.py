@@ -6,18 +6,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
     from tkmeans.resampling import Stability, stability
+    from tkmeans.selection import Selection, select_n_clusters
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["FastTKMeans", "Stability", "StudentTMixture", "TKMeans", "show_versions", "stability"]
+__all__ = [
+    "FastTKMeans",
+    "Selection",
+    "Stability",
+    "StudentTMixture",
+    "TKMeans",
+    "select_n_clusters",
+    "show_versions",
+    "stability",
+]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
     "FastTKMeans": "tkmeans.estimators",
+    "Selection": "tkmeans.selection",
     "Stability": "tkmeans.resampling",
     "StudentTMixture": "tkmeans.estimators",
     "TKMeans": "tkmeans.estimators",
+    "select_n_clusters": "tkmeans.selection",
     "show_versions": "tkmeans.versions",
     "stability": "tkmeans.resampling",
 }
