@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
+    from tkmeans.report import write_report
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["FastTKMeans", "StudentTMixture", "TKMeans", "show_versions"]
+__all__ = ["FastTKMeans", "StudentTMixture", "TKMeans", "show_versions", "write_report"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
@@ -17,6 +18,7 @@ _HOMES = {
     "StudentTMixture": "tkmeans.estimators",
     "TKMeans": "tkmeans.estimators",
     "show_versions": "tkmeans.versions",
+    "write_report": "tkmeans.report",
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
+_ENOUGH = 20_000  # rows to find a plane by
 
 
 class Pair(NamedTuple):
@@ -87,6 +88,7 @@ def choose_view(
 def principal_plane(X: Array, trusted: Array, expected: Array) -> Plane:
     """The plane in which the trusted rows differ most: outliers would turn it towards themselves."""
     rows = np.where(np.isnan(X), expected, X)[trusted if trusted.any() else slice(None)]
+    rows = rows[:: -(-len(rows) // _ENOUGH)]
     origin = rows.mean(axis=0)
     variances, directions = np.linalg.eigh(np.atleast_2d(np.cov(rows.T, bias=True)))
     axes = directions[:, [-1, -2]]
