@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Okabe and Ito's colours without black and yellow, which are for centres and do not show on
-# white, and an indigo. 7 colours and 8 markers have no common divisor, so that 56 clusters
-# differ from each other, and neighbours in number differ in both: grey prints stay readable.
-COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#332288")
+# white, an indigo, and then a lighter or darker shade of each. With 14 colours and 8 markers
+# 56 clusters differ, and neighbours in number differ in both: grey prints stay readable.
+_HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#332288")
+_SHADES = ("#99C7E0", "#735000", "#004F3A", "#663C54", "#2B5A74", "#6A2F00", "#9990C3")
+COLORS = _HUES + _SHADES
 MARKERS = ("o", "s", "^", "D", "v", "P", "*", ">")
 
 INK = "#1A1A1A"  # centres, outliers and text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tkmeans.plots.style import COLORS
+from tkmeans.plots.style import color
 from tkmeans.plots.views import Array
 from tkmeans.report.markup import number, text
 
@@ -82,7 +82,7 @@ def range_strip(low: float, high: float, usual: float, center: float, spread: fl
     left, right = at(center - spread), at(center + spread)
     band = f'<rect class="band" x="{left:.1f}" y="3" width="{right - left:.1f}" height="8" rx="2"/>'
     return (
-        f'<svg class="strip c{cluster % len(COLORS)}" viewBox="0 0 100 14" aria-hidden="true">'
+        f'<svg class="strip" viewBox="0 0 100 14" fill="{color(cluster)}" aria-hidden="true">'
         f'<path class="grid" d="M2 7H98"/><path class="usual" d="M{at(usual):.1f} 2V12"/>'
         f'{"" if np.isnan(spread) else band}<circle cx="{at(center):.1f}" cy="7" r="3.4"/></svg>'
     )

@@ -110,8 +110,8 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]], *, label: str, c
 
 def swatch(cluster: int) -> str:
     """The marker of a cluster, in its colour."""
-    shape, index = style.marker(cluster), cluster % len(style.COLORS)
-    return f'<svg class="swatch c{index}" viewBox="-6 -6 12 12" aria-hidden="true"><path d="{PATHS[shape]}"/></svg>'
+    drawn = f'<path fill="{style.color(cluster)}" d="{PATHS[style.marker(cluster)]}"/>'
+    return f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{drawn}</svg>'
 
 
 PATHS = {

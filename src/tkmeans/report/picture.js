@@ -4,7 +4,11 @@ const picture = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const canvas = document.getElementById("canvas"), tip = document.getElementById("tip");
   const MARGIN = { left: 58, right: 14, top: 12, bottom: 42 }, NEAR = 16, TRUTHFUL = 0.95, SLIVER = 2.2;
-  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
+  const bytes = (text) => {
+    const raw = atob(text), found = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; i++) found[i] = raw.charCodeAt(i);
+    return found.buffer;
+  };
   const labels = new Uint16Array(bytes(data.labels)), outlier = new Uint8Array(bytes(data.outliers));
   const certainty = data.certainty && new Uint16Array(bytes(data.certainty));
   const numbers = new Uint32Array(bytes(data.numbers));
@@ -86,8 +90,10 @@ const picture = (() => {
   const colors = () => {
     const css = getComputedStyle(document.documentElement), read = (name) => css.getPropertyValue(name).trim();
     if (printing) return { ink: "#000", soft: "#444", line: "#bbb", card: "#fff", clusters: data.colors };
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const lit = (color) => "rgb(" + [1, 3, 5].map((i) => Math.round(0.7 * parseInt(color.slice(i, i + 2), 16) + 76.5)) + ")";
     return { ink: read("--ink"), soft: read("--soft"), line: read("--line"), card: read("--card"),
-      clusters: data.colors.map((_, i) => read(`--c${i}`)) };
+      clusters: dark ? data.colors.map(lit) : data.colors };
   };
   const ticks = (low, high, about) => {
     const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
@@ -124,26 +130,30 @@ const picture = (() => {
     ctx.moveTo(size / 2, 0); ctx.lineTo(-size / 2, size / 2); ctx.lineTo(-size / 2, -size / 2); ctx.closePath();
     ctx.fill(); ctx.stroke(); ctx.restore();
   };
+  const stamp = (k, scale) => { // the marker of a cluster: drawn once, and then put down for every row
+    const sheet = document.createElement("canvas");
+    sheet.width = sheet.height = Math.ceil(12 * scale);
+    const ctx = sheet.getContext("2d");
+    ctx.setTransform(sheet.width / 12, 0, 0, sheet.width / 12, sheet.width / 2, sheet.width / 2);
+    ctx.fillStyle = theme.clusters[k % theme.clusters.length];
+    ctx.fill(shapes[k % shapes.length]);
+    return sheet;
+  };
   const drawRows = (ctx) => {
     const zoom = (frame.x1 - frame.x0) / (win.x1 - win.x0);
     const size = Math.min(1.3, Math.max(0.42, 22 / Math.sqrt(n + 1)) * Math.min(2.2, Math.sqrt(zoom) ** 0.8));
     const { w, h } = room(), px = devicePixelRatio * (printing ? 2 : 1);
+    const half = 6 * size, stamps = places().map((_, k) => stamp(k, size * px));
+    const perX = w / (win.x1 - win.x0), perY = h / (win.y1 - win.y0);
     at.fill(NaN);
     ctx.globalAlpha = 0.78;
-    for (let k = 0; k < K; k++) {
-      if (hidden.has(k)) continue;
-      ctx.fillStyle = theme.clusters[k % theme.clusters.length];
-      const shape = shapes[k % shapes.length];
-      for (let i = 0; i < n; i++) {
-        if (labels[i] !== k || outlier[i]) continue;
-        const x = toX(X.values[i]), y = toY(Y.values[i]);
-        if (!(x >= MARGIN.left && x <= MARGIN.left + w && y >= MARGIN.top && y <= MARGIN.top + h)) continue;
-        at[2 * i] = x; at[2 * i + 1] = y;
-        ctx.setTransform(px * size, 0, 0, px * size, px * x, px * y);
-        ctx.fill(shape);
-      }
+    for (let i = 0; i < n; i++) {
+      if (outlier[i] || hidden.has(labels[i])) continue;
+      const x = MARGIN.left + (X.values[i] - win.x0) * perX, y = MARGIN.top + (win.y1 - Y.values[i]) * perY;
+      if (!(x >= MARGIN.left && x <= MARGIN.left + w && y >= MARGIN.top && y <= MARGIN.top + h)) continue;
+      at[2 * i] = x; at[2 * i + 1] = y;
+      ctx.drawImage(stamps[labels[i]], x - half, y - half, 2 * half, 2 * half);
     }
-    ctx.setTransform(px, 0, 0, px, 0, 0);
     ctx.globalAlpha = 1;
   };
   const drawOutliers = (ctx) => {
@@ -158,13 +168,15 @@ const picture = (() => {
     }
   };
   const drawCenters = (ctx) => {
-    ctx.font = "bold 11px system-ui, sans-serif"; ctx.textAlign = "center"; ctx.textBaseline = "middle"; ctx.lineWidth = 1.5;
+    ctx.textAlign = "center"; ctx.textBaseline = "middle"; ctx.lineWidth = 1.5;
+    const small = Math.min(1, Math.max(0.6, Math.sqrt((frame.x1 - frame.x0) / (win.x1 - win.x0)))); // not to hide all rows
+    ctx.font = `bold ${11 * small}px system-ui, sans-serif`;
     places().forEach(([a, b], k) => {
       if (hidden.has(k)) return;
       const [x, y, angle] = toEdge(toX(a), toY(b));
       ctx.fillStyle = theme.ink; ctx.strokeStyle = theme.card;
       if (angle !== null) { arrow(ctx, x, y, angle, 15); return; }
-      ctx.beginPath(); ctx.arc(x, y, k > 99 ? 12 : 10, 0, 2 * Math.PI); ctx.fill(); ctx.stroke();
+      ctx.beginPath(); ctx.arc(x, y, (k > 99 ? 12 : 10) * small, 0, 2 * Math.PI); ctx.fill(); ctx.stroke();
       ctx.fillStyle = theme.card; ctx.fillText(k, x, y + 0.5);
     });
   };
@@ -199,6 +211,7 @@ const picture = (() => {
     canvas.dataset.zoom = ((frame.x1 - frame.x0) / (win.x1 - win.x0)).toFixed(3);
     canvas.dataset.window = [win.x0 + X.middle, win.x1 + X.middle, win.y0 + Y.middle, win.y1 + Y.middle].join(" ");
     canvas.style.touchAction = canvas.dataset.zoom > 1.01 ? "none" : "pan-y";
+    performance.mark("drawn");
   };
   const redraw = () => { if (!asked) { asked = true; requestAnimationFrame(draw); } };
 
@@ -352,10 +365,14 @@ const picture = (() => {
       });
     }
   }
-  new ResizeObserver(() => { if (!printing) { const z = canvas.dataset.zoom; if (!z || Math.abs(z - 1) < 1e-3) fit(); draw(); } }).observe(canvas);
+  new ResizeObserver(() => {
+    if (printing) return;
+    if (Math.abs((canvas.dataset.zoom ?? 1) - 1) < 1e-3) fit(); // who has zoomed in stays there
+    redraw();
+  }).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   addEventListener("beforeprint", () => { printing = true; draw(); });
   addEventListener("afterprint", () => { printing = false; draw(); });
-  turn(); draw();
+  turn();
   return { show };
 })();

@@ -45,7 +45,8 @@ def tiles(found: Clustering) -> str:
         shown.append((f"{strays:,}".replace(",", "\u202f"), "outlier" if strays == 1 else "outliers"))
     shares = sureness(found)
     if shares and found.n_clusters > 1:
-        shown.append((percent(shares[0][2]), "of the other rows surely in their cluster"))
+        whom = "of the other rows" if np.any(~found.core) else "of the rows"
+        shown.append((percent(shares[0][2]), f"{whom} surely in their cluster"))
     missing = float(np.isnan(found.values).mean())
     if missing:
         shown.append((percent(missing), "of the values missing"))
