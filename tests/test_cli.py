@@ -32,14 +32,11 @@ def test_the_demo_compares_and_leaves_a_picture_and_a_report(demo, tmp_path):
     assert (tmp_path / "demo.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_the_demo_does_without_matplotlib(demo, tmp_path, monkeypatch):
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_demo_depends_neither_on_luck_nor_on_matplotlib(demo, tmp_path, monkeypatch, seed):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = demo()
+    done = demo("--seed", seed)
     assert done.exit_code == 0, done.output
+    assert "15 of 15" in done.output
     assert "pip install 'tkmeans[plots]'" in done.output
     assert (tmp_path / "demo.html").exists()
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_demo_does_not_depend_on_luck(demo, seed):
-    assert "15 of 15" in demo("--seed", seed).output

@@ -138,6 +138,13 @@ def test_a_hundred_thousand_rows_open_and_can_be_pointed_at(browser, tmp_path):
     browser.shot("hundred-thousand-rows")
 
 
+def test_values_with_more_digits_than_a_number_holds_do_not_stop_the_browser(browser, tmp_path):
+    X = make_contaminated(60, 2, outlier_fraction=0, random_state=0)[0] * 1e4 + 1.7e18  # nanoseconds since 1970
+    model = KMeans(2, n_init=1, random_state=0).fit(X)
+    browser.open(write_report(tmp_path / "report.html", model, X)).settle()
+    assert zoom(browser) == 1
+
+
 # ---- pointing ------------------------------------------------------------------------
 
 

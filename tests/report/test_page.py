@@ -128,7 +128,7 @@ def test_a_report_that_fails_leaves_the_old_one(tmp_path, quick, data, monkeypat
 
 
 def test_the_templates_are_part_of_the_package():
-    for name in ("page.html", "style.css", "picture.js", "report.js"):
+    for name in ("page.html", "style.css", "geometry.js", "picture.js", "report.js"):
         assert files("tkmeans.report").joinpath(name).is_file()
 
 

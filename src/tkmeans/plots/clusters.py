@@ -9,7 +9,8 @@ import numpy as np
 
 from tkmeans.plots import style
 from tkmeans.plots.cells import agreement, voronoi_cells
-from tkmeans.plots.views import Array, choose_view, drawn_rows
+from tkmeans.plots.marks import arrows_at_edge
+from tkmeans.plots.views import Array, centers_of, choose_view, drawn_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -311,7 +312,7 @@ class ClustersDisplay:
             zorder=3,
             label=name,
         )
-        self._draw_beyond(strays[~inside], low, high, s=16, color="white", edgecolors=style.INK, linewidths=0.7)
+        arrows_at_edge(self.ax_, strays[~inside], low, high, s=16, color="white", edgecolors=style.INK, linewidths=0.7)
 
     def _draw_centers(self, low: Array, high: Array) -> None:
         self.centers_ = None
@@ -327,22 +328,4 @@ class ClustersDisplay:
             self.ax_.annotate(
                 str(k), self.centers[k], ha="center", va="center", color="white", fontsize=7.5, weight="bold", zorder=6
             )
-        self._draw_beyond(self.centers[~inside], low, high, s=110, **look)
-
-    def _draw_beyond(self, places: Array, low: Array, high: Array, **look: Any) -> None:
-        """Arrows on the edge, in the direction of what lies beyond it as seen from the middle."""
-        middle, half = (low + high) / 2, (high - low) / 2
-        away = (places - middle) / half
-        reach = np.abs(away).max(axis=1, initial=1.0, keepdims=True)
-        on_edge = middle + half * away / reach
-        for axis, sign, arrow in ((0, -1, "<"), (0, 1, ">"), (1, -1, "v"), (1, 1, "^")):
-            here = away[:, axis] * sign == reach[:, 0]
-            self.ax_.scatter(on_edge[here, 0], on_edge[here, 1], marker=arrow, clip_on=False, zorder=4, **look)
-
-
-def centers_of(estimator: Any) -> Array:
-    """The centres of any fitted estimator that has some."""
-    for name in ("cluster_centers_", "means_"):
-        if hasattr(estimator, name):
-            return np.asarray(getattr(estimator, name), dtype=float)
-    raise ValueError(f"{type(estimator).__name__} has neither cluster_centers_ nor means_: is it fitted?")
+        arrows_at_edge(self.ax_, self.centers[~inside], low, high, s=110, **look)

@@ -124,3 +124,11 @@ def drawn_rows(outliers: Array, places: Array, max_rows: int) -> Array:
     if len(strays) > max_rows // 2:
         strays = rng.choice(strays, max_rows // 2, replace=False)
     return np.sort(np.concatenate([strays, rng.choice(rest, min(len(rest), max_rows - len(strays)), replace=False)]))
+
+
+def centers_of(estimator: Any) -> Array:
+    """The centres of any fitted estimator that has some."""
+    for name in ("cluster_centers_", "means_"):
+        if hasattr(estimator, name):
+            return np.asarray(getattr(estimator, name), dtype=float)
+    raise ValueError(f"{type(estimator).__name__} has neither cluster_centers_ nor means_: is it fitted?")

@@ -1,14 +1,9 @@
-"use strict";
 // The picture: rows on a canvas, to point at, zoom and move. It exports `picture.show(row)`.
 const picture = (() => {
+  const { bytes, cell, ticks, tickText, valueText, arrow } = geometry;
   const data = JSON.parse(document.getElementById("data").textContent);
   const canvas = document.getElementById("canvas"), tip = document.getElementById("tip");
   const MARGIN = { left: 58, right: 14, top: 12, bottom: 42 }, NEAR = 16, TRUTHFUL = 0.95, SLIVER = 2.2;
-  const bytes = (text) => {
-    const raw = atob(text), found = new Uint8Array(raw.length);
-    for (let i = 0; i < raw.length; i++) found[i] = raw.charCodeAt(i);
-    return found.buffer;
-  };
   const labels = new Uint16Array(bytes(data.labels)), outlier = new Uint8Array(bytes(data.outliers));
   const certainty = data.certainty && new Uint16Array(bytes(data.certainty));
   const numbers = new Uint32Array(bytes(data.numbers));
@@ -67,24 +62,6 @@ const picture = (() => {
     return right >= TRUTHFUL * all;
   };
 
-  const cell = (centers, k) => { // the part of the window that is nearest to centre k, by clipping
-    let polygon = [[win.x0, win.y0], [win.x1, win.y0], [win.x1, win.y1], [win.x0, win.y1]];
-    for (let j = 0; j < K && polygon.length; j++) {
-      if (j === k) continue;
-      const a = (centers[j][0] - centers[k][0]) * X.slope ** 2, b = (centers[j][1] - centers[k][1]) * Y.slope ** 2;
-      if (!a && !b) continue;
-      const mx = (centers[j][0] + centers[k][0]) / 2, my = (centers[j][1] + centers[k][1]) / 2;
-      const side = polygon.map(([x, y]) => (x - mx) * a + (y - my) * b), kept = [];
-      polygon.forEach((p, i) => {
-        const q = polygon[(i + 1) % polygon.length], s = side[i], t = side[(i + 1) % polygon.length];
-        if (s <= 0) kept.push(p);
-        if (s * t < 0) kept.push([p[0] + (q[0] - p[0]) * s / (s - t), p[1] + (q[1] - p[1]) * s / (s - t)]);
-      });
-      polygon = kept;
-    }
-    return polygon;
-  };
-
   // ---- drawing ---------------------------------------------------------------------
 
   const colors = () => {
@@ -95,15 +72,6 @@ const picture = (() => {
     return { ink: read("--ink"), soft: read("--soft"), line: read("--line"), card: read("--card"),
       clusters: dark ? data.colors.map(lit) : data.colors };
   };
-  const ticks = (low, high, about) => {
-    const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
-    const step = power * ([1, 2, 5, 10].find((s) => s * power >= raw) || 10), found = [];
-    for (let v = Math.ceil(low / step); v * step <= high; v++) found.push(v * step);
-    return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
-  };
-  const tickText = (v, digits) => (Math.abs(v) >= 1e6 || digits > 6 ? v.toExponential(2) : v.toFixed(digits)).replace("-", "−");
-  const valueText = (c, v) => v !== v ? "no value" : (c.decimals === null ? v.toPrecision(4) : v.toFixed(c.decimals)).replace("-", "−");
-
   const drawAxes = (ctx) => {
     const { w, h } = room();
     ctx.fillStyle = theme.soft; ctx.strokeStyle = theme.line; ctx.lineWidth = 1; ctx.font = "12px system-ui, sans-serif";
@@ -124,11 +92,6 @@ const picture = (() => {
     const { w, h } = room(), mx = MARGIN.left + w / 2, my = MARGIN.top + h / 2;
     const far = Math.max(Math.abs(x - mx) / (w / 2), Math.abs(y - my) / (h / 2));
     return far > 1 ? [mx + (x - mx) / far, my + (y - my) / far, Math.atan2(y - my, x - mx)] : [x, y, null];
-  };
-  const arrow = (ctx, x, y, angle, size) => {
-    ctx.save(); ctx.translate(x, y); ctx.rotate(angle); ctx.beginPath();
-    ctx.moveTo(size / 2, 0); ctx.lineTo(-size / 2, size / 2); ctx.lineTo(-size / 2, -size / 2); ctx.closePath();
-    ctx.fill(); ctx.stroke(); ctx.restore();
   };
   const stamp = (k, scale) => { // the marker of a cluster: drawn once, and then put down for every row
     const sheet = document.createElement("canvas");
@@ -185,7 +148,7 @@ const picture = (() => {
     const centers = places();
     for (let k = 0; k < K; k++) {
       ctx.beginPath();
-      cell(centers, k).forEach(([x, y], i) => i ? ctx.lineTo(toX(x), toY(y)) : ctx.moveTo(toX(x), toY(y)));
+      cell(centers, k, win, [X.slope, Y.slope]).forEach(([x, y], i) => i ? ctx.lineTo(toX(x), toY(y)) : ctx.moveTo(toX(x), toY(y)));
       ctx.closePath(); ctx.stroke();
     }
     ctx.globalAlpha = 1;

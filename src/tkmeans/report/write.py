@@ -84,7 +84,7 @@ def write_report(
 
 
 def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
-    style, script = _part("style.css"), _part("picture.js") + _part("report.js")
+    style, script = _part("style.css"), "".join(map(_part, ("geometry.js", "picture.js", "report.js")))
     strays = sections.outliers(found)
     data = drawing(found, scaler)
     return Template(_part("page.html")).substitute(
