@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -13,15 +15,28 @@ def test_the_version_is_said():
     assert tkmeans.__version__ in run("--version").output
 
 
-def test_the_demo_compares_and_leaves_a_picture(tmp_path):
-    picture = tmp_path / "demo.png"
-    done = run("demo", "--picture", picture)
+@pytest.fixture
+def demo(tmp_path):
+    def run_demo(*words):
+        return run("demo", "--picture", tmp_path / "demo.png", "--report", tmp_path / "demo.html", *words)
+
+    return run_demo
+
+
+def test_the_demo_compares_and_leaves_a_picture_and_a_report(demo, tmp_path):
+    done = demo()
     assert done.exit_code == 0, done.output
     assert "KMeans" in done.output
     assert "15 of 15" in done.output  # what TKMeans found
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "demo.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_demo_does_not_depend_on_luck(tmp_path, seed):
-    assert "15 of 15" in run("demo", "--picture", tmp_path / "demo.png", "--seed", seed).output
+def test_the_demo_depends_neither_on_luck_nor_on_matplotlib(demo, tmp_path, monkeypatch, seed):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = demo("--seed", seed)
+    assert done.exit_code == 0, done.output
+    assert "15 of 15" in done.output
+    assert "pip install 'tkmeans[plots]'" in done.output
+    assert (tmp_path / "demo.html").exists()

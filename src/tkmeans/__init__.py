@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
+    from tkmeans.report import write_report
     from tkmeans.resampling import Stability, stability
     from tkmeans.selection import Selection, select_n_clusters
     from tkmeans.versions import show_versions
@@ -19,6 +20,7 @@ __all__ = [
     "select_n_clusters",
     "show_versions",
     "stability",
+    "write_report",
 ]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
@@ -32,6 +34,7 @@ _HOMES = {
     "select_n_clusters": "tkmeans.selection",
     "show_versions": "tkmeans.versions",
     "stability": "tkmeans.resampling",
+    "write_report": "tkmeans.report",
 }
 
 

@@ -21,6 +21,13 @@ def show_versions() -> None:
     >>> tkmeans.show_versions()  # doctest: +ELLIPSIS
     tkmeans       ...
     """
+    lines = versions()
+    width = max(map(len, lines)) + 2
+    print("\n".join(f"{name:<{width}}{value}" for name, value in lines.items()))
+
+
+def versions() -> dict[str, str]:
+    """The engine and the versions, by name."""
     engine = engines.select("auto")
     instruction_set = engine.instruction_set() if engine.NAME == "native" else "as NumPy's"
     lines = {
@@ -29,9 +36,7 @@ def show_versions() -> None:
         "threads": f"up to {cpu_count()} with n_jobs=-1",
         "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
     }
-    lines |= {name: _version(name) for name in _DEPENDENCIES}
-    width = max(map(len, lines)) + 2
-    print("\n".join(f"{name:<{width}}{value}" for name, value in lines.items()))
+    return lines | {name: _version(name) for name in _DEPENDENCIES}
 
 
 def _version(name: str) -> str:

@@ -17,6 +17,7 @@ from tkmeans.paper.published import METHODS
 from tkmeans.paper.release import METHODS as RELEASED
 from tkmeans.paper.release import uniform
 from tkmeans.paper.tables import COLUMN_TITLES, Row
+from tkmeans.plots import LossDisplay
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Frame, Params
 
@@ -40,13 +41,7 @@ def _pyplot() -> Any:
 def loss(path: Path) -> None:
     """The paper's figure: how three losses grow with the distance."""
     plt = _pyplot()
-    d = np.linspace(-5, 5, 501)
-    figure, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
-    ax.plot(d, np.abs(d), "g:", lw=2, label=r"$\ell_1$: k-medians")
-    ax.plot(d, d**2, "r--", lw=2, label=r"$\ell_2$: k-means")
-    ax.plot(d, np.log1p(d**2), "b", lw=2, label=r"$\log\ell_2$: t-k-means")
-    ax.set(xlabel="distance to the centre", ylabel="loss")
-    ax.legend()
+    figure = LossDisplay.from_range().figure_
     figure.savefig(path, dpi=90)
     plt.close(figure)
 

@@ -1,0 +1,331 @@
+"""The clusters themselves: rows, centres, boundaries and outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tkmeans.plots import style
+from tkmeans.plots.cells import agreement, voronoi_cells
+from tkmeans.plots.marks import arrows_at_edge
+from tkmeans.plots.views import Array, centers_of, choose_view, drawn_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Boundaries are drawn where at least this share of the rows stands in the cell of its own
+# cluster: in a projection of many columns they may be fiction.
+TRUTHFUL = 0.95
+
+_MANY = 2000  # rows from which on a vector file would rather hold an image of them
+_SLIVER = 4.0  # frames more oblong than this are not drawn to scale
+
+
+class ClustersDisplay:
+    """Rows by cluster, numbered centres, boundaries and outliers.
+
+    Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a
+    marker and a colour of its own and its number at its centre, so that the picture can be
+    read without colours. The frame holds the rows that are no outliers; outliers and centres
+    beyond it are marked at its edge.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_drawn, 2)
+        Where the rows stand.
+    labels : ndarray of shape (n_drawn,)
+        Their clusters.
+    outliers : ndarray of bool, shape (n_drawn,)
+        Which of them are outliers.
+    centers : ndarray of shape (n_clusters, 2) or None
+        Where the centres stand.
+    boundaries : bool
+        Whether to draw where one cluster ends and the next begins.
+    names : tuple of two str
+        The names of the axes.
+    n_rows : int
+        Rows in the data, drawn or not.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn into.
+    figure_ : matplotlib Figure
+        Their figure.
+    points_ : list of PathCollection
+        The rows, one collection for each cluster.
+    centers_ : PathCollection or None
+        The centres.
+    outliers_ : PathCollection or None
+        The outliers inside the frame.
+    boundaries_ : LineCollection or None
+        The boundaries.
+
+    Examples
+    --------
+    >>> from tkmeans import TKMeans
+    >>> from tkmeans.datasets import make_contaminated
+    >>> from tkmeans.plots import ClustersDisplay
+    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
+    >>> display = ClustersDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
+    >>> len(display.points_), int(display.outliers.sum())
+    (4, 150)
+    """
+
+    ax_: Axes
+    figure_: Any
+
+    def __init__(
+        self,
+        *,
+        points: Array,
+        labels: Array,
+        outliers: Array,
+        centers: Array | None = None,
+        boundaries: bool = False,
+        names: tuple[str, str] = ("", ""),
+        n_rows: int | None = None,
+    ) -> None:
+        self.points = points
+        self.labels = labels
+        self.outliers = outliers
+        self.centers = centers
+        self.boundaries = boundaries
+        self.names = names
+        self.n_rows = len(points) if n_rows is None else n_rows
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        features: Sequence[int | str] | None = None,
+        feature_names: Sequence[str] | None = None,
+        boundaries: bool | str = "auto",
+        max_rows: int = 20_000,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw X as a fitted estimator sees it.
+
+        Parameters
+        ----------
+        estimator : fitted clusterer
+            One with `predict` and `cluster_centers_` (or `means_`); its `outliers` are marked
+            if it has such a method.
+        X : array-like of shape (n_samples, n_features)
+            The rows, in the estimator's units. A row that lacks a value of a drawn column
+            is left out; in the principal plane it stands where its cluster expects it.
+        features : pair of int or str, default=None
+            The columns to draw. None draws two columns if there are no more, and the
+            principal plane of the rows that are no outliers otherwise.
+        feature_names : sequence of str, default=None
+            Names of the columns; those of a data frame are known.
+        boundaries : bool or "auto", default="auto"
+            Whether to draw the borders of the nearest centres. "auto" does so if they tell
+            at least 95 % of the drawn rows' clusters.
+        max_rows : int, default=20000
+            Of more rows a sample is drawn, which holds the outliers.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **options
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ClustersDisplay
+        """
+        return cls.from_predictions(
+            X,
+            estimator.predict(X),
+            centers=centers_of(estimator),
+            outliers=estimator.outliers(X) if hasattr(estimator, "outliers") else None,
+            features=features,
+            feature_names=feature_names,
+            boundaries=boundaries,
+            max_rows=max_rows,
+            ax=ax,
+            **options,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        X: Any,
+        labels: Any,
+        *,
+        centers: Any = None,
+        outliers: Any = None,
+        features: Sequence[int | str] | None = None,
+        feature_names: Sequence[str] | None = None,
+        boundaries: bool | str = "auto",
+        max_rows: int = 20_000,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw X with labels from anywhere.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        labels : array-like of shape (n_samples,)
+            The cluster of each row; a negative one marks an outlier.
+        centers : array-like of shape (n_clusters, n_features), default=None
+            The centres. Without them there are no boundaries.
+        outliers : array-like of bool, shape (n_samples,), default=None
+            Which rows are outliers.
+        features, feature_names, boundaries, max_rows, ax, **options
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        display : ClustersDisplay
+        """
+        names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
+        X, labels = np.asarray(X, dtype=float), np.asarray(labels)
+        outliers = (labels < 0) | (False if outliers is None else np.asarray(outliers, dtype=bool))
+        centers = None if centers is None else np.asarray(centers, dtype=float)
+        expected = np.nanmean(X, axis=0) if centers is None else centers[np.maximum(labels, 0)]
+        view = choose_view(X, features, names, ~outliers, expected)
+        places = view.project(X, expected)
+        drawn = drawn_rows(outliers, places, max_rows)
+        placed = None if centers is None else view.place(centers)
+        inside = drawn[~outliers[drawn]]
+        if boundaries == "auto":
+            boundaries = placed is not None and agreement(places[inside], labels[inside], placed) >= TRUTHFUL
+        display = cls(
+            points=places[drawn],
+            labels=labels[drawn],
+            outliers=outliers[drawn],
+            centers=placed,
+            boundaries=bool(boundaries) and placed is not None,
+            names=view.names,
+            n_rows=len(X),
+        )
+        return display.plot(ax=ax, **options)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
+        legend: bool = True,
+    ) -> Self:
+        """Draw into the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        limits : pair of pairs of float, default=None
+            The frame, as (left, right), (bottom, top). None fits it to the rows that are no
+            outliers.
+        legend : bool, default=True
+            Whether to say what the marks mean.
+
+        Returns
+        -------
+        display : ClustersDisplay
+            Itself.
+        """
+        ax = style.axes_for(ax, figsize=(6.4, 5.6))
+        self.ax_, self.figure_ = ax, ax.figure
+        low, high = self._frame() if limits is None else np.transpose(limits)
+        self._draw_boundaries(low, high)
+        self._draw_points()
+        self._draw_outliers(low, high)
+        self._draw_centers(low, high)
+        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=self.names[0], ylabel=self.names[1])
+        if self.names[1] == "":  # one column: heights mean nothing
+            ax.set_yticks([])
+        elif 1 / _SLIVER < (high[0] - low[0]) / (high[1] - low[1]) < _SLIVER:
+            ax.set_aspect("equal")
+        if legend and ax.get_legend_handles_labels()[0]:
+            self._draw_legend()
+        return self
+
+    def _frame(self) -> tuple[Array, Array]:
+        """The rows that are no outliers, and a margin."""
+        inside = self.points[~self.outliers] if np.any(~self.outliers) else self.points
+        if len(inside) == 0:
+            return np.zeros(2), np.ones(2)
+        low, high = inside.min(axis=0), inside.max(axis=0)
+        margin = np.where(high > low, 0.06 * (high - low), 0.5)
+        return low - margin, high + margin
+
+    def _draw_legend(self) -> None:
+        from matplotlib.transforms import offset_copy
+
+        below = offset_copy(self.ax_.transAxes, self.figure_, y=-34, units="points")  # the name of the axis is between
+        self.ax_.legend(
+            loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=below, ncols=3, frameon=False, fontsize="small"
+        )
+
+    def _draw_boundaries(self, low: Array, high: Array) -> None:
+        from matplotlib.collections import LineCollection
+
+        self.boundaries_ = None
+        if self.boundaries and self.centers is not None and len(self.centers) > 1:
+            room = 20 * (high - low)  # for a reader who zooms out
+            cells = [np.vstack([cell, cell[:1]]) for cell in voronoi_cells(self.centers, low - room, high + room)]
+            self.boundaries_ = LineCollection(cells, colors=style.FAINT, linewidths=0.8, zorder=1)
+            self.ax_.add_collection(self.boundaries_, autolim=False)
+
+    def _draw_points(self) -> None:
+        size = float(np.clip(24_000 / max(len(self.points), 1), 6, 30))
+        self.points_ = []
+        n_clusters = int(self.labels.max(initial=-1)) + 1 if self.centers is None else len(self.centers)
+        for k in range(n_clusters):
+            own = (self.labels == k) & ~self.outliers
+            self.points_.append(
+                self.ax_.scatter(
+                    self.points[own, 0],
+                    self.points[own, 1],
+                    s=size,
+                    marker=style.marker(k),
+                    color=style.color(k),
+                    alpha=0.75,
+                    linewidths=0,
+                    rasterized=len(self.points) > _MANY,
+                    zorder=2,
+                )
+            )
+
+    def _draw_outliers(self, low: Array, high: Array) -> None:
+        self.outliers_ = None
+        strays = self.points[self.outliers]
+        if len(strays) == 0:
+            return
+        inside = np.all((strays >= low) & (strays <= high), axis=1)
+        name = f"outlier ({len(strays)}" + (f", {np.sum(~inside)} beyond the edge)" if np.any(~inside) else ")")
+        self.outliers_ = self.ax_.scatter(
+            strays[inside, 0],
+            strays[inside, 1],
+            s=26,
+            marker="x",
+            color=style.INK,
+            linewidths=1.1,
+            zorder=3,
+            label=name,
+        )
+        arrows_at_edge(self.ax_, strays[~inside], low, high, s=16, color="white", edgecolors=style.INK, linewidths=0.7)
+
+    def _draw_centers(self, low: Array, high: Array) -> None:
+        self.centers_ = None
+        if self.centers is None:
+            return
+        inside = np.all((self.centers >= low) & (self.centers <= high), axis=1)
+        name = "centre" + (f" ({np.sum(~inside)} of {len(inside)} beyond the edge)" if np.any(~inside) else "")
+        look: dict[str, Any] = {"color": style.INK, "edgecolors": "white", "linewidths": 0.9}
+        self.centers_ = self.ax_.scatter(
+            self.centers[inside, 0], self.centers[inside, 1], s=150, marker="o", zorder=5, label=name, **look
+        )
+        for k in np.flatnonzero(inside):
+            self.ax_.annotate(
+                str(k), self.centers[k], ha="center", va="center", color="white", fontsize=7.5, weight="bold", zorder=6
+            )
+        arrows_at_edge(self.ax_, self.centers[~inside], low, high, s=110, **look)

@@ -1,0 +1,45 @@
+"""What all pictures share: colours, markers, axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours without black and yellow, which are for centres and do not show on
+# white, an indigo, and then a lighter or darker shade of each. With 14 colours and 8 markers
+# 56 clusters differ, and neighbours in number differ in both: grey prints stay readable.
+_HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#332288")
+_SHADES = ("#99C7E0", "#735000", "#004F3A", "#663C54", "#2B5A74", "#6A2F00", "#9990C3")
+COLORS = _HUES + _SHADES
+MARKERS = ("o", "s", "^", "D", "v", "P", "*", ">")
+
+INK = "#1A1A1A"  # centres, outliers and text
+FAINT = "#8A8A8A"  # boundaries and guides
+
+
+def color(cluster: int) -> str:
+    """The colour of a cluster."""
+    return COLORS[cluster % len(COLORS)]
+
+
+def marker(cluster: int) -> str:
+    """The marker of a cluster."""
+    return MARKERS[cluster % len(MARKERS)]
+
+
+def axes_for(ax: Axes | None, **figure: Any) -> Axes:
+    """The axes that were given, or new ones."""
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install 'tkmeans[plots]'") from None
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained", **figure)
+    return ax
+
+
+def plain(ax: Axes) -> None:
+    """No frame where there is nothing to read."""
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,134 @@
+"""From many columns to the two of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_GOLDEN = (np.sqrt(5) - 1) / 2
+_ENOUGH = 20_000  # rows to find a plane by
+
+
+class Pair(NamedTuple):
+    """Two of the columns, as they are."""
+
+    columns: tuple[int, int]
+    names: tuple[str, str]
+
+    def project(self, X: Array, expected: Array) -> Array:
+        """Both values; a row that lacks one has no place."""
+        del expected
+        return X[:, self.columns]
+
+    def place(self, centers: Array) -> Array:
+        """Both values."""
+        return centers[:, self.columns]
+
+
+class Plane(NamedTuple):
+    """The plane in which rows differ most (principal components)."""
+
+    origin: Array  # (p,)
+    axes: Array  # (p, 2)
+    names: tuple[str, str]
+
+    def project(self, X: Array, expected: Array) -> Array:
+        """Where the row falls; a value that is missing is expected to be its centre's."""
+        seen = ~np.isnan(X)
+        places = (np.where(seen, X, expected) - self.origin) @ self.axes
+        places[~seen.any(axis=1)] = np.nan
+        return places
+
+    def place(self, centers: Array) -> Array:
+        """Where the centre falls."""
+        return (centers - self.origin) @ self.axes
+
+
+class Line(NamedTuple):
+    """One column only; the height keeps rows from hiding each other and means nothing."""
+
+    names: tuple[str, str]
+
+    def project(self, X: Array, expected: Array) -> Array:
+        """The value, at heights that fill [0, 1] evenly in whatever order the rows come."""
+        del expected
+        return np.column_stack([X[:, 0], (np.arange(len(X)) * _GOLDEN) % 1])
+
+    def place(self, centers: Array) -> Array:
+        """The value, at half height."""
+        return np.column_stack([centers[:, 0], np.full(len(centers), 0.5)])
+
+
+# Where rows and centres stand in a picture; NaN if a row has no place. `expected` is the centre of its cluster.
+View = Pair | Plane | Line
+
+
+def choose_view(
+    X: Array, features: Sequence[int | str] | None, names: Sequence[str] | None, trusted: Array, expected: Array
+) -> View:
+    """Two columns if two are named or there are no more; otherwise the principal plane of the trusted rows."""
+    p = X.shape[1]
+    labels = [f"feature {j}" for j in range(p)] if names is None else [str(name) for name in names]
+    if len(labels) != p:
+        raise ValueError(f"feature_names must name the {p} columns of X, got {len(labels)} names")
+    if features is not None:
+        i, j = _columns(features, labels)
+        return Pair((i, j), (labels[i], labels[j]))
+    if p == 1:
+        return Line((labels[0], ""))
+    if p == 2:
+        return Pair((0, 1), (labels[0], labels[1]))
+    return principal_plane(X, trusted, expected)
+
+
+def principal_plane(X: Array, trusted: Array, expected: Array) -> Plane:
+    """The plane in which the trusted rows differ most: outliers would turn it towards themselves."""
+    rows = np.where(np.isnan(X), expected, X)[trusted if trusted.any() else slice(None)]
+    rows = rows[:: -(-len(rows) // _ENOUGH)]
+    origin = rows.mean(axis=0)
+    variances, directions = np.linalg.eigh(np.atleast_2d(np.cov(rows.T, bias=True)))
+    axes = directions[:, [-1, -2]]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])  # a direction has no sign: choose one
+    shares = variances[[-1, -2]] / max(variances.sum(), np.finfo(float).tiny)
+    first, second = (f"principal component {k + 1} ({share:.0%} of the variance)" for k, share in enumerate(shares))
+    return Plane(origin, axes, (first, second))
+
+
+def _columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]:
+    if len(features) != 2:
+        raise ValueError(f"features must be two columns, got {features!r}")
+    found = []
+    for feature in features:
+        if isinstance(feature, str):
+            if feature not in names:
+                raise ValueError(f"features={feature!r} is not a column; there are {', '.join(names[:20])}")
+            found.append(names.index(feature))
+        else:
+            if not -len(names) <= feature < len(names):
+                raise ValueError(f"features={feature!r} is not a column; they are numbered from 0 to {len(names) - 1}")
+            found.append(int(feature) % len(names))
+    return found[0], found[1]
+
+
+def drawn_rows(outliers: Array, places: Array, max_rows: int) -> Array:
+    """Row numbers to draw: all that have a place or, of very many, a fixed random sample with the outliers first."""
+    there = np.flatnonzero(~np.isnan(places).any(axis=1))
+    if len(there) <= max_rows:
+        return there
+    rng = np.random.default_rng(0)  # the same picture every time
+    strays, rest = there[outliers[there]], there[~outliers[there]]
+    if len(strays) > max_rows // 2:
+        strays = rng.choice(strays, max_rows // 2, replace=False)
+    return np.sort(np.concatenate([strays, rng.choice(rest, min(len(rest), max_rows - len(strays)), replace=False)]))
+
+
+def centers_of(estimator: Any) -> Array:
+    """The centres of any fitted estimator that has some."""
+    for name in ("cluster_centers_", "means_"):
+        if hasattr(estimator, name):
+            return np.asarray(getattr(estimator, name), dtype=float)
+    raise ValueError(f"{type(estimator).__name__} has neither cluster_centers_ nor means_: is it fitted?")

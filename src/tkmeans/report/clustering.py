@@ -1,0 +1,201 @@
+"""All that a report says about the rows, computed once; what the estimator cannot tell is None."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from tkmeans.plots.views import Array, centers_of
+from tkmeans.report.markup import decimals_of
+
+_SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Rows, clusters, and what the estimator says about them.
+
+    Values are in the user's units. `seen` and `seen_centers` are what the estimator saw: the
+    scaler's output, or the same values.
+    """
+
+    values: Array  # (n, p)
+    names: list[str]  # of the p columns
+    row_names: list[str] | None
+    seen: Array  # (n, p)
+    centers: Array  # (K, p)
+    seen_centers: Array  # (K, p)
+    labels: Array  # (n,)
+    outliers: Array | None  # (n,) bool
+    pvalues: Array | None  # (n,)
+    weights: Array | None  # (n,)
+    probabilities: Array | None  # (n, K)
+    remarks: list[str]  # what the estimator warned of
+
+    @property
+    def n_rows(self) -> int:
+        """Rows."""
+        return len(self.values)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns."""
+        return self.values.shape[1]
+
+    @property
+    def n_clusters(self) -> int:
+        """Clusters."""
+        return len(self.centers)
+
+    @cached_property
+    def core(self) -> Array:
+        """Rows that are no outliers, (n,)."""
+        return np.ones(self.n_rows, dtype=bool) if self.outliers is None else ~self.outliers
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Rows of each cluster, without outliers, (K,)."""
+        return np.bincount(self.labels[self.core], minlength=self.n_clusters)
+
+    @cached_property
+    def distances(self) -> Array:
+        """How far each row is from its centre, as the estimator saw it; over the columns it has, brought up to all."""
+        d2 = np.square(self.seen - self.seen_centers[self.labels])
+        n_seen = np.sum(~np.isnan(d2), axis=1)
+        return np.where(n_seen > 0, np.sqrt(np.nansum(d2, axis=1) * self.n_columns / np.maximum(n_seen, 1)), np.nan)
+
+    @cached_property
+    def usual_distances(self) -> Array:
+        """The median distance of the core of each cluster, (K,)."""
+        known = self.core & ~np.isnan(self.distances)
+        own = [self.distances[known & (self.labels == k)] for k in range(self.n_clusters)]
+        return np.array([np.median(d) if len(d) else np.nan for d in own])
+
+    @cached_property
+    def spreads(self) -> Array:
+        """The robust standard deviation of each column in each cluster's core, (K, p)."""
+        spreads = np.full(self.centers.shape, np.nan)
+        for k in range(self.n_clusters):
+            own = np.abs(self.values[self.core & (self.labels == k)] - self.centers[k])
+            some = np.any(~np.isnan(own), axis=0)
+            if len(own):
+                spreads[k, some] = _SIGMA * np.nanmedian(own[:, some], axis=0)
+        return spreads
+
+    @cached_property
+    def overall(self) -> Array:
+        """Quantiles of every column over the core: 5 %, 50 % and 95 %, (3, p)."""
+        rows = self.values[self.core] if self.core.any() else self.values
+        return quantiles(rows, [0.05, 0.5, 0.95])
+
+    @cached_property
+    def apart(self) -> Array:
+        """How far each centre is from the usual, as a share of the range of nine rows in ten, (K, p)."""
+        low, middle, high = self.overall
+        return np.nan_to_num((self.centers - middle) / np.where(high > low, high - low, np.inf))
+
+    @cached_property
+    def telling(self) -> Array:
+        """The columns, those first that tell the clusters apart best, (p,)."""
+        within = np.sqrt(np.mean(np.square(np.nan_to_num(self.spreads)), axis=0))
+        between = np.std(self.centers, axis=0)
+        score = between / np.where(within > 0, within, np.max(within, initial=0) or 1)
+        return np.argsort(-score, kind="stable")
+
+    @cached_property
+    def certainty(self) -> Array | None:
+        """The probability of the cluster that each row was given, (n,)."""
+        return None if self.probabilities is None else self.probabilities.max(axis=1)
+
+    @cached_property
+    def digits(self) -> list[int | None]:
+        """Decimals to show of each column."""
+        return [decimals_of(column) for column in self.values.T]
+
+    def row_name(self, i: int) -> str:
+        """What to call a row."""
+        return f"row {i}" if self.row_names is None else self.row_names[i]
+
+    def typical(self, k: int, n: int) -> tuple[Array, Array]:
+        """The most typical rows of a cluster and the least typical ones that are no outliers."""
+        own = np.flatnonzero(self.core & (self.labels == k) & ~np.isnan(self.distances))
+        complete = own[~np.isnan(self.values[own]).any(axis=1)]
+        own = complete if len(complete) >= 2 * n else own  # a row with gaps is near in the little it has
+        trust = -self.distances if self.weights is None else self.weights
+        order = own[np.argsort(-trust[own], kind="stable")]
+        return order[:n], order[::-1][: min(n, max(len(order) - n, 0))]
+
+
+def look(
+    estimator: Any,
+    X: Any,
+    *,
+    feature_names: Sequence[str] | None,
+    row_names: Sequence[Any] | None,
+    scaler: Any,
+) -> Clustering:
+    """Ask a fitted estimator all that it can tell about X."""
+    check_is_fitted(estimator)
+    values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+    names = _column_names(X, estimator, feature_names, values.shape[1])
+    Z = X if scaler is None else scaler.transform(X)
+    seen_centers = centers_of(estimator)
+    if values.shape[1] != seen_centers.shape[1]:
+        raise ValueError(
+            f"X has {values.shape[1]} columns but {type(estimator).__name__} was fitted on {seen_centers.shape[1]}"
+        )
+    with warnings.catch_warnings(record=True) as heard:  # they belong into the report
+        warnings.simplefilter("always", UserWarning)
+        outliers = _ask(estimator, "outliers", Z)
+    return Clustering(
+        values=values,
+        names=names,
+        row_names=_row_names(X, row_names, len(values)),
+        seen=values if scaler is None else np.asarray(Z, dtype=float),
+        centers=seen_centers if scaler is None else np.asarray(scaler.inverse_transform(seen_centers), dtype=float),
+        seen_centers=seen_centers,
+        labels=np.asarray(estimator.predict(Z)),
+        outliers=outliers,
+        pvalues=_ask(estimator, "outlier_pvalues", Z),
+        weights=_ask(estimator, "robust_weights", Z),
+        probabilities=_ask(estimator, "predict_proba", Z),
+        remarks=[str(warning.message) for warning in heard],
+    )
+
+
+def quantiles(values: Array, levels: list[float]) -> Array:
+    """Quantiles of every column, over the values that are there; NaN for a column that has none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.nanquantile(values, levels, axis=0)
+
+
+def _ask(estimator: Any, method: str, Z: Any) -> Array | None:
+    return np.asarray(getattr(estimator, method)(Z)) if hasattr(estimator, method) else None
+
+
+def _column_names(X: Any, estimator: Any, given: Sequence[str] | None, p: int) -> list[str]:
+    for names in (given, getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)):
+        if names is not None:
+            if len(names) != p:
+                raise ValueError(f"feature_names must name the {p} columns of X, got {len(names)} names")
+            return [str(name) for name in names]
+    return [f"feature {j}" for j in range(p)]
+
+
+def _row_names(X: Any, given: Sequence[Any] | None, n: int) -> list[str] | None:
+    if given is None:
+        index = getattr(X, "index", None)
+        if callable(index) or index is None or np.array_equal(index, np.arange(n)):
+            return None
+        given = index
+    if len(given) != n:
+        raise ValueError(f"row_names must name the {n} rows of X, got {len(given)} names")
+    return [str(name) for name in given]

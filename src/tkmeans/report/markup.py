@@ -1,0 +1,126 @@
+"""Text and numbers as HTML. Whatever comes from the data goes through here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from tkmeans.plots import style
+from tkmeans.plots.views import Array
+
+MISSING = '<span class="missing" title="no value">–</span>'
+_LONG = 60  # characters of a name; the rest is in its title
+_VERY_LONG = 300
+
+
+def text(value: Any) -> str:
+    """Text, whatever it holds."""
+    return escape(str(value), quote=True)
+
+
+def named(value: Any) -> str:
+    """A name from the data: kept apart from the direction of its surroundings, and cut if very long."""
+    whole = str(value)
+    if len(whole) <= _LONG:
+        return f"<bdi>{text(whole)}</bdi>"
+    return f'<bdi title="{text(shortened(whole, _VERY_LONG))}">{text(shortened(whole, _LONG))}</bdi>'
+
+
+def shortened(value: str, length: int) -> str:
+    """At most so many characters."""
+    return value if len(value) <= length else value[: length - 1] + "…"
+
+
+def embedded(value: Any) -> str:
+    """JSON that can stand in a script element: nothing in it ends the element or starts a comment."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def count(n: int, one: str, many: str = "") -> str:
+    """So many of something."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}".replace(",", "\u202f")
+
+
+def percent(share: float) -> str:
+    """A share; small ones and those close to 1 keep a digit, and only none is 0 %."""
+    if 0 < share < 0.001:
+        return "under 0.1\u00a0%"
+    if 0.999 < share < 1:
+        return "over 99.9\u00a0%"
+    digits = 0 if share in (0, 1) or 0.1 <= share <= 0.99 else 1
+    return f"{100 * share:.{digits}f}\u00a0%"
+
+
+def number(x: float, digits: int = 4) -> str:
+    """A number on its own."""
+    if np.isnan(x):
+        return MISSING
+    return f"{x:.{digits}g}".replace("-", "−")
+
+
+def decimals_of(column: Array) -> int | None:
+    """Decimals that show the differences within a column; None if only powers of ten can."""
+    column = column[np.isfinite(column)]
+    if len(column) == 0:
+        return 0
+    low, high = np.quantile(column, [0.05, 0.95])
+    largest = max(float(np.abs(column).max()), 1e-300)
+    spread = float(high - low) or largest
+    if largest >= 1e9 or spread < 1e-5:
+        return None
+    enough = int(np.clip(2 - np.floor(np.log10(spread)), 0, 8))
+    return next((d for d in range(enough) if np.allclose(column, np.round(column, d), rtol=1e-12, atol=0)), enough)
+
+
+def cell(x: float, decimals: int | None) -> str:
+    """A value of a column."""
+    if np.isnan(x):
+        return MISSING
+    return (f"{x:.4g}" if decimals is None else f"{x:.{decimals}f}").replace("-", "−")
+
+
+def tag(name: str, content: str = "", **attributes: Any) -> str:
+    """An element; `content` is HTML already, attributes are text. A trailing underscore of a name is dropped."""
+    told = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{told}>{content}</{name}>"
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """A table of two columns: what, and its value (HTML)."""
+    rows = "".join(f'<tr><th scope="row">{what}</th><td>{value}</td></tr>' for what, value in pairs)
+    return f'<table class="facts"><tbody>{rows}</tbody></table>'
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]], *, label: str, class_: str = "") -> str:
+    """A table in a box that scrolls by itself; header cells and rows of cells are complete elements."""
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return (
+        f'<div class="scroll {class_}" role="region" tabindex="0" aria-label="{text(label)}"><table class="{class_}">'
+        f"<thead><tr>{''.join(header)}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def swatch(cluster: int) -> str:
+    """The marker of a cluster, in its colour."""
+    drawn = f'<path fill="{style.color(cluster)}" d="{PATHS[style.marker(cluster)]}"/>'
+    return f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{drawn}</svg>'
+
+
+PATHS = {
+    "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "s": "M-3.6-3.6h7.2v7.2h-7.2z",
+    "^": "M0-4.6L4.4 3.4h-8.8z",
+    "D": "M0-5L5 0L0 5L-5 0z",
+    "v": "M0 4.6L4.4-3.4h-8.8z",
+    "P": "M-1.6-4.8h3.2v3.2h3.2v3.2h-3.2v3.2h-3.2v-3.2h-3.2v-3.2h3.2z",
+    "*": "M0-5L1.4-1.7L5-1.6L2.2.7L3.1 4.2L0 2.2L-3.1 4.2L-2.2.7L-5-1.6L-1.4-1.7z",
+    ">": "M4.6 0L-3.4 4.4v-8.8z",
+}

@@ -1,0 +1,132 @@
+"""The rows of the picture, packed for the page."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tkmeans.plots import style
+from tkmeans.plots.cells import agreement
+from tkmeans.plots.views import Array, Line, drawn_rows, principal_plane
+from tkmeans.report.clustering import Clustering, quantiles
+from tkmeans.report.markup import PATHS, shortened
+
+MAX_ROWS = 20_000  # drawn
+MAX_COLUMNS = 12  # that can be chosen for the axes; the page stays below 2 MB
+_NAME_BYTES = 1_500_000  # for the names of all drawn rows
+
+_FARTHEST = 1e38  # what a float32 can hold
+_TRIED_COLUMNS, _TRIED_ROWS = 6, 2000
+_CLEAR = 0.9  # a pair of columns that tells so many rows' clusters is shown first: it has names and units
+
+
+def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
+    """What the page's script needs to draw."""
+    outliers = ~found.core
+    drawn = drawn_rows(outliers, np.zeros((found.n_rows, 2)), MAX_ROWS)
+    slopes = _slopes(found, scaler)
+    chosen = np.sort(found.telling[:MAX_COLUMNS])
+    columns = [_column(found, j, drawn, slopes) for j in chosen]
+    view = [0, min(1, len(columns) - 1)]
+    if found.n_columns == 1:
+        height = Line(("", "")).project(found.values[drawn], found.values[drawn])[:, 1]
+        columns.append(_packed("height", "(height means nothing)", height, np.full(found.n_clusters, 0.5), 1e-9))
+        view = [0, 1]
+    elif found.n_columns > 2:
+        plane = _plane_columns(found, drawn)
+        pair = _clearest_pair(found, drawn)
+        view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
+        columns = plane + columns
+    certainty = found.certainty
+    return {
+        "columns": columns,
+        "view": view,
+        "labels": _base64(found.labels[drawn], "<u2"),
+        "outliers": _base64(outliers[drawn], "u1"),
+        "certainty": None if certainty is None else _base64(np.floor(1000 * certainty[drawn]), "<u2"),
+        "numbers": _base64(drawn, "<u4"),
+        "rows": _names(found, drawn),
+        "colors": style.COLORS,
+        "shapes": [PATHS[marker] for marker in style.MARKERS],
+    }
+
+
+def _column(found: Clustering, j: int, drawn: Array, slopes: Array | None) -> dict[str, Any]:
+    slope = None if slopes is None else float(slopes[j])
+    return _packed("column", found.names[j], found.values[drawn, j], found.centers[:, j], slope, found.digits[j])
+
+
+def _plane_columns(found: Clustering, drawn: Array) -> list[dict[str, Any]]:
+    """The principal plane of what the estimator saw, as two more columns."""
+    expected = found.seen_centers[found.labels]
+    plane = principal_plane(found.seen, found.core, expected)
+    places, centers = plane.project(found.seen[drawn], expected[drawn]), plane.place(found.seen_centers)
+    return [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)]
+
+
+def _packed(
+    kind: str, name: str, values: Array, centers: Array, slope: float | None, decimals: int | None = None
+) -> dict[str, Any]:
+    """Values as float32 around their middle, so that no digit is spent on what all have in common."""
+    middle = float(np.nanmedian(values)) if np.any(~np.isnan(values)) else 0.0
+    return {
+        "kind": kind,
+        "name": shortened(name, 80),
+        "middle": middle,
+        "values": _base64(np.clip(values - middle, -_FARTHEST, _FARTHEST), "<f4"),
+        "centers": [float(center) for center in centers],
+        "slope": slope,  # of what the estimator saw, by these values: there distances are what they seem
+        "decimals": decimals,
+    }
+
+
+def _slopes(found: Clustering, scaler: Any) -> Array | None:
+    """How much the scaler stretches each column, (p,); None if it bends them."""
+    if scaler is None:
+        return np.ones(found.n_columns)
+    low, high = quantiles(found.values, [0, 1])
+    middle = low + (high - low) / 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the three rows have no names of columns
+        three = np.asarray(scaler.transform(np.array([low, middle, high])), dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second = (three[1] - three[0]) / (middle - low), (three[2] - three[1]) / (high - middle)
+    constant = ~(high > low)
+    first, second = np.where(constant, 1.0, first), np.where(constant, 1.0, second)
+    return first if np.allclose(first, second, rtol=1e-6) else None
+
+
+def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
+    """The two columns in which the nearest centre is most often the right one, if that is often enough."""
+    rows = drawn[found.core[drawn]]
+    if len(rows) == 0:
+        return None
+    rows = rows[:: -(-len(rows) // _TRIED_ROWS)]
+    best, share = None, _CLEAR
+    for pair in itertools.combinations(sorted(found.telling[:_TRIED_COLUMNS]), 2):
+        places = found.seen[rows][:, pair]
+        whole = ~np.isnan(places).any(axis=1)
+        told = agreement(places[whole], found.labels[rows][whole], found.seen_centers[:, pair])
+        if told > share and whole.mean() > 0.5:
+            best, share = pair, told
+    return best
+
+
+def _names(found: Clustering, drawn: Array) -> list[str] | None:
+    """Names of the drawn rows, cut so that the page stays small."""
+    if found.row_names is None:
+        return None
+    names = [found.row_names[i] for i in drawn]
+    for length in (60, 40, 25, 15):
+        names = [shortened(name, length) for name in names]
+        if sum(len(name.encode(errors="replace")) for name in names) <= _NAME_BYTES:
+            break
+    return names
+
+
+def _base64(values: Array, dtype: str) -> str:
+    return base64.b64encode(np.asarray(values).astype(dtype).tobytes()).decode("ascii")

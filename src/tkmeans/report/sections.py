@@ -1,0 +1,246 @@
+"""The parts of the page that tell about rows and clusters, each as HTML; one that has nothing to say is empty."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tkmeans.plots.views import Array
+from tkmeans.report.charts import range_strip
+from tkmeans.report.clustering import Clustering, quantiles
+from tkmeans.report.markup import cell, count, named, number, percent, swatch, table, tag
+
+_CARD_COLUMNS = 6  # told on the card of a cluster
+_EXAMPLES = 3  # typical rows, and as many least typical ones
+_FEW_CLUSTERS = 4  # whose examples are unfolded
+_TABLE_COLUMNS = 40
+_LISTED_COLUMNS = 200
+_LISTED_ROWS = 500
+_LISTED_VALUES = 8
+_SURE, _LIKELY = 0.95, 0.7
+
+
+def clusters(found: Clustering) -> str:
+    """A card for each cluster, and all centres in one table."""
+    columns = _told_columns(found, _CARD_COLUMNS)
+    cards = "".join(_card(found, k, columns) for k in range(found.n_clusters))
+    return f'<div class="cards">{cards}</div>{_centers(found)}'
+
+
+def outliers(found: Clustering) -> str:
+    """The rows that fit nowhere, the farthest first, or those that are trusted least."""
+    if found.outliers is not None:
+        chosen = np.flatnonzero(found.outliers)
+        chosen = chosen[np.argsort(-found.distances[chosen], kind="stable")]
+    elif found.weights is not None:
+        chosen = np.argsort(found.weights, kind="stable")[:20]
+    else:
+        return ""
+    if len(chosen) == 0:
+        return "<p>None. Every row lies within what its cluster explains; its card lists those at the rim.</p>"
+    listed = chosen[:_LISTED_ROWS]
+    more = (
+        "" if len(listed) == len(chosen) else f" The {len(listed)} farthest of {count(len(chosen), 'row')} are listed."
+    )
+    words = (
+        "These rows are so far from every centre that they are better explained as strays. Each is listed under its "
+        "nearest cluster, but had almost no say in where the centres are."
+        if found.outliers is not None
+        else "This method gives no verdict on outliers. These are the rows it trusts least."
+    )
+    return (
+        f"<p>{words}{more} <b>How far</b> compares with a usual row of the same cluster. "
+        "A press on a heading sorts the table; a press on a row’s name shows it in the picture.</p>"
+        + _row_table(found, listed)
+    )
+
+
+def sureness(found: Clustering) -> list[tuple[str, str, float]]:
+    """Shares of rows by how sure their cluster is: (class, words, share)."""
+    certainty = found.certainty
+    if certainty is None:
+        return []
+    sure = certainty[found.core] if found.core.any() else certainty
+    shares = [float(np.mean(sure >= _SURE)), float(np.mean((sure >= _LIKELY) & (sure < _SURE)))]
+    return [
+        ("sure", f"sure: at least {percent(_SURE)} probable", shares[0]),
+        ("likely", f"likely: {percent(_LIKELY)} to {percent(_SURE)}", shares[1]),
+        ("open", f"open: below {percent(_LIKELY)}, another cluster is close", max(0.0, 1 - sum(shares))),
+    ]
+
+
+def columns(found: Clustering) -> str:
+    """Every column: what is missing, and the range."""
+    shown = found.values[:, :_LISTED_COLUMNS]
+    missing, ranges = np.isnan(shown).mean(axis=0), quantiles(shown, [0, 0.5, 1])
+    rows = [
+        [
+            tag("th", named(found.names[j]), scope="row"),
+            _td(percent(float(missing[j])), missing[j]),
+            *(_td(cell(q, found.digits[j]), q) for q in ranges[:, j]),
+        ]
+        for j in range(shown.shape[1])
+    ]
+    note = ""
+    if found.n_columns > _LISTED_COLUMNS:
+        note = f"<p>The first {_LISTED_COLUMNS} of {count(found.n_columns, 'column')}.</p>"
+    header = [_heading(name) for name in ("Column", "Missing", "Least", "Median", "Largest")]
+    return note + table(header, rows, label="Columns of the data", class_="sortable")
+
+
+# ---- clusters ------------------------------------------------------------------------
+
+
+def _card(found: Clustering, k: int, told: Array) -> str:
+    if found.sizes[k] == 0:
+        return f'<article class="card"><h3>{swatch(k)} Cluster {k}</h3><p>{_size(found, k)}</p></article>'
+    told = told if found.n_columns <= _CARD_COLUMNS else np.argsort(-np.abs(found.apart[k]))[:_CARD_COLUMNS]
+    low, usual, high = found.overall[:, told]
+    profile = "".join(
+        f'<tr><th scope="row">{named(found.names[j])}</th>'
+        f"<td>{range_strip(low[i], high[i], usual[i], found.centers[k, j], found.spreads[k, j], k)}</td>"
+        f"<td>{_plus_minus(found, k, j)}</td><td>{_words(found.apart[k, j])}</td></tr>"
+        for i, j in enumerate(told)
+    )
+    more = ""
+    if found.n_columns > len(told):
+        more = f'<p class="note">The {len(told)} columns that set it apart most, of {found.n_columns}.</p>'
+    return (
+        f'<article class="card"><h3>{swatch(k)} Cluster {k}</h3>'
+        f"<p>{_size(found, k)}</p>"
+        '<table class="profile"><thead><tr><th scope="col">Column</th>'
+        '<th scope="col"><span class="hidden">Where it lies</span></th>'
+        '<th scope="col">Centre ± spread</th><th scope="col">Among all</th></tr></thead>'
+        f"<tbody>{profile}</tbody></table>{more}{_examples(found, k, told)}</article>"
+    )
+
+
+def _size(found: Clustering, k: int) -> str:
+    words = f"<b>{count(int(found.sizes[k]), 'row')}</b> ({percent(found.sizes[k] / found.n_rows)})"
+    strays = int(np.sum((found.labels == k) & ~found.core))
+    if strays:
+        words += f", and {count(strays, 'outlier')} nearest to it"
+    if found.probabilities is None or found.n_clusters == 1 or found.sizes[k] == 0:
+        return words + "."
+    mean = found.probabilities[(found.labels == k) & found.core].mean(axis=0)
+    words += f". Its rows belong here with {percent(float(mean[k]))} probability on average"
+    mean[k] = -1
+    rival = int(mean.argmax())
+    return words + (f"; the closest rival is cluster {rival}." if mean[rival] >= 0.001 else ".")
+
+
+def _plus_minus(found: Clustering, k: int, j: int) -> str:
+    digits = 1 if found.digits[j] == 0 else found.digits[j]  # a centre of whole numbers is not whole
+    spread = found.spreads[k, j]
+    around = "" if np.isnan(spread) else f' <span class="faint">± {cell(spread, digits)}</span>'
+    return cell(found.centers[k, j], digits) + around
+
+
+def _words(apart: float) -> str:
+    """Where a centre lies among all rows; `apart` is a share of the range of nine rows in ten."""
+    size = "" if abs(apart) < 0.35 else "very "
+    return "usual" if abs(apart) < 0.1 else f"{size}{'high' if apart > 0 else 'low'}"
+
+
+def _examples(found: Clustering, k: int, told: Array) -> str:
+    typical, rim = found.typical(k, _EXAMPLES)
+    header = [tag("th", "Row", scope="col"), *(tag("th", named(found.names[j]), scope="col") for j in told)]
+    parts = [table(header, _examples_of(found, typical, told), label=f"Typical rows of cluster {k}")]
+    if len(rim):
+        parts.append("<h4>Least typical rows that still belong</h4>")
+        parts.append(table(header, _examples_of(found, rim, told), label=f"Least typical rows of cluster {k}"))
+    unfolded = " open" if found.n_clusters <= _FEW_CLUSTERS else ""
+    summary = "<summary>Typical and least typical rows</summary><h4>Typical rows</h4>"
+    return f"<details{unfolded}>{summary}{''.join(parts)}</details>"
+
+
+def _examples_of(found: Clustering, rows: Array, told: Array) -> list[list[str]]:
+    return [[tag("th", _pointer(found, i), scope="row"), *(_value(found, i, j) for j in told)] for i in rows]
+
+
+def _centers(found: Clustering) -> str:
+    told = _told_columns(found, _TABLE_COLUMNS)
+    header = [_heading("Cluster"), _heading("Rows"), *(_heading(named(found.names[j])) for j in told)]
+    rows = []
+    for k in range(found.n_clusters):
+        cells = [tag("th", f"{swatch(k)} {k}", scope="row", data_v=k), _td(f"{found.sizes[k]}", float(found.sizes[k]))]
+        for j in told:
+            level = int(np.clip(np.round(5 * found.apart[k, j]), -3, 3))
+            tint = f"low{-level}" if level < 0 else f"high{level}" if level else None
+            value = found.centers[k, j]
+            cells.append(tag("td", cell(value, found.digits[j]), data_v=_bare(value), class_=tint))
+        rows.append(cells)
+    note = "" if len(told) == found.n_columns else f" (the {len(told)} columns that tell clusters apart best)"
+    unfolded = " open" if len(told) <= _CARD_COLUMNS else ""
+    return (
+        f"<details{unfolded}><summary>All centres in one table{note}</summary>"
+        '<p class="note">Orange is higher than usual, blue is lower; the stronger, the farther.</p>'
+        + table(header, rows, label="Centres of all clusters", class_="sortable centers")
+        + "</details>"
+    )
+
+
+# ---- tables of rows ------------------------------------------------------------------
+
+
+def _row_table(found: Clustering, rows: Array) -> str:
+    told = _told_columns(found, _LISTED_VALUES)
+    header = [_heading(name) for name in ("Row", "Cluster", "How far", "Stands out in")]
+    if found.pvalues is not None:
+        header.append(_heading("p-value"))
+    header += [_heading(named(found.names[j])) for j in told]
+    body = []
+    for i in rows:
+        k = int(found.labels[i])
+        times = found.distances[i] / found.usual_distances[k] if found.usual_distances[k] > 0 else np.nan
+        cells = [
+            tag("th", _pointer(found, i), scope="row", data_v=found.row_name(i)),
+            tag("td", f"{swatch(k)} {k}", data_v=k),
+            _td(f"{number(times, 2)} ×" if times < 100 else f"{number(float(f'{times:.2g}'), 6)} ×", times),
+            tag("td", _reason(found, i)),
+        ]
+        if found.pvalues is not None:
+            cells.append(_td(number(found.pvalues[i], 2), found.pvalues[i]))
+        body.append(cells + [_value(found, i, j) for j in told])
+    return table(header, body, label="Rows that stand out", class_="sortable tall")
+
+
+def _reason(found: Clustering, i: int) -> str:
+    """The column that makes most of the row's distance, its value, and what its cluster has."""
+    k = found.labels[i]
+    away = np.square(found.seen[i] - found.seen_centers[k])
+    if np.isnan(away).all():
+        return '<span class="missing">all values missing</span>'
+    j = int(np.nanargmax(away))
+    digits = found.digits[j]
+    return (
+        f"{named(found.names[j])}: <b>{cell(found.values[i, j], digits)}</b> "
+        f'<span class="faint">not {cell(found.centers[k, j], digits)}</span>'
+    )
+
+
+def _pointer(found: Clustering, i: int) -> str:
+    """The name of a row, as a button that shows it in the picture."""
+    return f'<button type="button" class="pointer" data-row="{int(i)}">{named(found.row_name(i))}</button>'
+
+
+def _value(found: Clustering, i: int, j: int) -> str:
+    value = found.values[i, j]
+    return _td(cell(value, found.digits[j]), value)
+
+
+def _td(content: str, value: float) -> str:
+    return f'<td class="number" data-v="{_bare(value)}">{content}</td>'
+
+
+def _bare(value: float) -> str:
+    """A number for a script to sort by."""
+    return "" if np.isnan(value) else repr(float(value))
+
+
+def _heading(name: str) -> str:
+    return f'<th scope="col"><button type="button">{name}</button></th>'
+
+
+def _told_columns(found: Clustering, most: int) -> Array:
+    """Columns to show, in their order: all, or those that tell clusters apart best."""
+    return np.sort(found.telling[:most])

@@ -1,0 +1,223 @@
+"""The parts of the page that tell about the whole: in short, how sure, the data, the fit, how it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tkmeans.report.charts import line_chart, shares_bar
+from tkmeans.report.clustering import Clustering
+from tkmeans.report.markup import count, facts, named, number, percent, text
+from tkmeans.report.sections import sureness
+from tkmeans.versions import versions
+
+
+def default_title(found: Clustering) -> str:
+    """A title for a page that was given none."""
+    return f"{count(found.n_clusters, 'cluster')} in {count(found.n_rows, 'row')}"
+
+
+def lead(found: Clustering, method: str) -> str:
+    """The answer in a sentence or two."""
+    words = (
+        f"{count(found.n_rows, 'row')} with {count(found.n_columns, 'column')} were sorted into "
+        f"<b>{count(found.n_clusters, 'cluster')}</b> of similar rows by {text(method)}. "
+    )
+    if found.outliers is None:
+        return words
+    strays = int(found.outliers.sum())
+    if strays == 0:
+        return words + "<b>No outliers</b>: no row stands so far out that it fits none of them."
+    fit = "fits none of them: an outlier" if strays == 1 else "fit none of them: the outliers"
+    return words + f"<b>{count(strays, 'row')}</b> ({percent(strays / found.n_rows)}) {fit}."
+
+
+def tiles(found: Clustering) -> str:
+    """The figures to remember."""
+    shown = [
+        (f"{found.n_rows:,}".replace(",", "\u202f"), "rows"),
+        (str(found.n_columns), "column" if found.n_columns == 1 else "columns"),
+        (str(found.n_clusters), "cluster" if found.n_clusters == 1 else "clusters"),
+    ]
+    if found.outliers is not None:
+        strays = int(found.outliers.sum())
+        shown.append((f"{strays:,}".replace(",", "\u202f"), "outlier" if strays == 1 else "outliers"))
+    shares = sureness(found)
+    if shares and found.n_clusters > 1:
+        whom = "of the other rows" if np.any(~found.core) else "of the rows"
+        shown.append((percent(shares[0][2]), f"{whom} surely in their cluster"))
+    missing = float(np.isnan(found.values).mean())
+    if missing:
+        shown.append((percent(missing), "of the values missing"))
+    return "".join(f"<div><dt>{what}</dt><dd>{value}</dd></div>" for value, what in shown)
+
+
+def remarks(found: Clustering, estimator: Any) -> str:
+    """What a reader should be warned of."""
+    heard = list(found.remarks)
+    if getattr(estimator, "converged_", True) is False:
+        heard.append(f"The fit did not settle within {estimator.n_iter_} iterations: the clusters may still be moving.")
+    empty = int(np.sum(found.sizes == 0))
+    if empty:
+        heard.append(f"{count(empty, 'cluster')} without any row: there may be fewer than were asked for.")
+    return "".join(f'<p class="remark" role="note">{text(words)}</p>' for words in heard)
+
+
+def glossary(found: Clustering) -> str:
+    """The words of the page, for a reader who has never met them."""
+    words = [
+        ("Cluster", "a group of rows that resemble each other more than they resemble the rest."),
+        ("Centre", "what a typical row of the cluster looks like."),
+        ("Spread", "how far the rows of a cluster usually are from its centre: about two in three are within it."),
+    ]
+    if found.outliers is not None:
+        words.append(
+            (
+                "Outlier",
+                "a row too far from every centre to be one of the cluster: an error, a rare case, or a discovery. "
+                "Far rows count little when the centres are found, so that they cannot pull them away.",
+            )
+        )
+    if found.pvalues is not None:
+        words.append(
+            (
+                "p-value",
+                "the share of a cluster’s rows that would be at least as far out, under the fitted model. "
+                "The smaller, the stranger the row.",
+            )
+        )
+    if found.probabilities is not None:
+        words.append(("Probability", "how likely the row’s cluster is the right one, as against the other clusters."))
+    return "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in words)
+
+
+def how_many(found: Clustering, selection: Any) -> str:
+    """Where the number of clusters comes from."""
+    if selection is None:
+        return f"<p>The number of clusters, {found.n_clusters}, was given; other numbers were not tried.</p>"
+    tried = np.asarray(selection.n_clusters)
+    name = str(selection.criterion)
+    shown = name.upper() if len(name) <= 3 else name
+    better = "larger" if name == "stability" else "smaller"
+    runner_up = getattr(selection, "runner_up", None)
+    words = (
+        f"<p>Every number of clusters from {tried.min()} to {tried.max()} was tried. By the criterion {text(shown)}, "
+        f"which weighs how well the clusters describe the rows against how many they are and how much they overlap, "
+        f"<b>{int(selection.best)}</b> is best"
+        + (f" and {int(runner_up)} comes next.</p>" if runner_up is not None else ".</p>")
+    )
+    marks = [(float(selection.best), "best", f"chosen: {int(selection.best)}")]
+    if runner_up is not None:
+        marks.append((float(runner_up), "second", f"runner-up: {int(runner_up)}"))
+    values = np.asarray(getattr(selection, name), dtype=float)
+    label = f"{shown} for {tried.min()} to {tried.max()} clusters; best at {int(selection.best)}"
+    chart = line_chart(
+        tried, values, x_name="number of clusters", y_name=f"{shown} ({better} is better)", label=label, marks=marks
+    )
+    return words + chart
+
+
+def how_sure(found: Clustering) -> str:
+    """How clearly rows belong to their clusters."""
+    shares = sureness(found)
+    if not shares or found.n_clusters == 1:
+        return ""
+    label = "; ".join(f"{percent(share)} {words}" for _, words, share in shares)
+    keys = "".join(
+        f'<li><span class="key {kind}"></span><b>{percent(share)}</b> {words}</li>' for kind, words, share in shares
+    )
+    whom = "Of the rows that are no outliers" if np.any(~found.core) else "Of all rows"
+    return (
+        f"<h3>How clearly rows belong</h3><p>{whom}, by the probability of their cluster:</p>"
+        f'{shares_bar([(kind, share) for kind, _, share in shares], label)}<ul class="keys">{keys}</ul>'
+    )
+
+
+def data_facts(found: Clustering, scaler: Any) -> str:
+    """What was clustered."""
+    missing = np.isnan(found.values)
+    told = [
+        ("Rows", count(found.n_rows, "row")),
+        ("Columns", count(found.n_columns, "column")),
+        ("Missing values", _missing(missing)),
+        ("Scaling", "none: columns were used in their own units" if scaler is None else _scaling(scaler)),
+    ]
+    if found.row_names is None:
+        told.append(("Row numbers", "begin with 0"))
+    return facts(told)
+
+
+def _missing(missing: Any) -> str:
+    if not missing.any():
+        return "none"
+    return (
+        f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
+        "nothing was filled in: a row counts with the values it has"
+    )
+
+
+def _scaling(scaler: Any) -> str:
+    words = {
+        "RobustScaler": "every column by its median and the range of its middle half, which outliers do not change",
+        "StandardScaler": "every column by its mean and standard deviation",
+        "MinMaxScaler": "every column to the range from its least to its largest value",
+    }.get(type(scaler).__name__)
+    name = f"<code>{text(type(scaler).__name__)}</code>"
+    return (f"{words} ({name})" if words else name) + "; this page shows the values as they were"
+
+
+def fit_facts(estimator: Any) -> str:
+    """What was estimated, with what it means."""
+    told = []
+    if hasattr(estimator, "n_iter_"):
+        settled = ", then nothing moved any more" if getattr(estimator, "converged_", False) else ""
+        told.append(("Iterations", f"{estimator.n_iter_}{settled}"))
+    if hasattr(estimator, "lower_bound_"):
+        told.append((_objective(estimator).capitalize(), number(float(estimator.lower_bound_), 6)))
+    if hasattr(estimator, "inertia_"):
+        told.append(("Sum of squared distances", number(float(estimator.inertia_), 6)))
+    if hasattr(estimator, "dof_"):
+        dof = np.atleast_1d(estimator.dof_).astype(float)
+        values = ", ".join(number(value, 3) for value in dof[:12]) + (", …" if len(dof) > 12 else "")
+        told.append(("Tail parameter ν", f"{values}: {_tails(float(np.min(dof)))}"))
+    if hasattr(estimator, "scale_"):
+        told.append(("Width of a cluster √α", f"{number(float(np.sqrt(estimator.scale_)))}, the same for all clusters"))
+    return facts(told)
+
+
+def convergence(estimator: Any) -> str:
+    """The objective over the iterations."""
+    if len(getattr(estimator, "lower_bounds_", ())) < 2:
+        return ""
+    values = np.asarray(estimator.lower_bounds_, dtype=float)
+    name = _objective(estimator)
+    label = f"The {name} rises from {values[0]:.6g} to {values[-1]:.6g} in {len(values) - 1} iterations"
+    words = f"<p>How well the clusters describe the rows ({name}), at the start and after every iteration:</p>"
+    return words + line_chart(np.arange(len(values)), values, x_name="iteration", y_name=name, label=label)
+
+
+def made_by(estimator: Any, call: str) -> str:
+    """The call, and the versions."""
+    parameters = [
+        (f"<code>{text(name)}</code>", f"<code>{named(repr(value))}</code>")
+        for name, value in sorted(estimator.get_params(deep=False).items())
+    ]
+    software = [(text(name), text(value)) for name, value in versions().items() if value != "not installed"]
+    return (
+        f'<pre tabindex="0"><code>{text(call or f"{estimator!r}.fit(X)")}</code></pre>'
+        f"<details><summary>All parameters</summary>{facts(parameters)}</details>"
+        f"<details><summary>Versions</summary>{facts(software)}</details>"
+    )
+
+
+def _objective(estimator: Any) -> str:
+    return "log-likelihood per row" if hasattr(estimator, "score_samples") else "objective per row"
+
+
+def _tails(dof: float) -> str:
+    if dof < 3:
+        return "heavy tails; far rows are expected and count little"
+    if dof < 30:
+        return "somewhat heavier tails than a bell curve’s"
+    return "tails like those of a bell curve; there are hardly any far rows"

@@ -1,0 +1,141 @@
+"""The public function: from a fitted estimator to a file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from tkmeans.atomic import replacing
+from tkmeans.report import sections, summary
+from tkmeans.report.clustering import Clustering, look
+from tkmeans.report.markup import count, embedded, swatch, text
+from tkmeans.report.picture import drawing
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    estimator: Any,
+    X: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    row_names: Sequence[Any] | None = None,
+    scaler: Any = None,
+    selection: Any = None,
+    title: str = "",
+    call: str = "",
+) -> Path:
+    """Write what was found as one HTML file, which opens in any browser and needs no network.
+
+    The page holds a picture that can be zoomed, a profile of every cluster, the outliers as a
+    table, how sure it all is, how the fit went, and how it was made.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It is there whole or not at all.
+    estimator : fitted clusterer
+        One of ours, or any with `predict` and `cluster_centers_` or `means_`; the page leaves
+        out what the estimator cannot tell.
+    X : array-like of shape (n_samples, n_features)
+        The rows, in your units. NaN marks a missing value.
+    feature_names : sequence of str, default=None
+        Names of the columns; those of a data frame are known.
+    row_names : sequence, default=None
+        Names of the rows; the index of a data frame is known.
+    scaler : fitted transformer, default=None
+        The scikit-learn scaler on whose output the estimator was fitted.
+    selection : Selection, default=None
+        How the number of clusters was chosen.
+    title : str, default=""
+        The heading of the page.
+    call : str, default=""
+        What made this fit, such as a command; by default the estimator's own words.
+
+    Returns
+    -------
+    path : Path
+        Where the page is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tkmeans import TKMeans, write_report
+    >>> from tkmeans.datasets import make_contaminated
+    >>> X, _ = make_contaminated(n_samples=200, n_clusters=3, random_state=0)
+    >>> model = TKMeans(n_clusters=3, random_state=0).fit(X)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> page = write_report(Path(folder.name) / "clusters.html", model, X, feature_names=["height", "weight"])
+    >>> page.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    >>> folder.cleanup()
+    """
+    found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler)
+    page = _page(found, estimator, scaler, selection, title or summary.default_title(found), call)
+    with replacing(path) as file:
+        file.write(page.encode("utf-8", errors="replace"))  # a name may hold half a character
+    return Path(path)
+
+
+def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
+    style, script = _part("style.css"), "".join(map(_part, ("geometry.js", "picture.js", "report.js")))
+    strays = sections.outliers(found)
+    data = drawing(found, scaler)
+    return Template(_part("page.html")).substitute(
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        data=embedded(data),
+        title=text(title),
+        lead=summary.lead(found, type(estimator).__name__),
+        tiles=summary.tiles(found),
+        remarks=summary.remarks(found, estimator),
+        glossary=summary.glossary(found),
+        legend=_legend(found),
+        drawn=_drawn(found, data),
+        clusters=sections.clusters(found),
+        outliers=f'<section id="outliers"><h2>{_stray_title(found)}</h2>{strays}</section>' if strays else "",
+        outliers_link=f'<a href="#outliers">{_stray_title(found)}</a>' if strays else "",
+        how_many=summary.how_many(found, selection),
+        how_sure=summary.how_sure(found),
+        data_facts=summary.data_facts(found, scaler),
+        columns=sections.columns(found),
+        fit_facts=summary.fit_facts(estimator),
+        convergence=summary.convergence(estimator),
+        made_by=summary.made_by(estimator, call),
+    )
+
+
+def _part(name: str) -> str:
+    return files("tkmeans.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    """What a Content-Security-Policy knows an element by: nothing else may run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _stray_title(found: Clustering) -> str:
+    return "Least trusted rows" if found.outliers is None else "Outliers"
+
+
+def _legend(found: Clustering) -> str:
+    return "".join(
+        f'<button type="button" aria-pressed="true" data-cluster="{k}">{swatch(k)} {k} '
+        f'<span class="faint">{count(int(found.sizes[k]), "row")}</span></button>'
+        for k in range(found.n_clusters)
+    )
+
+
+def _drawn(found: Clustering, data: dict[str, Any]) -> str:
+    n_drawn = len(base64.b64decode(data["outliers"]))
+    if n_drawn == found.n_rows:
+        return ""
+    return f"Of {count(found.n_rows, 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "

@@ -1,0 +1,167 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans.datasets import make_contaminated
+from tkmeans.plots import ClustersDisplay
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A fitted estimator that answers without computing, and its rows."""
+    X, _ = make_contaminated(600, 5, random_state=0)
+    model = TKMeans(5, random_state=0).fit(X)
+    outliers = model.outliers(X)
+    known = SimpleNamespace(
+        cluster_centers_=model.cluster_centers_,
+        labels_=model.labels_,
+        predict=lambda _: model.labels_,
+        outliers=lambda _: outliers,
+    )
+    return known, X
+
+
+def test_it_draws_into_the_axes_it_is_given_and_gives_them_back(fitted, ax):
+    display = ClustersDisplay.from_estimator(*fitted, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+
+
+def test_without_axes_it_makes_a_figure(fitted):
+    display = ClustersDisplay.from_estimator(*fitted)
+    assert display.ax_ in display.figure_.axes
+
+
+def test_every_row_is_drawn_once_as_a_member_or_as_an_outlier(fitted, ax):
+    model, X = fitted
+    display = ClustersDisplay.from_estimator(model, X, ax=ax)
+    outliers = model.outliers(X)
+    for k, points in enumerate(display.points_):
+        np.testing.assert_array_equal(points.get_offsets(), X[(model.labels_ == k) & ~outliers])
+    inside = display.outliers_.get_offsets()
+    edge = [c for c in ax.collections if not c.get_clip_on()]
+    assert len(inside) + sum(len(c.get_offsets()) for c in edge) == outliers.sum()
+    assert f"outlier ({outliers.sum()}" in ax.get_legend_handles_labels()[1][0]
+
+
+def test_the_frame_holds_the_rows_that_are_no_outliers(fitted, ax):
+    model, X = fitted
+    ClustersDisplay.from_estimator(model, X, ax=ax)
+    core = X[~model.outliers(X)]
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert left < core[:, 0].min() < core[:, 0].max() < right < 10
+    assert bottom < core[:, 1].min() < core[:, 1].max() < top < 10
+
+
+def test_what_lies_beyond_the_edge_is_marked_on_it(ax):
+    X = np.array([[0.0, 0], [1, 1], [50, 0.5], [0.5, -70]])
+    ClustersDisplay.from_predictions(X, [0, 0, -1, -1], ax=ax, limits=((0, 1), (0, 1)))
+    marks = {tuple(np.round(p, 2)) for c in ax.collections if not c.get_clip_on() for p in c.get_offsets()}
+    assert marks == {(1.0, 0.5), (0.5, 0.0)}
+
+
+def test_centres_carry_their_numbers(fitted, ax):
+    model, X = fitted
+    ClustersDisplay.from_estimator(model, X, ax=ax)
+    numbers = {text.get_text(): text.xy for text in ax.texts}
+    assert set(numbers) == set("01234")
+    np.testing.assert_array_equal(numbers["3"], model.cluster_centers_[3])
+
+
+def test_a_centre_beyond_the_edge_is_counted(ax):
+    X = np.array([[0.0, 0], [1, 1], [9, 9]])
+    ClustersDisplay.from_predictions(
+        X, [0, 0, 1], centers=[[0.5, 0.5], [9, 9]], ax=ax, limits=((-1, 2), (-1, 2)), boundaries=False
+    )
+    assert ax.get_legend_handles_labels()[1] == ["centre (1 of 2 beyond the edge)"]
+
+
+def test_the_axes_have_the_names_of_a_data_frames_columns(fitted, ax):
+    model, X = fitted
+    ClustersDisplay.from_estimator(model, pd.DataFrame(X, columns=["length", "width"]), ax=ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("length", "width")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [TKMeans(5), FastTKMeans(5), StudentTMixture(5), KMeans(5, n_init=1)],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("p", [1, 2, 6])
+def test_any_estimator_with_centres_can_be_drawn(model, p, ax):
+    X, _ = make_contaminated(300, 5, p, outlier_fraction=0.0, random_state=1)
+    display = ClustersDisplay.from_estimator(clone(model).set_params(random_state=0).fit(X), X, ax=ax)
+    assert len(display.points_) == 5
+    assert len(display.points) == len(X)
+
+
+def test_an_estimator_without_centres_is_named(ax):
+    with pytest.raises(ValueError, match="KMeans has neither cluster_centers_ nor means_: is it fitted"):
+        ClustersDisplay.from_estimator(type("KMeans", (), {"predict": len})(), np.zeros((3, 2)), ax=ax)
+
+
+def test_boundaries_are_drawn_where_they_are_true(fitted, ax):
+    assert ClustersDisplay.from_estimator(*fitted, ax=ax).boundaries_ is not None
+
+
+def test_boundaries_are_left_out_where_they_would_lie(ax):
+    rng = np.random.default_rng(0)
+    centers = np.zeros((4, 6))
+    centers[:, 2:] = 40 * np.eye(4)  # apart, but not in the first two columns
+    labels = np.arange(400) % 4
+    X = centers[labels] + rng.normal(size=(400, 6))
+    look = {"centers": centers, "ax": ax}
+    assert ClustersDisplay.from_predictions(X, labels, features=(0, 1), **look).boundaries_ is None
+    assert ClustersDisplay.from_predictions(X, labels, features=(0, 1), boundaries=True, **look).boundaries_ is not None
+
+
+def test_one_cluster_has_no_boundaries(ax):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    assert ClustersDisplay.from_estimator(TKMeans(1).fit(X), X, ax=ax).boundaries_ is None
+
+
+def test_a_row_that_lacks_a_drawn_value_is_left_out(fitted, ax):
+    model, X = fitted
+    X = X.copy()
+    X[:7, 0] = np.nan
+    display = ClustersDisplay.from_estimator(model, X, ax=ax)
+    assert len(display.points) == len(X) - 7
+    assert display.n_rows == len(X)
+
+
+def test_in_the_principal_plane_a_row_with_gaps_stands_where_its_cluster_expects_it(ax):
+    X, _ = make_contaminated(300, 3, 4, outlier_fraction=0.0, random_state=0)
+    X[::5, 1] = np.nan
+    model = TKMeans(3, random_state=0).fit(X)
+    assert len(ClustersDisplay.from_estimator(model, X, ax=ax).points) == len(X)
+
+
+def test_labels_below_zero_are_outliers(ax):
+    X = np.array([[0.0, 0], [1, 1], [2, 2]])
+    display = ClustersDisplay.from_predictions(X, [0, -1, 0], ax=ax)
+    np.testing.assert_array_equal(display.outliers, [False, True, False])
+    assert display.centers_ is None
+
+
+def test_very_many_rows_are_sampled_and_drawn_as_an_image(ax):
+    X = np.random.default_rng(0).normal(size=(30_000, 2))
+    display = ClustersDisplay.from_predictions(X, np.arange(30_000) % 60, ax=ax)
+    assert len(display.points) == 20_000
+    assert display.n_rows == 30_000
+    assert len(display.points_) == 60
+    assert all(points.get_rasterized() for points in display.points_)
+
+
+def test_rows_that_are_all_the_same_have_a_frame(ax):
+    ClustersDisplay.from_predictions(np.ones((5, 2)), np.zeros(5, dtype=int), ax=ax)
+    assert ax.get_xlim() == (0.5, 1.5)
+
+
+def test_feature_names_must_fit(ax):
+    with pytest.raises(ValueError, match="must name the 2 columns of X, got 3 names"):
+        ClustersDisplay.from_predictions(np.ones((5, 2)), np.zeros(5), feature_names="abc", ax=ax)

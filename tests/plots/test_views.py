@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from matplotlib.path import Path
+from scipy.spatial.distance import cdist
+from sklearn.decomposition import PCA
+
+from tkmeans.plots.cells import agreement, voronoi_cells
+from tkmeans.plots.views import Line, Pair, Plane, choose_view, drawn_rows, principal_plane
+
+RNG = np.random.default_rng(0)
+LOW, HIGH = np.array([-1.0, -2.0]), np.array([3.0, 1.0])
+
+
+def area(polygon):
+    x, y = polygon.T
+    return abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
+
+
+@pytest.mark.parametrize("n_centers", [1, 2, 3, 12])
+def test_a_cell_holds_exactly_the_points_that_are_nearest_to_its_centre(n_centers):
+    centers = RNG.uniform(-2, 3, (n_centers, 2))
+    cells = voronoi_cells(centers, LOW, HIGH)
+    points = RNG.uniform(LOW, HIGH, (300, 2))
+    nearest = cdist(points, centers).argmin(axis=1)
+    for k, cell in enumerate(cells):
+        if len(cell):
+            assert np.array_equal(Path(cell).contains_points(points), nearest == k)
+        else:
+            assert not np.any(nearest == k)
+    assert sum(area(cell) for cell in cells if len(cell)) == pytest.approx(np.prod(HIGH - LOW))
+
+
+def test_equal_centres_share_a_cell():
+    cells = voronoi_cells(np.zeros((2, 2)), LOW, HIGH)
+    assert [area(cell) for cell in cells] == [12, 12]
+
+
+def test_agreement_is_the_share_of_rows_in_their_own_cell():
+    centers = np.array([[0.0, 0], [10, 0]])
+    places = np.array([[1.0, 0], [4, 3], [6, 0], [9, 9]])
+    assert agreement(places, np.array([0, 0, 0, 1]), centers) == 0.75
+    assert agreement(places[:0], np.array([], dtype=int), centers) == 1.0
+
+
+def test_the_plane_is_that_of_scikit_learns_pca_of_the_trusted_rows():
+    X = RNG.normal(size=(200, 5)) * [5, 1, 3, 1, 1] + 7
+    X[-1] = 1e4
+    trusted = np.arange(200) < 199
+    plane = principal_plane(X, trusted, X)
+    pca = PCA(2).fit(X[trusted])
+    theirs = pca.transform(X)
+    ours = plane.project(X, X)
+    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), rtol=1e-8, atol=1e-8)
+    assert f"({pca.explained_variance_ratio_[1]:.0%} of the variance)" in plane.names[1]
+
+
+def test_in_the_plane_a_missing_value_is_that_of_the_centre_and_an_empty_row_has_no_place():
+    X = RNG.normal(size=(50, 3))
+    center = np.array([1.0, 2, 3])
+    plane = principal_plane(X, np.ones(50, dtype=bool), X)
+    holed = np.array([[0.5, np.nan, 0.1], [np.nan] * 3])
+    filled = np.array([[0.5, 2.0, 0.1]])
+    places = plane.project(holed, np.vstack([center, center]))
+    np.testing.assert_allclose(places[0], plane.place(filled)[0])
+    assert np.isnan(places[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("p", "features", "kind", "names"),
+    [
+        (1, None, Line, ("a", "")),
+        (2, None, Pair, ("a", "b")),
+        (4, (0, 2), Pair, ("a", "c")),
+        (4, ("d", 1), Pair, ("d", "b")),
+        (4, (-1, 0), Pair, ("d", "a")),
+        (4, None, Plane, None),
+    ],
+)
+def test_which_two_columns_are_drawn(p, features, kind, names):
+    X = RNG.normal(size=(20, p))
+    view = choose_view(X, features, "abcd"[:p], np.ones(20, dtype=bool), X)
+    assert isinstance(view, kind)
+    assert names is None or view.names == names
+    assert view.project(X, X).shape == view.place(X).shape == (20, 2)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [((0,), "two columns"), ((0, 9), "numbered from 0 to 3"), (("a", "z"), "'z' is not a column; there are a, b")],
+)
+def test_a_column_that_does_not_exist_is_named(features, message):
+    X = np.zeros((3, 4))
+    with pytest.raises(ValueError, match=message):
+        choose_view(X, features, "abcd", np.ones(3, dtype=bool), X)
+
+
+def test_of_very_many_rows_a_sample_is_drawn_that_is_always_the_same_and_holds_the_outliers():
+    outliers = RNG.random(10_000) < 0.02
+    places = np.zeros((10_000, 2))
+    places[:10] = np.nan
+    drawn = drawn_rows(outliers, places, 1000)
+    assert len(drawn) == len(set(drawn)) == 1000
+    assert np.array_equal(drawn, drawn_rows(outliers, places, 1000))
+    assert set(np.flatnonzero(outliers)[np.flatnonzero(outliers) >= 10]) <= set(drawn)
+    assert drawn.min() >= 10
+
+
+def test_outliers_fill_at_most_half_of_a_sample():
+    drawn = drawn_rows(np.arange(10_000) < 6000, np.zeros((10_000, 2)), 1000)
+    assert np.sum(drawn < 6000) == 500
