@@ -1,0 +1,57 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of `path` when the block ends well, and vanishes when it does not.
+
+    What was there before stays until the new file is complete and on the disk. A device or
+    a pipe cannot be replaced and is written to directly.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name) / "numbers.txt"
+    >>> with replacing(path) as file:
+    ...     _ = file.write(b"1 2 3")
+    >>> path.read_text()
+    '1 2 3'
+    >>> folder.cleanup()
+    """
+    target = Path(os.path.realpath(path))  # a link stays, the file it points to is replaced
+    before = target.stat() if target.exists() else None
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        with target.open("wb") as file:
+            yield file
+        return
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, _usual_mode() if before is None else stat.S_IMODE(before.st_mode))
+        os.replace(name, target)
+    except BaseException:  # Ctrl-C too
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+
+
+def _usual_mode() -> int:
+    """What a new file may do: mkstemp grants less, because its files are private."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
