@@ -13,6 +13,6 @@ try:
 except ImportError as missing:  # the library works without its command
     sys.exit(f"The tkmeans command needs {missing.name}: pip install 'tkmeans[cli,plots]'")
 
-from tkmeans.cli.app import app, main
+from tkmeans.cli.commands import app, main
 
 __all__ = ["app", "main"]

@@ -40,29 +40,29 @@ def column_named(table: Table, word: str) -> str:
         return word
     if word.isdecimal() and 1 <= int(word) <= len(table.names):
         return table.names[int(word) - 1]
-    close = difflib.get_close_matches(word, table.names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"its columns are {_listed(table.names)}"
+    close = [name for name in table.names if word and word.casefold() in name.casefold()]
+    close = close[:3] or difflib.get_close_matches(word, table.names, n=1)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"its columns are {listed(table.names)}"
     raise TableError(f"{table.source} has no column {word!r}; {hint}")
 
 
-def choose(table: Table, columns: str | None, without: str | None, others: Sequence[str]) -> Chosen:
-    """The columns to cluster by; `others`, for weights and names of rows, are not among them."""
+def choose(table: Table, columns: str | None, without: str | None, taken: Sequence[str]) -> Chosen:
+    """The columns to cluster by; `taken`, for weights and names of rows, are not among them."""
     if columns is not None:
-        names = [name for name in named(table, columns) if name not in others]
+        names = [name for name in named(table, columns) if name not in taken]
         for name in names:
             check_numbers(table, table.column(name))
             if table.column(name).is_empty:
                 raise TableError(f"{table.source}: column {name!r} is empty; leave it out")
         return Chosen(names, [])
-    ignored = {*others, *(named(table, without) if without is not None else [])}
-    if set(RESULTS) <= set(table.names):
-        ignored |= set(RESULTS)  # of an earlier run
+    ignored = {*taken, *(named(table, without) if without is not None else [])}
+    earlier = set(RESULTS) if set(RESULTS) <= set(table.names) else set()
     found: list[str] = []
     aside: dict[str, list[str]] = {}
     for name in table.names:
         if name not in ignored:
             column = table.column(name)
-            reason = _why_not(column)
+            reason = "from an earlier run" if name in earlier else _why_not(column)
             if reason:
                 aside.setdefault(reason, []).append(name)
             else:
@@ -70,8 +70,8 @@ def choose(table: Table, columns: str | None, without: str | None, others: Seque
                 found.append(name)
     notes = []
     if aside:
-        listed = "; ".join(f"{_listed(names)} ({reason})" for reason, names in aside.items())
-        notes.append(f"carried along, but not clustered by: {listed}")
+        others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
+        notes.append(f"carried along, but not clustered by: {others}")
     if not found:
         raise TableError(
             f"{table.source} has no column of numbers to cluster by: {'; '.join(notes) or 'all were left out'}"
@@ -111,9 +111,12 @@ def check_numbers(table: Table, column: Column) -> None:
     leave = f"--without {shlex.quote(column.name)} to leave the column out"
     if len(words) <= _WORDS_FOR_MISSING and column.n_bad == len(column.bad):
         missing = " ".join(f"--missing {shlex.quote(word)}" for word in words)
-        way_out = f"add {missing} if they stand for missing values, or {leave}"
+        stand = "that stands for a missing value" if len(words) == 1 else "these stand for missing values"
+        way_out = f"add {missing} if {stand}, or {leave}"
     else:
         way_out = f"correct them, or add {leave}"
+    if column.n_bad == 1 and column.bad[0].row == 1 and column.bad[0].line is not None:
+        way_out = f"add --header if that is the name of the column, or {way_out}"
     raise TableError(
         f"{table.source}: {column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad} "
         f"{'is' if column.n_bad == 1 else 'are'} not: {column.describe_bad_cells()}; {way_out}"
@@ -134,5 +137,6 @@ def weights_of(table: Table, name: str) -> Array:
     return column.values
 
 
-def _listed(names: Sequence[str], most: int = 12) -> str:
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for a message, if there are not too many."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

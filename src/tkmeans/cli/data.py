@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.cli import screen
-from tkmeans.cli.columns import choose, column_named, weights_of
+from tkmeans.cli.columns import choose, column_named, listed, weights_of
 from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
 from tkmeans.tables import Reading, Table, read_table
@@ -26,6 +26,7 @@ class Data(NamedTuple):
     columns: list[str]
     X: Array  # (n, p) NaN where missing
     weights: Array | None
+    id_column: str | None
     row_names: list[str] | None
     scaler: Any  # fitted; None if there is none
     notes: list[str]
@@ -54,7 +55,7 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     X = numbers(table, chosen.names)
     weights = None if weight_column is None else weights_of(table, weight_column)
     scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, chosen.names)
-    columns = f"{screen.count(len(chosen.names), 'column')}: {', '.join(chosen.names)}"
+    columns = f"{screen.count(len(chosen.names), 'column')}: {listed(chosen.names)}"
     notes = [
         *table.notes,
         f"{screen.count(table.n_rows, 'row')}, clustered by {columns}",
@@ -64,7 +65,7 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     ]
     screen.notes(notes)
     row_names = None if id_column is None else table.cells(id_column)
-    return Data(table, chosen.names, X, weights, row_names, scaler, notes)
+    return Data(table, chosen.names, X, weights, id_column, row_names, scaler, notes)
 
 
 def numbers(table: Table, names: list[str]) -> Array:
@@ -92,8 +93,8 @@ def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
     if scale is Scale.none:
         return None, ["columns were not scaled: those with the largest numbers count most"]
     scaler = {Scale.robust: RobustScaler, Scale.standard: StandardScaler, Scale.minmax: MinMaxScaler}[scale]().fit(X)
-    hint = "; --scale for another way" if scale is Scale.robust else ""
-    notes = [f"each column was scaled by {_SCALED_BY[scale]} (--scale {scale.value}{hint})"]
+    others = ", ".join(other for other in Scale if other is not scale)
+    notes = [f"each column was scaled by {_SCALED_BY[scale]} (--scale {scale}; there are also {others})"]
     if scale is Scale.robust:
         low, high = np.nanpercentile(X, [25, 75], axis=0)
         flat = [j for j in range(len(names)) if low[j] == high[j]]

@@ -17,6 +17,7 @@ from tkmeans.cli.options import (
     OutputOptions,
     ReadingOptions,
     number_of_clusters,
+    typed_again,
 )
 
 
@@ -63,17 +64,21 @@ def fit(
         summary.print_written(
             {output.out: "the table with the cluster of each row", model: "the model", report: "the report"}
         )
-        summary.print_next(*_next(file, n_clusters, output.out, model, report))
+        options = typed_again(choice, reading)
+        summary.print_next(file, *_next(file, n_clusters, options, output.out, model, report))
 
 
-def _next(file: str, k: int, out: Path | None, model: Path | None, report: Path | None) -> Iterator[tuple[str, str]]:
+def _next(
+    file: str, k: int, options: list[str], out: Path | None, model: Path | None, report: Path | None
+) -> Iterator[tuple[str, str]]:
     from tkmeans.cli.summary import beside, typed
 
     if out is None:
-        yield typed("fit", file, "-k", k, "--out", beside(file, "-clustered")), "writes the cluster of each row"
+        to = beside(file, "-clustered")
+        yield typed("fit", file, "-k", k, *options, "--out", to), "writes your table with the cluster of each row"
     if report is None:
-        yield typed("report", file, "-k", k), "shows the clusters in a page to look at and to send on"
+        yield typed("report", file, "-k", k, *options), "shows the clusters in a page to look at and to send on"
     if model is not None:
         yield typed("predict", model, "NEW.csv"), "finds the clusters of other rows"
-    yield typed("outliers", file, "-k", k), "lists the rows that belong to no cluster"
-    yield typed("select-k", file), f"tells whether {k} is a good number of clusters"
+    yield typed("outliers", file, "-k", k, *options), "lists the rows that belong to no cluster"
+    yield typed("select-k", file, *options), f"tells whether {k} is a good number of clusters"

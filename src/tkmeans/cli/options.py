@@ -107,6 +107,22 @@ def number_of_clusters(model: ModelOptions, file: str) -> int:
     return model.k
 
 
+def typed_again(*records: NamedTuple) -> list[str]:
+    """The options that somebody gave, as they would be typed."""
+    words = []
+    for record in records:
+        for field, value in record._asdict().items():
+            if value == record._field_defaults.get(field):
+                continue
+            if isinstance(value, bool):
+                words.append(f"--{'' if value else 'no-'}{field}")
+            else:
+                words += [
+                    word for each in (value if isinstance(value, list) else [value]) for word in (f"--{field}", each)
+                ]
+    return words
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """A command from a function: records of options become single options, errors become messages and exit codes."""
     hints = get_type_hints(function, include_extras=True)

@@ -72,7 +72,8 @@ def outliers(
         shown = strays[:top] if len(strays) else strangest[: min(5, top)]
         if not len(strays):
             screen.tell("The least typical rows, all the same:")
-        _print(_described(data, estimator, found, shown))
+        _print(_described(data, estimator, found, shown), data.id_column)
+        screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
         if len(strays) > top:
             screen.tell(f"{len(strays) - top} more: --top {len(strays)} shows them, --out FILE writes them.")
         summary.print_written({output.out: f"{screen.count(len(strays), 'row')}"})
@@ -92,15 +93,22 @@ def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[d
             "outlier_pvalue": float(found.pvalue[i]),
             "column": data.columns[j],
             "value": float(data.X[i, j]),
-            "robust_z": float(away[n, j] / np.sqrt(estimator.scale_)),
+            "spreads": float(away[n, j] / np.sqrt(estimator.scale_)),
         }
         for n, (i, j) in enumerate(zip(rows, worst, strict=True))
     ]
 
 
-def _print(described: list[dict[str, Any]]) -> None:
-    named = any(row["name"] is not None for row in described)
-    header = ["row", *(["name"] if named else []), "nearest cluster", "p-value", "strangest value", "off by"]
+def _print(described: list[dict[str, Any]], id_column: str | None) -> None:
+    named = id_column is not None
+    header = [
+        "row",
+        *([id_column] if id_column is not None else []),
+        "nearest cluster",
+        "p-value",
+        "strangest value",
+        "off by",
+    ]
     lines = [
         [
             str(row["row"]),
@@ -108,7 +116,7 @@ def _print(described: list[dict[str, Any]]) -> None:
             str(row["cluster"]),
             f"{row['outlier_pvalue']:.2g}",
             f"{row['column']} = {screen.number(row['value'])}",
-            f"{row['robust_z']:+.1f} spreads",
+            f"{row['spreads']:+.1f} spreads",
         ]
         for row in described
     ]

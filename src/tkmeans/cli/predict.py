@@ -31,6 +31,7 @@ def predict(
 
     from tkmeans import load
     from tkmeans.cli import clustering, summary
+    from tkmeans.cli.columns import listed
     from tkmeans.cli.data import missing_values, numbers, read_file
 
     clustering.check_json(json, output.out)
@@ -41,7 +42,7 @@ def predict(
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
     X = numbers(table, columns)
-    notes = [*table.notes, f"{screen.count(len(X), 'row')}, by {', '.join(columns)}", *missing_values(X)]
+    notes = [*table.notes, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X)]
     screen.notes(notes)
     with clustering.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
@@ -55,14 +56,14 @@ def predict(
         document |= {"labels": summary.labels_of(found), "outliers": {"count": len(strays), "rows": strays}}
         screen.print_json(document | {"notes": notes})
     elif str(output.out) != "-":
-        summary.print_sizes(found)
+        summary.print_sizes(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
         summary.print_verdict(found)
         summary.print_written({output.out: "the table with the cluster of each row"})
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     """The columns that the model was made from."""
-    from tkmeans.cli.columns import check_numbers, choose
+    from tkmeans.cli.columns import check_numbers, choose, listed
     from tkmeans.tables import TableError
 
     if not hasattr(first, "feature_names_in_"):
@@ -70,14 +71,14 @@ def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
         if len(columns) != first.n_features_in_:
             raise TableError(
                 f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers, "
-                f"but {table.source} has {len(columns)}: {', '.join(columns)}"
+                f"but {table.source} has {len(columns)}: {listed(columns)}"
             )
         return columns
     columns = [str(name) for name in first.feature_names_in_]
     if lost := [name for name in columns if name not in table.names]:
         raise TableError(
             f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was made from; "
-            f"its columns are {', '.join(table.names)}"
+            f"its columns are {listed(table.names)}"
         )
     for name in columns:
         check_numbers(table, table.column(name))

@@ -82,7 +82,8 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: S
         table.add_column(escape(name), justify="left" if j in text else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
-    out.print(table, width=None if out.is_terminal else _PLAIN_WIDTH, highlight=False)
+    console = out if out.is_terminal else Console(width=_PLAIN_WIDTH)
+    console.print(table, highlight=False)
 
 
 def width() -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tkmeans.cli import screen
-from tkmeans.cli.options import ColumnOptions, File, Json, ReadingOptions
+from tkmeans.cli.options import ColumnOptions, File, Json, ReadingOptions, typed_again
 
 
 class Criterion(StrEnum):
@@ -45,9 +45,11 @@ def select_k(
     _print(selection)
     best, next_best = selection.best, selection.runner_up
     screen.tell(f"\n[bold]{best}[/bold] clusters by {selection.criterion}; next comes {next_best}.")
+    options = typed_again(choice, reading)
     summary.print_next(
-        (summary.typed("fit", file, "-k", best), "finds them"),
-        (summary.typed("report", file, "-k", best), "shows them"),
+        file,
+        (summary.typed("fit", file, "-k", best, *options), "finds them"),
+        (summary.typed("report", file, "-k", best, *options), "shows them"),
     )
 
 

@@ -17,7 +17,7 @@ from tkmeans.stats import Array
 
 UNSURE = 0.8  # rows of a lower probability lie between clusters
 
-_WIDTH_OF_A_COLUMN = 12  # what a column of the table takes, more or less
+_OTHER_COLUMNS, _NUMBER = 37, 9  # characters that cluster, rows, share and outliers take, and a number
 
 
 def centers_in_units(model: Any, scaler: Any) -> Array:
@@ -46,15 +46,21 @@ def print_clusters(data: Data, model: Any, found: Answer) -> None:
     ]
     screen.print_table(header, rows)
     hidden = len(data.columns) - len(shown)
-    said = "The columns show the centre of each cluster in your units"
-    screen.tell(said + (f"; {hidden} in which clusters differ less are not shown." if hidden else "."))
+    said = "Each line shows the centre of a cluster, in your units"
+    less = f"; not shown: {screen.count(hidden, 'column')} in which the clusters differ less" if hidden else ""
+    screen.tell(f"{said}{less}.")
 
 
 def _telling_columns(centers: Array, columns: list[str]) -> list[int]:
     """The columns that there is room for: those in which centres differ most, in the table's order."""
-    room = max(1, (screen.width() - 32) // max(_WIDTH_OF_A_COLUMN, 3 + max(map(len, columns))))
-    differ = np.ptp(centers, axis=0)
-    return sorted(np.argsort(-differ, kind="stable")[:room].tolist())
+    room = screen.width() - _OTHER_COLUMNS
+    shown: list[int] = []
+    for j in np.argsort(-np.ptp(centers, axis=0), kind="stable").tolist():
+        room -= 3 + max(_NUMBER, len(columns[j]))
+        if room < 0 and shown:
+            break
+        shown.append(j)
+    return sorted(shown)
 
 
 def labels_of(found: Answer) -> list[int | None]:
@@ -62,9 +68,9 @@ def labels_of(found: Answer) -> list[int | None]:
     return [int(label) if known else None for label, known in zip(found.label, found.known, strict=True)]
 
 
-def print_sizes(found: Answer) -> None:
+def print_sizes(found: Answer, n_clusters: int) -> None:
     """A line for every cluster: how many rows it has."""
-    sizes = cluster_sizes(found, 1)
+    sizes = cluster_sizes(found, n_clusters)
     rows = [[str(k), str(size), f"{size / max(1, sizes.sum()):.0%}"] for k, size in enumerate(sizes)]
     screen.print_table(["cluster", "rows", "share"], rows)
 
@@ -95,8 +101,10 @@ def print_written(files: Mapping[Path | None, str]) -> None:
             screen.tell(f"Wrote {escape(str(path))}: {what}.")
 
 
-def print_next(*suggestions: tuple[str, str]) -> None:
-    """What to type next, and why."""
+def print_next(file: str, *suggestions: tuple[str, str]) -> None:
+    """What to type next, and why; nothing for standard input, which is gone."""
+    if file == "-":
+        return
     screen.tell("\nNext:")
     for what, why in suggestions:
         screen.tell(f"  [bold]{escape(what)}[/bold]\n      {escape(why)}")
@@ -114,7 +122,7 @@ def beside(file: str, ending: str) -> str:
 
 
 def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
-    """The result for machines."""
+    """The result of a fit for machines."""
     centers = centers_in_units(model, data.scaler)
     sizes = cluster_sizes(found, len(centers))
     strays = np.flatnonzero(found.outlier)
@@ -123,6 +131,7 @@ def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
         "rows": data.table.n_rows,
         "columns": data.columns,
         "carried": [name for name in data.table.names if name not in data.columns],
+        "scaling": None if data.scaler is None else type(data.scaler).__name__,
         "n_clusters": len(centers),
         "clusters": [
             {
