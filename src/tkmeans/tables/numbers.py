@@ -19,7 +19,7 @@ MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "
 SPACES = " \u00a0\u2009\u202f'\u2019"
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_NUMERIC = re.compile(rf"[+-]?[0-9][0-9.,{SPACES}]*|[+-]?[.,][0-9]+")
+_NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
 
 
@@ -116,9 +116,10 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
 def _evidence(cells: Iterable[str]) -> _Evidence:
     seen = _Evidence(Counter(), Counter(), Counter())
     for cell in cells:
-        text = cell.strip()
-        if not _NUMERIC.fullmatch(text):
+        numeric = _NUMERIC.fullmatch(cell.strip())
+        if not numeric:
             continue
+        text = numeric[1]
         if any(sign in text for sign in SPACES):
             seen.thousands[" "] += 1
             text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
