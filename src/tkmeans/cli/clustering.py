@@ -19,12 +19,16 @@ from tkmeans.atomic import replacing
 from tkmeans.cli import screen
 from tkmeans.cli.columns import RESULTS
 from tkmeans.cli.data import Data
-from tkmeans.cli.options import OutputOptions
+from tkmeans.cli.options import ModelOptions, OutputOptions
 from tkmeans.stats import Array
-from tkmeans.tables import Added, Table, TableError, write_table
+from tkmeans.tables import Added, Table, TableError, check_format, write_table
 
 _BLOCK = 50_000  # rows whose probabilities for all clusters are in memory at one time
-_SPEECH = {"n_clusters": "-k", "random_state": "--seed"}  # the library's words, as the command says them
+_SPEECH = {
+    "n_clusters": "-k",
+    "random_state": "--seed",
+    "max_iter": "--max-iter",
+}  # the library's words, as the command says them
 
 
 class Answer(NamedTuple):
@@ -37,13 +41,13 @@ class Answer(NamedTuple):
     known: Array  # (n,) bool: False for rows without a single value
 
 
-def fitted(data: Data, n_clusters: int, seed: int, jobs: int) -> Any:
+def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
     """TKMeans on the scaled rows."""
     from tkmeans import TKMeans
 
     what = f"clustering {screen.count(data.table.n_rows, 'row')}"
     with screen.working(what), as_messages(data.table.source):
-        model = TKMeans(n_clusters, random_state=seed, n_jobs=jobs)
+        model = TKMeans(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         return model.fit(data.Z, sample_weight=data.weights)
 
 
@@ -120,10 +124,13 @@ def check_new_columns(table: Table, output: OutputOptions) -> None:
         )
 
 
-def check_json(json: bool, out: Path | None) -> None:
-    """Standard output can take one thing."""
+def check_table_output(out: Path | None, source: str, json: bool) -> None:
+    """Complain before the work about a table that could not be written."""
     if json and str(out) == "-":
         raise typer.BadParameter("--json and --out - cannot both have standard output", param_hint="--out")
+    check_output(out, source)
+    if out is not None:
+        check_format(out)
 
 
 def write_output(table: Table, out: Path, added: dict[str, Added], rows: Array | None = None) -> None:

@@ -21,6 +21,7 @@ from tkmeans.cli.select_k import select_k
 
 app = typer.Typer(
     help="Robust k-means: clusters that outliers do not move.",
+    epilog="Exit codes: 0 well done, 1 the data or a file are at fault, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,

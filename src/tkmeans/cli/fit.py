@@ -42,12 +42,12 @@ def fit(
     from tkmeans.cli.data import prepare
 
     n_clusters = number_of_clusters(settings, file)
-    clustering.check_json(json, output.out)
-    for path in (output.out, model, report):
-        clustering.check_output(path, file)
+    clustering.check_table_output(output.out, file, json)
+    clustering.check_output(model, file)
+    clustering.check_output(report, file)
     data = prepare(file, reading, choice)
     clustering.check_new_columns(data.table, output)
-    estimator = clustering.fitted(data, n_clusters, settings.seed, settings.jobs)
+    estimator = clustering.fitted(data, n_clusters, settings)
     found = clustering.answer(estimator, data.Z, data.table)
     if output.out is not None:
         added = clustering.new_columns(found, output.prefix, mark_outliers=mark_outliers)

@@ -85,6 +85,7 @@ class ModelOptions(NamedTuple):
 
     k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="The number of clusters.")] = None
     seed: Annotated[int, typer.Option(min=0, help="Makes the answer reproducible; it should not change it.")] = 0
+    max_iter: Annotated[int, typer.Option(min=1, help="The most iterations.")] = 300
     jobs: Annotated[int, typer.Option(help="Threads; -1 for all. The answer does not depend on it.")] = -1
 
 

@@ -54,11 +54,10 @@ def outliers(
     from tkmeans.cli.data import prepare
 
     n_clusters = number_of_clusters(settings, file)
-    clustering.check_json(json, output.out)
-    clustering.check_output(output.out, file)
+    clustering.check_table_output(output.out, file, json)
     data = prepare(file, reading, choice)
     clustering.check_new_columns(data.table, output)
-    estimator = clustering.fitted(data, n_clusters, settings.seed, settings.jobs)
+    estimator = clustering.fitted(data, n_clusters, settings)
     found = clustering.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]

@@ -34,8 +34,7 @@ def predict(
     from tkmeans.cli.columns import listed
     from tkmeans.cli.data import missing_values, numbers, read_file
 
-    clustering.check_json(json, output.out)
-    clustering.check_output(output.out, file)
+    clustering.check_table_output(output.out, file, json)
     loaded = load(model)
     table = read_file(file, reading)
     clustering.check_new_columns(table, output)

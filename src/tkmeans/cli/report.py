@@ -36,6 +36,6 @@ def report(
         selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed)
         n_clusters = selection.best if n_clusters is None else n_clusters
         screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
-    estimator = clustering.fitted(data, n_clusters, settings.seed, settings.jobs)
+    estimator = clustering.fitted(data, n_clusters, settings)
     clustering.save_report(estimator, data, out, selection)
     summary.print_written({out: "open it in a browser"})

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -51,7 +52,10 @@ def working(what: str) -> Iterator[None]:
     if not err.is_terminal:
         yield
         return
-    with err.status(escape(what)):
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True
+    ) as progress:
+        progress.add_task(escape(what))
         yield
 
 

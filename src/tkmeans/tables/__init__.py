@@ -2,6 +2,6 @@
 
 from tkmeans.tables.reading import read_table
 from tkmeans.tables.records import Added, BadCell, Column, Reading, Table, TableError
-from tkmeans.tables.writing import write_table
+from tkmeans.tables.writing import check_format, write_table
 
-__all__ = ["Added", "BadCell", "Column", "Reading", "Table", "TableError", "read_table", "write_table"]
+__all__ = ["Added", "BadCell", "Column", "Reading", "Table", "TableError", "check_format", "read_table", "write_table"]

@@ -60,7 +60,7 @@ def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> 
     >>> _ = path.write_text("species;mass\nAdelie;3,75\nGentoo;5,0\n")
     >>> table = read_table(path)
     >>> table.notes
-    ['read as a file with semicolons, decimal commas']
+    ['read as text with semicolons, decimal commas']
     >>> table.column("mass").values
     array([3.75, 5.  ])
     >>> folder.cleanup()

@@ -146,7 +146,7 @@ def read_text(data: bytes, reading: Reading, source: str) -> TextTable:
     layout = Layout(decoded.encoding, decoded.mark, preamble, delimiter, numerals, newline)
     table = TextTable(source, lines, layout, _shape(lines, header, delimiter, source))
     if unusual := _unusual(layout, guessed=decoded.guessed):
-        table.notes.insert(0, f"read as a file with {unusual}")
+        table.notes.insert(0, f"read as text with {unusual}")
     return table
 
 

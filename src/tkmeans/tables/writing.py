@@ -19,6 +19,7 @@ from tkmeans.tables.records import Added, Table, TableError
 _FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
+_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html")
 
 
 def write_table(
@@ -48,7 +49,7 @@ def write_table(
     if clash := [name for name in added if name in table.names]:
         raise TableError(f"{table.source} already has a column {clash[0]!r}")
     rows = np.arange(table.n_rows) if rows is None else rows
-    wanted = format_named(like) or table.format
+    wanted = _FORMATS.get(Path(like).suffix.casefold(), table.format)
     if wanted == table.format:
         table.write(file, added, rows)
     elif wanted == "text":
@@ -62,9 +63,13 @@ def write_table(
         ArrowTable(table.source, arrow.table(columns), wanted).write(file, added, rows)
 
 
-def format_named(path: str | os.PathLike[str]) -> str | None:
-    """The format that a file name asks for, if any."""
-    return _FORMATS.get(Path(path).suffix.casefold())
+def check_format(path: str | os.PathLike[str]) -> None:
+    """Complain about a file name that asks for a format which cannot be written, or not here."""
+    suffix = Path(path).suffix.casefold()
+    if suffix in _NOT_WRITTEN:
+        raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
+    if _FORMATS.get(suffix) in ("parquet", "feather"):
+        pyarrow(os.fspath(path))
 
 
 def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
