@@ -102,6 +102,15 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
+def numbers(values: Sequence[float]) -> list[str]:
+    """Numbers to be compared with each other: as many decimals as their differences need."""
+    spread, largest = max(values) - min(values), max(map(abs, values))
+    decimals = 2 - math.floor(math.log10(spread or largest or 1.0))
+    if largest >= 1e7 or decimals > 6:
+        return [number(value) for value in values]
+    return [f"{value:.{max(decimals, 0)}f}" for value in values]
+
+
 def count(n: int, noun: str) -> str:
     """1 row, 2 rows."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

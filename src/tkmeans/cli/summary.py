@@ -38,11 +38,10 @@ def print_clusters(data: Data, model: Any, found: Answer) -> None:
     strays = cluster_sizes(found._replace(known=found.known & found.outlier), len(centers))
     shown = _telling_columns(model.cluster_centers_, data.columns)
     header = ["cluster", "rows", "share", *(data.columns[j] for j in shown), "outliers"]
+    shown_centers = zip(*(screen.numbers(centers[:, j].tolist()) for j in shown), strict=True)
     rows = [
-        [str(k), str(sizes[k]), f"{sizes[k] / max(1, sizes.sum()):.0%}"]
-        + [screen.number(float(centers[k, j])) for j in shown]
-        + [str(strays[k])]
-        for k in range(len(centers))
+        [str(k), str(sizes[k]), f"{sizes[k] / max(1, sizes.sum()):.0%}", *center, str(strays[k])]
+        for k, center in enumerate(shown_centers)
     ]
     screen.print_table(header, rows)
     hidden = len(data.columns) - len(shown)
