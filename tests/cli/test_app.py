@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 
 import tkmeans
+from tkmeans.cli import screen
 
 COMMANDS = ["demo", "fit", "predict", "select-k", "outliers", "report", "bench", "reproduce"]
 
@@ -43,6 +45,7 @@ def test_wrong_usage_exits_with_2(run, csv_file):
     assert run("fit", file, "-k", "0", code=2).stdout == ""
     run("fit", file, "-k", "3", "--scale", "huge", code=2)
     run("fit", file, "-k", "3", "--out", "-", "--json", code=2)
+    run("fit", file, "-k", "3", "--out", "a", "--model", "a", code=2)
     run("nonsense", code=2)
 
 
@@ -56,6 +59,7 @@ def test_a_file_at_fault_exits_with_1_and_leaves_standard_output_empty(run, tmp_
         ((csv_file(), "-k", 300), "choose at most 60 clusters"),
         ((csv_file(), "-k", 3, "--out", tmp_path / "no" / "out.csv"), "there is no folder"),
         ((csv_file(), "-k", 3, "--out", tmp_path), "is a folder"),
+        ((csv_file(), "-k", 3, "--out", tmp_path / "out.xlsx"), "not .xlsx"),
         ((csv_file(), "-k", 3, "--out", csv_file()), "is the input, which is not overwritten"),
     ]:
         done = run("fit", *words, code=1)
@@ -64,13 +68,13 @@ def test_a_file_at_fault_exits_with_1_and_leaves_standard_output_empty(run, tmp_
 
 
 def test_ctrl_c_exits_with_130_and_leaves_no_file(run, csv_file, tmp_path, monkeypatch):
-    import tkmeans.cli.clustering as clustering
+    from tkmeans.cli import outputs
 
     def interrupted(table, file, *words, **options):
         file.write(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(clustering, "write_table", interrupted)
+    monkeypatch.setattr(outputs, "write_table", interrupted)
     done = run("fit", csv_file(), "-k", 3, "--out", tmp_path / "out.csv", code=130)
     assert "interrupted" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["penguins.csv"]
@@ -113,6 +117,13 @@ def test_without_its_libraries_the_command_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "pip install 'tkmeans[cli" in done.stderr
+
+
+def test_on_a_terminal_one_sees_what_takes_its_time(run, csv_file, monkeypatch):
+    monkeypatch.setattr(screen, "err", Console(stderr=True, force_terminal=True))
+    done = run("fit", csv_file(), "-k", 3, "--json")
+    assert "clustering 60 rows" in done.stderr
+    assert "\x1b" not in done.stdout
 
 
 def test_nothing_is_drawn_where_nobody_looks(run, csv_file):

@@ -25,16 +25,12 @@ class Data(NamedTuple):
     table: Table
     columns: list[str]
     X: Array  # (n, p) NaN where missing
+    Z: Array  # (n, p) scaled: what is clustered
     weights: Array | None
     id_column: str | None
     row_names: list[str] | None
     scaler: Any  # fitted; None if there is none
     notes: list[str]
-
-    @property
-    def Z(self) -> Array:
-        """The rows as they are clustered."""
-        return self.X if self.scaler is None else self.scaler.transform(self.X)
 
 
 def read_file(file: str, said: ReadingOptions) -> Table:
@@ -65,7 +61,8 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     ]
     screen.notes(notes)
     row_names = None if id_column is None else table.cells(id_column)
-    return Data(table, chosen.names, X, weights, id_column, row_names, scaler, notes)
+    Z = X if scaler is None else scaler.transform(X)
+    return Data(table, chosen.names, X, Z, weights, id_column, row_names, scaler, notes)
 
 
 def numbers(table: Table, names: list[str]) -> Array:

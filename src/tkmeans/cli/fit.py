@@ -38,24 +38,22 @@ def fit(
     way); the others are carried along. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """
-    from tkmeans.cli import clustering, summary
+    from tkmeans.cli import clustering, outputs, summary
     from tkmeans.cli.data import prepare
 
     n_clusters = number_of_clusters(settings, file)
-    clustering.check_table_output(output.out, file, json)
-    clustering.check_output(model, file)
-    clustering.check_output(report, file)
+    outputs.check_files(output.out, model, report, source=file, json=json)
     data = prepare(file, reading, choice)
-    clustering.check_new_columns(data.table, output)
+    outputs.check_new_columns(data.table, output)
     estimator = clustering.fitted(data, n_clusters, settings)
     found = clustering.answer(estimator, data.Z, data.table)
     if output.out is not None:
-        added = clustering.new_columns(found, output.prefix, mark_outliers=mark_outliers)
-        clustering.write_output(data.table, output.out, added)
+        added = outputs.new_columns(found, output.prefix, mark_outliers=mark_outliers)
+        outputs.write_output(data.table, output.out, added)
     if model is not None:
-        clustering.save_model(estimator, data, model)
+        outputs.save_model(estimator, data, model)
     if report is not None:
-        clustering.save_report(estimator, data, report)
+        outputs.save_report(estimator, data, report)
     if json:
         screen.print_json(summary.as_document(data, estimator, found))
     elif str(output.out) != "-":

@@ -50,19 +50,19 @@ def outliers(
     """
     import numpy as np
 
-    from tkmeans.cli import clustering, summary
+    from tkmeans.cli import clustering, outputs, summary
     from tkmeans.cli.data import prepare
 
     n_clusters = number_of_clusters(settings, file)
-    clustering.check_table_output(output.out, file, json)
+    outputs.check_files(output.out, source=file, json=json)
     data = prepare(file, reading, choice)
-    clustering.check_new_columns(data.table, output)
+    outputs.check_new_columns(data.table, output)
     estimator = clustering.fitted(data, n_clusters, settings)
     found = clustering.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]
     if output.out is not None:
-        clustering.write_output(data.table, output.out, clustering.new_columns(found, output.prefix), np.sort(strays))
+        outputs.write_output(data.table, output.out, outputs.new_columns(found, output.prefix), np.sort(strays))
     if json:
         described = _described(data, estimator, found, strays)
         screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})

@@ -30,14 +30,14 @@ def predict(
     import numpy as np
 
     from tkmeans import load
-    from tkmeans.cli import clustering, summary
+    from tkmeans.cli import clustering, outputs, summary
     from tkmeans.cli.columns import listed
     from tkmeans.cli.data import missing_values, numbers, read_file
 
-    clustering.check_table_output(output.out, file, json)
+    outputs.check_files(output.out, source=file, json=json)
     loaded = load(model)
     table = read_file(file, reading)
-    clustering.check_new_columns(table, output)
+    outputs.check_new_columns(table, output)
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
     X = numbers(table, columns)
@@ -47,8 +47,8 @@ def predict(
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = clustering.answer(steps[-1], Z, table)
     if output.out is not None:
-        added = clustering.new_columns(found, output.prefix, mark_outliers=mark_outliers)
-        clustering.write_output(table, output.out, added)
+        added = outputs.new_columns(found, output.prefix, mark_outliers=mark_outliers)
+        outputs.write_output(table, output.out, added)
     if json:
         strays = np.flatnonzero(found.outlier if found.outlier is not None else []) + 1
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}

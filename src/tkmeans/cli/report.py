@@ -25,11 +25,11 @@ def report(
 
     Without -k the number of clusters is chosen, and the report says how.
     """
-    from tkmeans.cli import clustering, summary
+    from tkmeans.cli import clustering, outputs, summary
     from tkmeans.cli.data import prepare
     from tkmeans.cli.select_k import selected
 
-    clustering.check_output(out, file)
+    outputs.check_files(None, out, source=file)
     data = prepare(file, reading, choice)
     selection, n_clusters = None, settings.k
     if n_clusters is None or largest is not None:
@@ -37,5 +37,5 @@ def report(
         n_clusters = selection.best if n_clusters is None else n_clusters
         screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
     estimator = clustering.fitted(data, n_clusters, settings)
-    clustering.save_report(estimator, data, out, selection)
+    outputs.save_report(estimator, data, out, selection)
     summary.print_written({out: "open it in a browser"})
