@@ -41,6 +41,7 @@ def selections(monkeypatch):
     calls = []
 
     def select(X, n_clusters, **options):
+        options.pop("progress")(len(n_clusters), len(n_clusters))
         calls.append((X, n_clusters, options))
         k = np.array(list(n_clusters))
         return SimpleNamespace(
@@ -48,6 +49,7 @@ def selections(monkeypatch):
             icl=100.0 + (k - 3) ** 2,
             bic=90.0 + (k - 3) ** 2,
             outlier_fraction=np.full(len(k), 0.02),
+            stability=np.full(len(k), 0.9) if options["criterion"] == "stability" else None,
             best=3,
             runner_up=4,
             criterion=options["criterion"],
@@ -64,7 +66,7 @@ def test_select_k_suggests_a_number_and_what_to_type_with_it(run, csv_file, sele
     assert f"tkmeans fit {file} -k 3 --without flipper_length_mm" in shown
     X, numbers, options = selections[0]
     assert numbers == range(1, 7)
-    assert options == {"criterion": "icl", "random_state": 0}
+    assert options == {"criterion": "icl", "sample_weight": None, "random_state": 0, "n_jobs": -1}
     np.testing.assert_allclose(np.nanmedian(X, axis=0), 0, atol=1e-12)  # scaled
 
 
@@ -73,6 +75,8 @@ def test_select_k_as_json(run, csv_file, selections):
     assert (document["best"], document["runner_up"], document["criterion"]) == (3, 4, "bic")
     assert document["n_clusters"] == [2, 3, 4, 5]
     assert len(document["icl"]) == 4
+    assert document["stability"] is None
+    assert "0.90" in run("select-k", csv_file(), "--max", 2, "--criterion", "stability").stdout
     run("select-k", csv_file(), "--min", 6, "--max", 5, code=2)
 
 

@@ -33,7 +33,7 @@ def report(
     data = prepare(file, reading, choice)
     selection, n_clusters = None, settings.k
     if n_clusters is None or largest is not None:
-        selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed)
+        selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
         n_clusters = selection.best if n_clusters is None else n_clusters
         screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
     estimator = clustering.fitted(data, n_clusters, settings)
