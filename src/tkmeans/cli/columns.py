@@ -68,15 +68,10 @@ def choose(table: Table, columns: str | None, without: str | None, taken: Sequen
             else:
                 check_numbers(table, column)
                 found.append(name)
-    notes = []
-    if aside:
-        others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
-        notes.append(f"carried along, but not clustered by: {others}")
+    others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not found:
-        raise TableError(
-            f"{table.source} has no column of numbers to cluster by: {'; '.join(notes) or 'all were left out'}"
-        )
-    return Chosen(found, notes)
+        raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
+    return Chosen(found, [f"carried along, but not clustered by: {others}"] if aside else [])
 
 
 def _why_not(column: Column) -> str:
@@ -115,7 +110,7 @@ def check_numbers(table: Table, column: Column) -> None:
         way_out = f"add {missing} if {stand}, or {leave}"
     else:
         way_out = f"correct them, or add {leave}"
-    if column.n_bad == 1 and column.bad[0].row == 1 and column.bad[0].line is not None:
+    if column.n_bad == 1 and column.bad[0].line == 1:
         way_out = f"add --header if that is the name of the column, or {way_out}"
     raise TableError(
         f"{table.source}: {column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad} "

@@ -77,9 +77,10 @@ def missing_values(X: Array) -> list[str]:
     if not n_rows:
         return []
     said = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
-    said += ": these rows count with the values they have"
+    if n_rows > n_lost:
+        said += "; such a row counts with the values it has"
     if n_lost:
-        said += f"; {n_lost} of them have none at all and get no cluster"
+        said += f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
     return [said]
 
 

@@ -175,7 +175,8 @@ def _ending_well(run: Callable[[], None]) -> None:
     except BrokenPipeError:
         raise  # the reader of our output has seen enough
     except OSError as fault:
-        screen.complain(f"{fault.filename or 'a file'}: {fault.strerror or fault}")
+        what = fault.strerror or str(fault)
+        screen.complain(what if fault.filename is None else f"{fault.filename}: {what}")
     except ImportError as missing:
         screen.complain(str(missing))
     except MemoryError:

@@ -16,7 +16,7 @@ from tkmeans.tables.records import Reading, TableError
 DELIMITERS = ("\t", ";", ",", "|", " ")
 NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
 
-_LOOKED_AT = 300  # records that the delimiter is guessed from
+_LOOKED_AT = 100  # records that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
 
 
