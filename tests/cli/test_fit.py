@@ -52,6 +52,7 @@ def test_the_answer_does_not_depend_on_how_the_file_is_written(run, csv_file):
     assert documents[0]["clusters"] == documents[1]["clusters"]
 
 
+@pytest.mark.filterwarnings("ignore:.*without a single observed value")
 def test_it_is_what_the_library_answers_on_scaled_rows(run, csv_file, tmp_path):
     from sklearn.preprocessing import RobustScaler
 
@@ -193,6 +194,7 @@ def test_other_scales_can_be_had(run, csv_file, scale):
     assert ("not scaled" if scale == "none" else f"--scale {scale}") in done.stderr
 
 
+@pytest.mark.filterwarnings("ignore:.*without a single observed value")
 def test_weights_are_those_of_the_library(run, csv_file):
     file = csv_file(change=lambda row: [*row, {"sex": "n", "male": "3"}.get(row[5], "1")])
     document = run("fit", file, "-k", 3, "--weights", "n", "--scale", "none", "--json").document

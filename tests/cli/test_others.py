@@ -80,7 +80,8 @@ def test_select_k_as_json(run, csv_file, selections):
     run("select-k", csv_file(), "--min", 6, "--max", 5, code=2)
 
 
-def test_a_report_without_a_number_of_clusters_chooses_it(run, csv_file, tmp_path, reports, selections):
+def test_a_report_without_a_number_of_clusters_chooses_it(run, csv_file, tmp_path, reports, selections, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/tkmeans", "report", "my birds.csv"])
     out = tmp_path / "page.html"
     done = run("report", csv_file(), "--out", out)
     assert str(out) in done.stdout.replace("\n", "")
@@ -89,7 +90,7 @@ def test_a_report_without_a_number_of_clusters_chooses_it(run, csv_file, tmp_pat
     assert isinstance(estimator, TKMeans)
     assert estimator.n_clusters == options["selection"].best == 3
     assert options["title"] == "penguins.csv"
-    assert options["call"].startswith("tkmeans ")
+    assert options["call"] == "tkmeans report 'my birds.csv'"
 
 
 def test_a_report_with_a_number_of_clusters_takes_that(run, csv_file, tmp_path, reports):
