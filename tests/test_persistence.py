@@ -155,14 +155,14 @@ numbers = st.floats(allow_nan=True, allow_infinity=True)
 
 
 @given(arrays(st.sampled_from([np.float64, np.float32]), array_shapes(min_dims=0, max_dims=3)))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_array_of_floats_comes_back_to_the_last_bit(array):
     array = np.where(np.isnan(array), array.dtype.type(np.nan), array)  # one NaN is as good as another
     assert_same_bits(array, decode(parse(pretty(encode(array)))))
 
 
 @given(st.one_of(numbers, st.integers(-(2**63), 2**63), st.booleans(), st.text(), st.none(), st.lists(numbers)))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_parameter_comes_back(value):
     again = decode(parse(pretty(encode(value))))
     np.testing.assert_equal(again, value)
@@ -363,7 +363,7 @@ def test_a_scaler_for_other_columns_is_refused(path, tmp_path):
 
 
 @given(st.data(), st.recursive(st.none() | st.booleans() | numbers | st.text() | st.integers(), st.lists, max_leaves=5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_whatever_stands_in_the_file_either_loads_or_is_refused(tmp_path_factory, data, value):
     good, path = (tmp_path_factory.getbasetemp() / name for name in ("good.json", "any.json"))
     if not good.exists():

@@ -222,7 +222,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]),
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_table_of_another_writer_is_read_exactly_and_written_back_unchanged(
     tmp_path_factory, rows, names, delimiter, decimal, newline, encoding, quoting
 ):
@@ -246,7 +246,7 @@ def test_any_table_of_another_writer_is_read_exactly_and_written_back_unchanged(
     rows=st.lists(st.tuples(finite, st.integers(-999, 999)), min_size=2, max_size=8),
     layout=st.sampled_from([(",", "."), (";", ","), ("\t", "."), (";", "."), ("\t", ",")]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_layout_of_a_table_of_numbers_is_guessed_right(tmp_path_factory, rows, layout):
     delimiter, decimal = layout
     path = tmp_path_factory.getbasetemp() / "guess.csv"

@@ -14,7 +14,7 @@ HEADER = ["species", "island", "bill_length_mm", "flipper_length_mm", "body_mass
 KINDS = {"Adelie": (38.8, 190, 3700), "Gentoo": (47.5, 217, 5076), "Chinstrap": (48.8, 196, 3733)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run():
     """Type a command; the exit code must be as said."""
 
@@ -47,20 +47,25 @@ def penguins():
     return rows
 
 
-@pytest.fixture
-def csv_file(tmp_path, penguins):
+@pytest.fixture(scope="session")
+def write_penguins(penguins):
     """Write the penguins to a file in the manner of somebody's program."""
 
-    def write(name="penguins.csv", *, delimiter=",", decimal=".", encoding="utf-8", newline="\n", change=list):
+    def write(path, *, delimiter=",", decimal=".", encoding="utf-8", newline="\n", change=list):
         lines = []
         for row in [HEADER, *penguins]:
             cells = [cell.replace(".", decimal) if cell[:1].isdigit() else cell for cell in row]
             lines.append(delimiter.join(change(cells)) + newline)
-        path = tmp_path / name
         path.write_bytes("".join(lines).encode(encoding))
         return path
 
     return write
+
+
+@pytest.fixture
+def csv_file(tmp_path, write_penguins):
+    """A file of penguins in the test's own folder."""
+    return lambda name="penguins.csv", **layout: write_penguins(tmp_path / name, **layout)
 
 
 @pytest.fixture(scope="session")

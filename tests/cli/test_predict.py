@@ -1,6 +1,7 @@
 """`tkmeans predict`."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,19 +11,26 @@ from tkmeans.baselines import KMedians
 from tkmeans.tables import read_table
 
 
+@pytest.fixture(scope="module")
+def fitted(run, write_penguins, tmp_path_factory):
+    """A folder with a model and the table it comes from."""
+    folder = tmp_path_factory.mktemp("fitted")
+    file = write_penguins(folder / "penguins.csv")
+    run("fit", file, "-k", 3, "--model", folder / "model.json", "--out", folder / "fitted.csv")
+    return folder
+
+
 @pytest.fixture
-def model(run, csv_file, tmp_path):
-    path = tmp_path / "model.json"
-    run("fit", csv_file(), "-k", 3, "--model", path, "--out", tmp_path / "fitted.csv")
-    return path
+def model(fitted, tmp_path):
+    return shutil.copy(fitted / "model.json", tmp_path / "model.json")
 
 
 def test_rows_get_the_clusters_that_the_fit_gave_them_even_from_a_file_of_another_layout(
-    run, model, csv_file, tmp_path
+    run, fitted, model, csv_file, tmp_path
 ):
     other, out = csv_file("other.csv", delimiter=";", decimal=",", change=lambda row: row[::-1]), tmp_path / "out.csv"
     run("predict", model, other, "--out", out)
-    before, after = read_table(tmp_path / "fitted.csv"), read_table(out)
+    before, after = read_table(fitted / "fitted.csv"), read_table(out)
     assert after.names == [*read_table(other).names, "cluster", "probability", "outlier_pvalue"]
     for name in after.names[-3:]:
         np.testing.assert_array_equal(after.column(name).values, before.column(name).values)
