@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
+    from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
     from tkmeans.resampling import Stability, stability
     from tkmeans.selection import Selection, select_n_clusters
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "FastTKMeans",
+    "ModelFileError",
     "Selection",
     "Stability",
     "StudentTMixture",
     "TKMeans",
+    "load",
+    "save",
     "select_n_clusters",
     "show_versions",
     "stability",
@@ -27,10 +31,13 @@ __all__ = [
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
     "FastTKMeans": "tkmeans.estimators",
+    "ModelFileError": "tkmeans.persistence",
     "Selection": "tkmeans.selection",
     "Stability": "tkmeans.resampling",
     "StudentTMixture": "tkmeans.estimators",
     "TKMeans": "tkmeans.estimators",
+    "load": "tkmeans.persistence",
+    "save": "tkmeans.persistence",
     "select_n_clusters": "tkmeans.selection",
     "show_versions": "tkmeans.versions",
     "stability": "tkmeans.resampling",

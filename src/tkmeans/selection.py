@@ -70,7 +70,8 @@ class Selection:
         if self.criterion != "stability":
             return self.n_clusters[np.argsort(self.values, kind="stable")]
         stable = self.values >= STABLE_ENOUGH
-        return self.n_clusters[np.lexsort([-np.where(stable, self.n_clusters, self.values), ~stable])]
+        merit: Array = np.where(stable, self.n_clusters, self.values)
+        return self.n_clusters[np.lexsort([-merit, ~stable])]
 
     @property
     def best(self) -> int:
@@ -85,12 +86,8 @@ class Selection:
     @property
     def table(self) -> Array:
         """One record for each number of clusters, as ``pandas.DataFrame`` takes it."""
-        columns = {"n_clusters": self.n_clusters, "icl": self.icl, "bic": self.bic}
-        columns["outlier_fraction"] = self.outlier_fraction
-        if self.stability is not None:
-            columns["stability"] = self.stability
-        records: Array = np.rec.fromarrays(list(columns.values()), names=",".join(columns))
-        return records
+        names = ["n_clusters", "icl", "bic", "outlier_fraction"] + ["stability"] * (self.stability is not None)
+        return np.rec.fromarrays([getattr(self, name) for name in names], dtype=None, names=names)  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
         lines = [f"{self.best} clusters by {self.criterion}; the runner-up is {self.runner_up}"]

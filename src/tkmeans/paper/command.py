@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 
 from tkmeans.paper import figures, protocol, tables
 from tkmeans.paper.page import Page
 
-QUICK_REPS = 2
 _TITLES = {
     "table1": "Table 1: ARI on synthetic sets",
     "table2": "Table 2: MSE and W/B on real sets",
     "table3": "Table 3: running cost on iris",
 }
-
-
-class What(StrEnum):
-    """What there is to reproduce."""
-
-    table1 = "table1"
-    table2 = "table2"
-    table3 = "table3"
-    figure = "figure"
-    all = "all"
 
 
 def reproduce(

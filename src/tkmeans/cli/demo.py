@@ -1,60 +1,29 @@
-"""The `tkmeans` command."""
+"""`tkmeans demo`: the same contaminated data, clustered twice."""
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
+import typer
+from rich.table import Table
 
-from tkmeans import TKMeans, __version__
-from tkmeans.datasets import make_contaminated
-from tkmeans.paper.command import QUICK_REPS, What
-
-try:
-    import typer
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.table import Table
-except ImportError as missing:  # the library works without its command
-    sys.exit(f"The tkmeans command needs {missing.name}: pip install 'tkmeans[cli,plots]'")
-
-app = typer.Typer(help="Robust k-means: clusters that outliers do not move.", no_args_is_help=True)
-console = Console()
+from tkmeans.cli.screen import out as console
 
 
-def main() -> None:
-    """Run the command."""
-    app()
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        console.print(f"tkmeans {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it, and stop.")
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command()
 def demo(
     picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("tkmeans-demo.png"),
     report: Annotated[Path, typer.Option(help="Where to save the report.")] = Path("tkmeans-demo.html"),
     seed: Annotated[int, typer.Option(help="Another seed, other data.")] = 0,
 ) -> None:
     """Cluster the same contaminated data with KMeans and with TKMeans, and compare."""
-    from tkmeans import write_report
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score
+
+    from tkmeans import TKMeans, write_report
+    from tkmeans.datasets import make_contaminated
 
     X, y = make_contaminated(random_state=seed)
     genuine = y >= 0
@@ -88,38 +57,6 @@ def demo(
     console.print(f"The report:  {report} (open it in a browser)\n")
     console.print("Next, on a table of yours:  [bold]tkmeans fit TABLE.csv -k 3[/bold]")
     console.print("Next, in Python:            [bold]from tkmeans import TKMeans[/bold], and use it like KMeans.")
-
-
-@app.command()
-def reproduce(
-    what: Annotated[What, typer.Argument(help="Which table, the figures, or all of it.")] = What.all,
-    reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
-    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions: a look in a minute.")] = False,
-    out: Annotated[Path, typer.Option(help="Where to write; the page is put beside it.")] = Path("reproduction"),
-    redo: Annotated[
-        str | None, typer.Option(help='Do the runs of one column anew: "released", "correct" or "defaults".')
-    ] = None,
-) -> None:
-    """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
-    from tkmeans.paper import command
-
-    bars = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*bars, console=console) as progress:
-        bar = progress.add_task("runs", total=None)
-        try:
-            written = command.reproduce(
-                what.value,
-                out,
-                reps=QUICK_REPS if quick else reps,
-                redo=redo,
-                start=lambda total: progress.update(bar, total=total),
-                tick=lambda done: progress.advance(bar, done),
-            )
-        except (OSError, ImportError) as missing:  # a data set, or an optional library
-            console.print(f"[red]{missing}[/red]")
-            raise typer.Exit(1) from None
-    for path in written:
-        console.print(f"{path}")
 
 
 def _found(model: Any, X: Any, y: Any) -> int:

@@ -1,0 +1,74 @@
+"""The fit, and what it says of each row."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tkmeans.cli import screen
+from tkmeans.cli.data import Data
+from tkmeans.cli.options import ModelOptions
+from tkmeans.stats import Array
+from tkmeans.tables import Table, TableError
+
+_BLOCK = 50_000  # rows whose probabilities for all clusters are in memory at one time
+
+# The library's words, as the command says them.
+_SPEECH = {"n_clusters": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
+
+
+class Answer(NamedTuple):
+    """What an estimator says of each row."""
+
+    label: Array  # (n,)
+    probability: Array  # (n,) of that cluster; or None, as for all that follow, from models that do not say
+    pvalue: Array  # (n,)
+    outlier: Array  # (n,) bool
+    known: Array  # (n,) bool: False for rows without a single value
+
+
+def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
+    """TKMeans on the scaled rows."""
+    from tkmeans import TKMeans
+
+    what = f"clustering {screen.count(data.table.n_rows, 'row')}"
+    with screen.working(what), as_messages(data.table.source):
+        model = TKMeans(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
+        return model.fit(data.Z, sample_weight=data.weights)
+
+
+def answer(model: Any, Z: Array, table: Table, *, rule: str = "strays", level: float | None = None) -> Answer:
+    """What the model says of the rows."""
+    with screen.working("looking at the rows"), as_messages(table.source):
+        label = np.asarray(model.predict(Z))
+        probability = pvalue = outlier = None
+        if hasattr(model, "predict_proba"):
+            blocks = (model.predict_proba(Z[i : i + _BLOCK]).max(axis=1) for i in range(0, len(Z), _BLOCK))
+            probability = np.concatenate([*blocks]).astype(np.float64)
+        if hasattr(model, "outlier_pvalues"):
+            pvalue, outlier = model.outlier_pvalues(Z), model.outliers(Z, rule=rule, level=level)
+    return Answer(label, probability, pvalue, outlier, ~np.isnan(Z).all(axis=1))
+
+
+@contextmanager
+def as_messages(source: str) -> Iterator[None]:
+    """What the library warns of is said; what it refuses is the fault of the data."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", ".*without a single observed value")  # the command has said so
+        try:
+            yield
+        except ValueError as fault:
+            raise TableError(f"{source}: {_in_our_words(str(fault))}") from None
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        screen.warn(_in_our_words(text))
+
+
+def _in_our_words(text: str) -> str:
+    for theirs, ours in _SPEECH.items():
+        text = text.replace(theirs, ours)
+    return text

@@ -1,0 +1,57 @@
+"""All commands together. What they compute with is imported when they run, so that help and completion are quick."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from tkmeans import __version__
+from tkmeans.cli.bench import bench
+from tkmeans.cli.demo import demo
+from tkmeans.cli.fit import fit
+from tkmeans.cli.options import command
+from tkmeans.cli.outliers import outliers
+from tkmeans.cli.predict import predict
+from tkmeans.cli.report import report
+from tkmeans.cli.reproduce import reproduce
+from tkmeans.cli.select_k import select_k
+
+app = typer.Typer(
+    help="Robust k-means: clusters that outliers do not move.",
+    epilog="Exit codes: 0 well done, 1 the data or a file are at fault, 2 wrong usage, 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+)
+for each in (demo, fit, predict, select_k, outliers, report, bench, reproduce):
+    app.command(each.__name__.replace("_", "-"))(command(each))
+
+
+def main() -> None:
+    """Run the command."""
+    if hasattr(signal, "SIGTERM"):
+        signal.signal(signal.SIGTERM, _end)
+    app()
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    """End like after Ctrl-C: files that were being written are removed."""
+    sys.exit(128 + number)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tkmeans {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it, and stop.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,105 @@
+"""From a file to rows that can be clustered."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tkmeans.cli import screen
+from tkmeans.cli.columns import choose, column_named, listed, weights_of
+from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
+from tkmeans.stats import Array
+from tkmeans.tables import Reading, Table, read_table
+
+_SCALED_BY = {
+    Scale.robust: "its median and interquartile range",
+    Scale.standard: "its mean and standard deviation",
+    Scale.minmax: "its least and largest value",
+}
+
+
+class Data(NamedTuple):
+    """Rows to cluster, in the user's units and scaled."""
+
+    table: Table
+    columns: list[str]
+    X: Array  # (n, p) NaN where missing
+    Z: Array  # (n, p) scaled: what is clustered
+    weights: Array | None
+    id_column: str | None
+    row_names: list[str] | None
+    scaler: Any  # fitted; None if there is none
+    notes: list[str]
+
+
+def read_file(file: str, said: ReadingOptions) -> Table:
+    """The table in a file."""
+    delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(said.delimiter or "", said.delimiter)
+    reading = Reading(delimiter, said.decimal, said.thousands, said.encoding, said.header, tuple(said.missing or ()))
+    with screen.working(f"reading {file}"):
+        return read_table(file, reading)
+
+
+def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
+    """Read the table, choose its columns and scale them; what was decided on the way is said."""
+    table = read_file(file, said)
+    id_column = None if choice.id is None else column_named(table, choice.id)
+    weight_column = None if choice.weights is None else column_named(table, choice.weights)
+    others = [name for name in (id_column, weight_column) if name is not None]
+    chosen = choose(table, choice.columns, choice.without, others)
+    X = numbers(table, chosen.names)
+    weights = None if weight_column is None else weights_of(table, weight_column)
+    scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, chosen.names)
+    columns = f"{screen.count(len(chosen.names), 'column')}: {listed(chosen.names)}"
+    notes = [
+        *table.notes,
+        f"{screen.count(table.n_rows, 'row')}, clustered by {columns}",
+        *chosen.notes,
+        *missing_values(X),
+        *notes,
+    ]
+    screen.notes(notes)
+    row_names = None if id_column is None else table.cells(id_column)
+    Z = X if scaler is None else scaler.transform(X)
+    return Data(table, chosen.names, X, Z, weights, id_column, row_names, scaler, notes)
+
+
+def numbers(table: Table, names: list[str]) -> Array:
+    """The columns side by side; single precision if all of them are."""
+    return np.column_stack([table.column(name).values for name in names])
+
+
+def missing_values(X: Array) -> list[str]:
+    """What to say about missing values, if there are any."""
+    gaps = np.isnan(X)
+    n_rows, n_lost = int(np.sum(gaps.any(axis=1))), int(np.sum(gaps.all(axis=1)))
+    if not n_rows:
+        return []
+    said = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
+    if n_rows > n_lost:
+        said += "; such a row counts with the values it has"
+    if n_lost:
+        said += f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
+    return [said]
+
+
+def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
+    """A fitted scaler, and what to say about it."""
+    from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+    if scale is Scale.none:
+        return None, ["columns were not scaled: those with the largest numbers count most"]
+    scaler = {Scale.robust: RobustScaler, Scale.standard: StandardScaler, Scale.minmax: MinMaxScaler}[scale]().fit(X)
+    others = ", ".join(other for other in Scale if other is not scale)
+    notes = [f"each column was scaled by {_SCALED_BY[scale]} (--scale {scale}; there are also {others})"]
+    if scale is Scale.robust:
+        low, high = np.nanpercentile(X, [25, 75], axis=0)
+        flat = [j for j in range(len(names)) if low[j] == high[j]]
+        for j in flat:
+            # Half of the values are equal, and dividing by their range is not possible.
+            scaler.scale_[j] = np.nanstd(X[:, j]) or 1.0
+        if flat:
+            listed = ", ".join(names[j] for j in flat)
+            notes.append(f"half of the values are equal in {listed}: scaled by the standard deviation instead")
+    return scaler, notes

@@ -1,0 +1,122 @@
+"""`tkmeans outliers`: the rows that belong to no cluster."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tkmeans.cli import screen
+from tkmeans.cli.options import (
+    ColumnOptions,
+    File,
+    Json,
+    ModelOptions,
+    OutputOptions,
+    ReadingOptions,
+    number_of_clusters,
+)
+
+if TYPE_CHECKING:
+    from tkmeans.cli.clustering import Answer
+    from tkmeans.cli.data import Data
+    from tkmeans.stats import Array
+
+
+class Rule(StrEnum):
+    """What makes an outlier."""
+
+    strays = "strays"
+    tail = "tail"
+
+
+def outliers(
+    file: File,
+    settings: ModelOptions,
+    output: OutputOptions,
+    choice: ColumnOptions,
+    reading: ReadingOptions,
+    rule: Annotated[
+        Rule, typer.Option(help="strays: far from all clusters, if any are; tail: p-values below the level.")
+    ] = Rule.strays,
+    level: Annotated[float | None, typer.Option(help="Of the rule; 0.5 for strays and 0.01 for tail.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many to show, the strangest first.")] = 20,
+    json: Json = False,
+) -> None:
+    """List the rows that are far from every cluster, and in which column.
+
+    --out writes these rows to a table.
+    """
+    import numpy as np
+
+    from tkmeans.cli import clustering, outputs, summary
+    from tkmeans.cli.data import prepare
+
+    n_clusters = number_of_clusters(settings, file)
+    outputs.check_files(output.out, source=file, json=json)
+    data = prepare(file, reading, choice)
+    outputs.check_new_columns(data.table, output)
+    estimator = clustering.fitted(data, n_clusters, settings)
+    found = clustering.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
+    strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
+    strays = strangest[found.outlier[strangest]]
+    if output.out is not None:
+        outputs.write_output(data.table, output.out, outputs.new_columns(found, output.prefix), np.sort(strays))
+    if json:
+        described = _described(data, estimator, found, strays)
+        screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})
+    elif str(output.out) != "-":
+        summary.print_verdict(found)
+        shown = strays[:top] if len(strays) else strangest[: min(5, top)]
+        if not len(strays):
+            screen.tell("The least typical rows, all the same:")
+        _print(_described(data, estimator, found, shown), data.id_column)
+        screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
+        if len(strays) > top:
+            screen.tell(f"{len(strays) - top} more: --top {len(strays)} shows them, --out FILE writes them.")
+        summary.print_written({output.out: f"{screen.count(len(strays), 'row')}"})
+
+
+def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[dict[str, Any]]:
+    """For each row where it stands, what it is called and which value is the strangest."""
+    import numpy as np
+
+    away = data.Z[rows] - estimator.cluster_centers_[found.label[rows]]
+    worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
+    return [
+        {
+            "row": int(i) + 1,
+            "name": None if data.row_names is None else data.row_names[i],
+            "cluster": int(found.label[i]),
+            "outlier_pvalue": float(found.pvalue[i]),
+            "column": data.columns[j],
+            "value": float(data.X[i, j]),
+            "spreads": float(away[n, j] / np.sqrt(estimator.scale_)),
+        }
+        for n, (i, j) in enumerate(zip(rows, worst, strict=True))
+    ]
+
+
+def _print(described: list[dict[str, Any]], id_column: str | None) -> None:
+    named = id_column is not None
+    header = [
+        "row",
+        *([id_column] if id_column is not None else []),
+        "nearest cluster",
+        "p-value",
+        "strangest value",
+        "off by",
+    ]
+    lines = [
+        [
+            str(row["row"]),
+            *([row["name"]] if named else []),
+            str(row["cluster"]),
+            f"{row['outlier_pvalue']:.2g}",
+            f"{row['column']} = {screen.number(row['value'])}",
+            f"{row['spreads']:+.1f} spreads",
+        ]
+        for row in described
+    ]
+    screen.print_table(header, lines, text=[1, 4] if named else [3])

@@ -1,0 +1,116 @@
+"""The files that come of a fit."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from tkmeans.atomic import replacing
+from tkmeans.cli import screen
+from tkmeans.cli.clustering import Answer
+from tkmeans.cli.columns import RESULTS
+from tkmeans.cli.data import Data
+from tkmeans.cli.options import OutputOptions
+from tkmeans.stats import Array
+from tkmeans.tables import Added, Table, TableError, check_format, write_table
+
+# ---- before the work -------------------------------------------------------------
+
+
+def check_files(table: Path | None, *others: Path | None, source: str, json: bool = False) -> None:
+    """Complain before the work, not after it, about files that could not be written."""
+    if json and str(table) == "-":
+        raise typer.BadParameter("--json and --out - cannot both have standard output", param_hint="--out")
+    paths = [path for path in (table, *others) if path is not None and str(path) != "-"]
+    for path in paths:
+        _check_file(path, source)
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise typer.BadParameter(f"{paths[0]} cannot take two things", param_hint="--out, --model, --report")
+    if table is not None:
+        check_format(table)
+
+
+def _check_file(path: Path, source: str) -> None:
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; name a file in it")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise TableError(f"there is no folder {folder} to write {path.name} to")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise TableError(f"{path} cannot be written: no permission")
+    if path.exists() and Path(source).exists() and path.samefile(source):
+        raise TableError(f"{path} is the input, which is not overwritten; choose another name")
+
+
+def check_new_columns(table: Table, output: OutputOptions) -> None:
+    """Complain about names that the table already has."""
+    clash = [output.prefix + name for name in RESULTS if output.prefix + name in table.names]
+    if output.out is not None and clash:
+        raise TableError(
+            f"{table.source} already has a column {clash[0]!r}; add --prefix tk_ to call the new ones "
+            + ", ".join(f"tk_{name}" for name in RESULTS)
+        )
+
+
+# ---- after it ---------------------------------------------------------------------
+
+
+def new_columns(found: Answer, prefix: str, *, mark_outliers: bool = False) -> dict[str, Added]:
+    """The columns to append to the table."""
+    label = np.where(found.known, found.label, -1).astype(np.int64)
+    if mark_outliers and found.outlier is not None:
+        label[found.outlier] = -1
+    columns = dict(zip(RESULTS, (label, found.probability, found.pvalue), strict=True))
+    return {
+        prefix + name: Added(values if name == "cluster" else np.where(found.known, values, np.nan), found.known)
+        for name, values in columns.items()
+        if values is not None
+    }
+
+
+def write_output(table: Table, out: Path, added: dict[str, Added], rows: Array | None = None) -> None:
+    """Write the table with its new columns, as a whole or not at all."""
+    with screen.working(f"writing {out}"):
+        if str(out) == "-":
+            write_table(table, sys.stdout.buffer, added, rows=rows)
+            sys.stdout.buffer.flush()
+            return
+        with replacing(out) as file:
+            write_table(table, file, added, rows=rows, like=out)
+
+
+def save_model(estimator: Any, data: Data, path: Path) -> None:
+    """Keep scaler and estimator with the names of the columns; the table has what is known of its rows."""
+    from sklearn.pipeline import Pipeline
+
+    from tkmeans import save
+
+    first = copy(estimator if data.scaler is None else data.scaler)
+    first.feature_names_in_ = np.array(data.columns, dtype=object)
+    whole = first if data.scaler is None else Pipeline([("scale", first), ("cluster", estimator)])
+    save(whole, path, training_rows=False)
+
+
+def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -> None:
+    """Write the report, with the command that made it."""
+    from tkmeans.report import write_report
+
+    with screen.working(f"writing {path}"):
+        write_report(
+            path,
+            estimator,
+            data.X,
+            feature_names=data.columns,
+            row_names=data.row_names,
+            scaler=data.scaler,
+            selection=selection,
+            title=Path(data.table.source).name,
+            call=shlex.join(["tkmeans", *sys.argv[1:]]),
+        )

@@ -1,0 +1,51 @@
+"""`tkmeans reproduce`: the paper's tables and figures."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tkmeans.cli import screen
+
+QUICK_REPS = 2
+
+
+class What(StrEnum):
+    """What there is to reproduce."""
+
+    table1 = "table1"
+    table2 = "table2"
+    table3 = "table3"
+    figure = "figure"
+    all = "all"
+
+
+def reproduce(
+    what: Annotated[What, typer.Argument(help="Which table, the figures, or all of it.")] = What.all,
+    reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
+    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions: a look in a minute.")] = False,
+    out: Annotated[Path, typer.Option(help="Where to write; the page is put beside it.")] = Path("reproduction"),
+    redo: Annotated[
+        str | None, typer.Option(help='Do the runs of one column anew: "released", "correct" or "defaults".')
+    ] = None,
+) -> None:
+    """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
+    from tkmeans.paper import command
+
+    bars = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*bars, console=screen.err, disable=not screen.err.is_terminal) as progress:
+        bar = progress.add_task("runs", total=None)
+        written = command.reproduce(
+            what.value,
+            out,
+            reps=QUICK_REPS if quick else reps,
+            redo=redo,
+            start=lambda total: progress.update(bar, total=total),
+            tick=lambda done: progress.advance(bar, done),
+        )
+    for path in written:
+        print(path)

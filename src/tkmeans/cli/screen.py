@@ -1,0 +1,133 @@
+"""What people see: results on standard output, messages on standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+out = Console()
+err = Console(stderr=True)
+
+_PLAIN_WIDTH = 120  # of tables that do not go to a terminal
+
+
+def notes(texts: Sequence[str]) -> None:
+    """Say things in passing."""
+    for text in texts:
+        _say(text[:1].upper() + text[1:] + ".", "dim")
+
+
+def warn(text: str) -> None:
+    """Say something that should be looked at."""
+    _say(f"Note: {text}", "yellow")
+
+
+def complain(text: str) -> None:
+    """Say why it ends here."""
+    _say(f"Error: {text}", "bold red")
+
+
+def _say(text: str, style: str) -> None:
+    # Lines are only broken for terminals: programs that read messages want them whole.
+    err.print(Text(text, style=style), soft_wrap=not err.is_terminal)
+
+
+def tell(text: str, *, to: Console | None = None) -> None:
+    """Print a line of a result; [bold] and the like are understood, so names must be `escape`d."""
+    console = to or out
+    console.print(text, highlight=False, soft_wrap=not console.is_terminal)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something takes its time; nothing if nobody looks."""
+    if not err.is_terminal:
+        yield
+        return
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True
+    ) as progress:
+        progress.add_task(escape(what))
+        yield
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A function to be told how many of how many are done; nothing is shown if nobody looks."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        bar = progress.add_task(escape(what), total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+def print_json(document: Any) -> None:
+    """The one thing that goes to standard output with --json."""
+    from tkmeans.persistence.encoding import pretty
+
+    print(pretty(plain(document)))
+
+
+def plain(value: Any) -> Any:
+    """Numbers of NumPy's as Python's, and None for what JSON has no word for."""
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:
+    """A table of numbers; columns whose indices are in `text` are text."""
+    table = Table()
+    for j, name in enumerate(header):
+        table.add_column(escape(name), justify="left" if j in text else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    console = out if out.is_terminal else Console(width=_PLAIN_WIDTH)
+    console.print(table, highlight=False)
+
+
+def width() -> int:
+    """How many characters a line may have."""
+    return out.width if out.is_terminal else _PLAIN_WIDTH
+
+
+def number(value: float) -> str:
+    """Four digits, which is what people compare."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
+def numbers(values: Sequence[float]) -> list[str]:
+    """Numbers to be compared with each other: as many decimals as their differences need."""
+    spread, largest = max(values) - min(values), max(map(abs, values))
+    decimals = 2 - math.floor(math.log10(spread or largest or 1.0))
+    if largest >= 1e7 or decimals > 6:
+        return [number(value) for value in values]
+    return [f"{value:.{max(decimals, 0)}f}" for value in values]
+
+
+def count(n: int, noun: str) -> str:
+    """1 row, 2 rows."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,92 @@
+"""`tkmeans select-k`: how many clusters there are."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tkmeans.cli import screen
+from tkmeans.cli.options import ColumnOptions, File, Json, ReadingOptions, typed_again
+
+if TYPE_CHECKING:
+    from tkmeans.cli.data import Data
+
+
+class Criterion(StrEnum):
+    """What the number of clusters is chosen by."""
+
+    icl = "icl"
+    bic = "bic"
+    stability = "stability"
+
+
+def select_k(
+    file: File,
+    choice: ColumnOptions,
+    reading: ReadingOptions,
+    largest: Annotated[int, typer.Option("--max", min=1, help="The largest number of clusters to try.")] = 20,
+    smallest: Annotated[int, typer.Option("--min", min=1, help="The smallest.")] = 1,
+    criterion: Annotated[Criterion, typer.Option(help="What to choose by.")] = Criterion.icl,
+    seed: Annotated[int, typer.Option(min=0, help="Makes the answer reproducible.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for all. The answer does not depend on it.")] = -1,
+    json: Json = False,
+) -> None:
+    """Suggest a number of clusters."""
+    from tkmeans.cli import summary
+    from tkmeans.cli.data import prepare
+
+    if smallest > largest:
+        raise typer.BadParameter(f"{smallest} is larger than --max {largest}", param_hint="--min")
+    data = prepare(file, reading, choice)
+    selection = selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
+    if json:
+        fields = ("criterion", "best", "runner_up", "n_clusters", "icl", "bic", "stability", "outlier_fraction")
+        document = {field: getattr(selection, field) for field in fields}
+        screen.print_json({"file": data.table.source, "columns": data.columns} | document)
+        return
+    _print(selection)
+    best, next_best = selection.best, selection.runner_up
+    second = "" if next_best is None else f"; next comes {next_best}"
+    screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
+    options = typed_again(choice, reading)
+    summary.print_next(
+        file,
+        (summary.typed("fit", file, "-k", best, *options), "finds them"),
+        (summary.typed("report", file, "-k", best, *options), "shows them"),
+    )
+
+
+def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:
+    """The choice among these numbers of clusters."""
+    from tkmeans.cli.clustering import as_messages
+    from tkmeans.selection import select_n_clusters
+
+    numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
+    with screen.counting("trying numbers of clusters") as tell, as_messages(data.table.source):
+        return select_n_clusters(
+            data.Z,
+            numbers,
+            criterion=criterion,
+            sample_weight=data.weights,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=tell,
+        )
+
+
+def _print(selection: Any) -> None:
+    marks = {selection.best: "best", selection.runner_up: "next"}
+    columns = {
+        "clusters": [str(k) for k in selection.n_clusters],
+        "ICL": [f"{value:.1f}" for value in selection.icl],
+        "BIC": [f"{value:.1f}" for value in selection.bic],
+        "outliers": [f"{share:.1%}" for share in selection.outlier_fraction],
+    }
+    if selection.stability is not None:
+        columns["stability"] = [f"{value:.2f}" for value in selection.stability]
+    columns[""] = [marks.get(int(k), "") for k in selection.n_clusters]
+    screen.print_table(list(columns), [*zip(*columns.values(), strict=True)], text=[len(columns) - 1])
+    stable = " Stability is 1 if every cluster comes back when rows are drawn anew." if "stability" in columns else ""
+    screen.tell(f"ICL and BIC: the smaller, the better.{stable}")

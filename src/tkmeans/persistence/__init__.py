@@ -1,0 +1,250 @@
+"""Model files: a fitted estimator as text that a person can read and that runs no code.
+
+A file holds parameters and fitted attributes as JSON, floats to the last bit, with a
+version and a checksum. Only the classes in `recipes` can come out of it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from tkmeans import __version__
+from tkmeans.atomic import replacing
+from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
+from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
+
+__all__ = ["ModelFileError", "load", "save"]
+
+FORMAT, VERSION = "tkmeans-model", 1
+_ENVELOPE = {"format", "version", "tkmeans", "scikit-learn", "checksum", "pipeline", "scaler", "estimator"}
+
+
+def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = True) -> None:
+    """Write a fitted estimator to a model file.
+
+    The file is JSON, readable by a person, and no pickle: reading it cannot run code. It is
+    written as a whole or not at all.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        A fitted TKMeans, FastTKMeans, StudentTMixture, KMedians or KMedoids, or a pipeline of
+        a StandardScaler, RobustScaler or MinMaxScaler and one of these.
+    path : path-like
+        Where to write; a file that is there is replaced.
+    training_rows : bool, default=True
+        Whether to keep the attributes that have an entry for every training row (`labels_` and
+        `outlier_pvalues_`). Without them the file is small, and `predict` gives them again.
+
+    See Also
+    --------
+    load : The way back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import tkmeans
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [8, 8], [8, 9], [9, 8]])
+    >>> model = tkmeans.TKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tkmeans.save(model, f"{folder}/model.json")
+    ...     again = tkmeans.load(f"{folder}/model.json")
+    >>> again.predict([[0, 0], [9, 9]])
+    array([0, 1])
+    """
+    names, scaler, last = _taken_apart(estimator)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "tkmeans": __version__,
+        "scikit-learn": sklearn.__version__,
+        "checksum": "",
+        "pipeline": names,
+        "scaler": None if scaler is None else _written(scaler, SCALERS, training_rows),
+        "estimator": _written(last, ESTIMATORS, training_rows),
+    }
+    document["checksum"] = checksum(document)
+    with replacing(path) as file:
+        file.write(pretty(document).encode() + b"\n")
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted estimator from a model file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that :func:`save` or ``tkmeans fit --model`` has written.
+
+    Returns
+    -------
+    estimator : estimator or Pipeline
+        Fitted as it was, to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file was changed, comes from a newer version, or holds anything unknown.
+
+    See Also
+    --------
+    save : How such a file is made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import tkmeans
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "model.json").write_text('{"format": "another"}')
+    ...     try:
+    ...         tkmeans.load(f"{folder}/model.json")
+    ...     except tkmeans.ModelFileError as fault:
+    ...         print(str(fault).removeprefix(folder))
+    /model.json is not a model file of tkmeans: its format is 'another'
+    """
+    try:
+        return _read(Path(path).read_bytes())
+    except ModelFileError as fault:
+        raise ModelFileError(f"{os.fspath(path)} {fault}") from None
+
+
+# ---- writing ---------------------------------------------------------------------
+
+
+def _taken_apart(estimator: Any) -> tuple[list[str] | None, Any, Any]:
+    """The names of a pipeline's steps, its scaler, and the estimator itself."""
+    if not isinstance(estimator, Pipeline):
+        return None, None, estimator
+    if len(estimator.steps) != 2:
+        raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {len(estimator.steps)} steps")
+    (scaler_name, scaler), (name, last) = estimator.steps
+    return [scaler_name, name], scaler, last
+
+
+def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
+    name = type(estimator).__name__
+    if name not in allowed or type(estimator) is not class_of(name):
+        place = "" if allowed is ESTIMATORS else " as the scaler of a pipeline"
+        raise TypeError(f"a model file can hold {', '.join(allowed)}{place}, got {estimator!r}")
+    check_is_fitted(estimator)
+    params = estimator.get_params(deep=False)
+    fitted = {
+        field: getattr(estimator, field, None)
+        for field, kind in kinds(name, params).items()
+        if training_rows or "[n]" not in kind
+    }
+    return {
+        "class": name,
+        "params": {key: _encoded_param(key, value) for key, value in params.items()},
+        "fitted": {field: _encoded(value) for field, value in fitted.items() if value is not None},
+    }
+
+
+def _encoded_param(key: str, value: Any) -> Any:
+    try:
+        return encode(value)
+    except TypeError:
+        raise TypeError(
+            f"a model file cannot hold {key}={value!r}; it does not matter to a fitted estimator: "
+            f"set_params({key}=...) to text, a number, an array or None"
+        ) from None
+
+
+def _encoded(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return encode(value._asdict())
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return [str(name) for name in value]
+    return encode(value)
+
+
+# ---- reading ---------------------------------------------------------------------
+
+
+def _read(data: bytes) -> Any:
+    try:
+        document = parse(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ModelFileError("is not a model file of tkmeans: it is not text") from None
+    _check_envelope(document)
+    last = _revived(document["estimator"], ESTIMATORS)
+    if document["scaler"] is None and document["pipeline"] is None:
+        return last
+    scaler, names = _revived(document["scaler"], SCALERS), document["pipeline"]
+    if scaler.n_features_in_ != last.n_features_in_:
+        raise ModelFileError(f"scales {scaler.n_features_in_} columns but clusters {last.n_features_in_}")
+    if not isinstance(names, list) or len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise ModelFileError(f"has {names!r} in the place of the names of two steps")
+    if names[0] == names[1] or "__" in "".join(names):
+        raise ModelFileError(f"calls its steps {names!r}, as no pipeline can")
+    return Pipeline([(names[0], scaler), (names[1], last)])
+
+
+def _check_envelope(document: Any) -> None:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise ModelFileError(f"is not a model file of tkmeans: its format is {found!r}")
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"has the impossible version {version!r}")
+    if version > VERSION:
+        raise ModelFileError(
+            f"was written by a newer tkmeans ({document.get('tkmeans')}, file version {version}); "
+            f"this is {__version__}, which reads version {VERSION}: pip install --upgrade tkmeans"
+        )
+    if odd := sorted(_ENVELOPE ^ set(document)):
+        raise ModelFileError(f"{'lacks' if odd[0] in _ENVELOPE else 'has the unknown entry'} {odd[0]!r}")
+    if document["checksum"] != checksum(document):
+        raise ModelFileError("was changed after it was written: its checksum does not fit; save the model again")
+
+
+def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
+    """An estimator from its entry in the file; nothing is looked up but names in `allowed`."""
+    if not isinstance(written, dict) or set(written) != {"class", "params", "fitted"}:
+        raise ModelFileError("has an estimator without a class, params and fitted, or with more than these")
+    name = written["class"]
+    if not isinstance(name, str) or name not in allowed:
+        raise ModelFileError(f"holds {name!r}, which is not one of {', '.join(allowed)}")
+    if not isinstance(written["params"], dict) or not isinstance(written["fitted"], dict):
+        raise ModelFileError(f"has a {name} whose params and fitted are not named")
+    estimator = _with_params(name, decode(written["params"]))
+    fitted, wanted = decode(written["fitted"]), kinds(name, estimator.get_params(deep=False))
+    if unknown := sorted(set(fitted) - set(wanted)):
+        raise ModelFileError(f"has a {name} with the unknown attribute {unknown[0]!r}")
+    sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count", {})}
+    if allowed is ESTIMATORS:
+        sizes["K"] = getattr(estimator, allowed[name].size)
+    for field, kind in wanted.items():
+        if field in fitted:
+            setattr(estimator, field, restored(field, fitted[field], kind, sizes))
+        elif not kind.endswith("?"):
+            raise ModelFileError(f"has a {name} without {field}")
+        elif not (kind.startswith("names") or "[n]" in kind):
+            setattr(estimator, field, None)  # of a scaler that was told not to centre, say
+    return estimator
+
+
+def _with_params(name: str, params: dict[str, Any]) -> Any:
+    estimator = class_of(name)()
+    known = estimator.get_params(deep=False)
+    if unknown := sorted(set(params) - set(known)):
+        raise ModelFileError(f"has a {name} with the unknown parameter {unknown[0]!r}")
+    tuples = {
+        key: tuple(value) for key, value in params.items() if isinstance(known[key], tuple) and isinstance(value, list)
+    }
+    estimator.set_params(**params | tuples)
+    try:
+        for check in ("_check_shared_params", "_check_params"):
+            getattr(estimator, check, lambda: None)()
+    except (TypeError, ValueError) as fault:
+        raise ModelFileError(f"has a {name} that cannot be: {fault}") from None
+    return estimator

@@ -1,0 +1,122 @@
+"""Which classes a model file may hold, and what there is to keep of each.
+
+A field's kind is one of "number", "count" (an integer), "truth", "numbers" (a list),
+"names", "sketch", "floats" and "ints" (arrays), with the shape in brackets: K clusters,
+p features, n training rows. "?" marks what may be absent or None, "|" alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tkmeans.outliers import Sketch
+from tkmeans.persistence.encoding import ModelFileError
+
+Fields = dict[str, str]
+
+
+class Recipe(NamedTuple):
+    """Where a class lives, and its fitted attributes."""
+
+    home: str
+    fitted: Fields
+    size: str = "n_clusters"  # the parameter that K is
+
+
+_ALL: Fields = {"n_features_in_": "count", "feature_names_in_": "names[p]?"}
+_HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "ints[n]?", "inertia_": "number", "n_iter_": "count"}
+_PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
+_SOFT = _HARD | _PATH | {"scale_": "number", "dof_": "number", "cluster_weights_": "floats[K]"}
+_STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch"}
+_MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
+_SEEN = {"n_samples_seen_": "count|number|ints[p]|floats[p]"}
+
+ESTIMATORS = {
+    "TKMeans": Recipe("tkmeans.estimators", _SOFT | _STRAYS),
+    "FastTKMeans": Recipe("tkmeans.estimators", _SOFT),
+    "StudentTMixture": Recipe("tkmeans.estimators", _MIXTURE | {"covariances_": "covariances"}, "n_components"),
+    "KMedians": Recipe("tkmeans.baselines", _HARD),
+    "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]"}),
+}
+
+SCALERS = {
+    "StandardScaler": Recipe(
+        "sklearn.preprocessing", _ALL | _SEEN | {"mean_": "floats[p]?", "var_": "floats[p]?", "scale_": "floats[p]?"}
+    ),
+    "RobustScaler": Recipe("sklearn.preprocessing", _ALL | {"center_": "floats[p]?", "scale_": "floats[p]?"}),
+    "MinMaxScaler": Recipe(
+        "sklearn.preprocessing",
+        _ALL | _SEEN | dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), "floats[p]"),
+    ),
+}
+
+_COVARIANCES = {"full": "floats[K,p,p]", "tied": "floats[p,p]", "diag": "floats[K,p]", "spherical": "floats[K]"}
+
+
+def class_of(name: str) -> type[Any]:
+    """The class of a recipe."""
+    return getattr(import_module((ESTIMATORS | SCALERS)[name].home), name)
+
+
+def kinds(name: str, params: dict[str, Any]) -> Fields:
+    """The fitted attributes of a class with these parameters, and their kinds."""
+    fitted = (ESTIMATORS | SCALERS)[name].fitted
+    return {
+        field: _COVARIANCES[params["covariance_type"]] if kind == "covariances" else kind
+        for field, kind in fitted.items()
+    }
+
+
+def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
+    """A decoded value as the estimator has it; complain if it is not of its kind and shape.
+
+    The number of training rows is learnt from the first array that has one.
+    """
+    for each in kind.removesuffix("?").split("|"):
+        word, _, dims = each.removesuffix("]").partition("[")
+        if _IS[word](value) and (not dims or _has_shape(value, dims.split(","), sizes)):
+            return _AS.get(word, lambda same: same)(value)
+    known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    raise ModelFileError(f"has a {field} that is not {kind.removesuffix('?')} with {known}")
+
+
+def _has_shape(value: Any, dims: list[str], sizes: dict[str, int]) -> bool:
+    shape = np.shape(value)
+    return len(shape) == len(dims) and all(
+        size == sizes.setdefault(dim, size) for dim, size in zip(dims, shape, strict=True)
+    )
+
+
+def _is_array(value: Any, letter: str) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == letter
+
+
+def _is_list(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(type(part) is kind for part in value)
+
+
+def _is_sketch(value: Any) -> bool:
+    if not isinstance(value, dict) or set(value) != set(Sketch._fields):
+        return False
+    d2, mass = value["d2"], value["mass"]
+    return _is_array(d2, "f") and _is_array(mass, "f") and d2.ndim == 1 and len(d2) > 0 and d2.shape == mass.shape
+
+
+_IS: dict[str, Callable[[Any], bool]] = {
+    "number": lambda value: type(value) is float,
+    "count": lambda value: type(value) is int,
+    "truth": lambda value: type(value) is bool,
+    "numbers": lambda value: _is_list(value, float),
+    "names": lambda value: _is_list(value, str),
+    "sketch": _is_sketch,
+    "floats": lambda value: _is_array(value, "f"),
+    "ints": lambda value: _is_array(value, "i"),
+}
+_AS: dict[str, Callable[[Any], Any]] = {
+    "names": lambda names: np.array(names, dtype=object),
+    "sketch": lambda parts: Sketch(**parts),
+}

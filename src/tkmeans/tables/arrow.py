@@ -1,0 +1,93 @@
+"""Tables in Parquet and Feather (Arrow IPC) files, by pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, BinaryIO, final
+
+import numpy as np
+
+from tkmeans.stats import Array
+from tkmeans.tables.records import Added, Column, Table, TableError, column_of, unique_names
+
+
+def pyarrow(source: str) -> Any:
+    """The library, or what to type to have it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise TableError(f"{source}: Parquet and Feather files need pyarrow: pip install 'tkmeans[io]'") from None
+    return pyarrow
+
+
+@final
+class ArrowTable(Table):
+    """A table of Arrow's; columns of any type are carried along."""
+
+    def __init__(self, source: str, table: Any, format: str) -> None:
+        names, notes = unique_names(table.column_names)
+        super().__init__(source, names, table.num_rows, notes)
+        self._table = table
+        self._format = format
+
+    @property
+    def format(self) -> str:
+        """Parquet or Feather, as it came."""
+        return self._format
+
+    def column(self, name: str) -> Column:
+        """The numbers of a column."""
+        arrow = pyarrow(self.source)
+        cells = self._table.column(self.names.index(name))
+        kind = cells.type
+        if arrow.types.is_decimal(kind):
+            cells = cells.cast(arrow.float64())
+        elif arrow.types.is_null(kind):
+            return Column(name, np.full(self.n_rows, np.nan))
+        elif not (arrow.types.is_integer(kind) or arrow.types.is_floating(kind)):
+            return Column(name, np.full(self.n_rows, np.nan), n_bad=self.n_rows - cells.null_count)
+        return column_of(name, np.asarray(cells.to_numpy()))
+
+    def cells(self, name: str) -> list[str]:
+        """A column as text; empty where missing."""
+        return ["" if cell is None else str(cell) for cell in self._table.column(self.names.index(name)).to_pylist()]
+
+    def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
+        """Write these rows with all their columns, in the format they came in."""
+        arrow = pyarrow(self.source)
+        table = self._table
+        for name, column in added.items():
+            table = table.append_column(name, arrow.array(column.values, mask=~column.known))
+        write_arrow(file, table if len(rows) == self.n_rows else table.take(arrow.array(rows)), self._format)
+
+
+def write_arrow(file: BinaryIO, table: Any, format: str) -> None:
+    """Write a table of Arrow's to an open file."""
+    if format == "parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, file)
+    else:
+        from pyarrow import ipc
+
+        with ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+
+
+def read_arrow(data: bytes, format: str, source: str) -> ArrowTable:
+    """Read a Parquet file, or an Arrow file or stream."""
+    arrow = pyarrow(source)
+    buffer = arrow.BufferReader(data)
+    try:
+        if format == "parquet":
+            from pyarrow import parquet
+
+            table = parquet.read_table(buffer)
+        else:
+            open_it = arrow.ipc.open_stream if format == "stream" else arrow.ipc.open_file
+            table = open_it(buffer).read_all()
+    except (arrow.ArrowException, OSError) as fault:
+        raise TableError(f"{source} cannot be read: {fault}") from None
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise TableError(f"{source} is empty: it has {table.num_rows} rows and {table.num_columns} columns")
+    return ArrowTable(source, table, "parquet" if format == "parquet" else "feather")

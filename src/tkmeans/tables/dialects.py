@@ -1,0 +1,117 @@
+"""How a text file is cut into records and cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from tkmeans.tables.numbers import SPACES, Numerals, guess_numerals
+from tkmeans.tables.records import Reading, TableError
+
+# In this order where several divide a file equally well. A blank stands for any run of blanks.
+DELIMITERS = ("\t", ";", ",", "|", " ")
+NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
+
+_LOOKED_AT = 100  # records that the delimiter is guessed from
+_AGREEING = 0.9  # of them have the same number of cells under the right delimiter
+
+
+class Record(NamedTuple):
+    """One row of the file, cut up and as it stands there."""
+
+    cells: list[str]
+    raw: str  # with its line ending; several lines if there are line breaks within quotes
+    line: int  # where it begins, from 1
+
+
+def cells_of(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """The cells of lines, or of whole records."""
+    if delimiter == " ":
+        lines = (" ".join(line.split()) for line in lines)
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+
+
+def records(text: str, delimiter: str, first_line: int = 1) -> Iterator[Record]:
+    """Cut a text into records; empty lines are passed over."""
+    pending: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):  # \n, \r\n and \r alike, and kept
+            pending.append(line)
+            yield line
+
+    number = first_line
+    try:
+        for cells in cells_of(lines(), delimiter):
+            raw = "".join(pending)
+            if cells and raw.strip():
+                yield Record(cells, raw, number)
+            number += len(pending)
+            pending.clear()
+    except csv.Error as fault:
+        raise TableError(f"line {number}: {fault}; a quotation mark that is opened there may never be closed") from None
+
+
+def split_preamble(text: str) -> tuple[str, str, str | None]:
+    """Comments and Excel's "sep=;" before the table, the table, and the delimiter if that line says it."""
+    start, delimiter = 0, None
+    for line in io.StringIO(text, newline=""):
+        says = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
+        if not says and not line.startswith("#"):
+            break
+        delimiter = line[4] if says else delimiter
+        start += len(line)
+    return text[:start], text[start:], delimiter
+
+
+def guess_delimiter(text: str, decimal: str | None) -> str:
+    """The delimiter under which records have equally many cells, and most of these are numbers."""
+    best, best_share = "", -1.0
+    for delimiter in DELIMITERS:
+        try:
+            sample = [record.cells for record in islice(records(text, delimiter), _LOOKED_AT)]
+        except TableError:
+            continue
+        if delimiter == decimal and not any(delimiter in cell for row in sample for cell in row):
+            continue  # no quotation marks keep the two apart
+        (width, count), *_ = Counter(len(cells) for cells in sample[1:] or sample).most_common(1)
+        if width < 2 or count < _AGREEING * len(sample[1:] or sample):
+            continue
+        cells = [cell for row in sample[1:] or sample for cell in row]
+        share = sum(_looks_numeric(cell) for cell in cells) / len(cells)
+        if share > best_share:
+            best, best_share = delimiter, share
+    return best or (";" if decimal == "," else ",")
+
+
+def _looks_numeric(cell: str) -> bool:
+    """Whether a cell is a number in one notation or another, or missing."""
+    return any(numerals.number(cell) is not None for numerals in _NOTATIONS)
+
+
+_NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
+
+
+def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
+    """Whether the first record holds names: words above numbers, or not one number."""
+    over_numbers = False
+    for j, cell in enumerate(sample[0]):
+        below = [numerals.number(row[j]) for row in sample[1:] if j < len(row) and not numerals.is_missing(row[j])]
+        if numerals.is_missing(cell) or not below or below.count(None) > len(below) / 2:
+            continue
+        if numerals.number(cell) is None:
+            return True
+        over_numbers = True
+    return not over_numbers and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0])
+
+
+def guess_layout(sample: Sequence[list[str]], reading: Reading, source: str) -> tuple[Numerals, bool]:
+    """How numbers are written, and whether the first record holds the names of the columns."""
+    below = sample[1:] or sample
+    numerals = guess_numerals([cell for row in below for cell in row], reading, source)
+    header = has_header(sample, numerals) if reading.header is None else reading.header
+    return numerals, header

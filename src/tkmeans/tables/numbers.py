@@ -1,0 +1,138 @@
+"""From the cells of a text file to numbers, and how the file writes them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+
+from tkmeans.stats import Array
+from tkmeans.tables.records import Reading, TableError
+
+MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
+
+# Signs that stand between groups of three digits and never before decimals.
+SPACES = " \u00a0\u2009\u202f'\u2019"
+
+_PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
+_GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
+
+
+@final
+class Numerals:
+    """How a file writes numbers."""
+
+    def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = ()) -> None:
+        self.decimal = decimal
+        self.thousands = thousands  # any of these signs
+        self.missing = MISSING | {word.strip().casefold() for word in missing}
+
+    @cached_property
+    def _grouped(self) -> re.Pattern[str]:
+        decimals = rf"(?:{re.escape(self.decimal)}[0-9]+)?"
+        return re.compile(_GROUPS.format(f"[{re.escape(self.thousands)}]") + decimals)
+
+    @cached_property
+    def _plainly(self) -> dict[int, str | None]:
+        """Characters to replace in a number that is not plain yet."""
+        return str.maketrans({"\u2212": "-", self.decimal: "."} | dict.fromkeys(self.thousands))
+
+    def is_missing(self, cell: str) -> bool:
+        """Whether a cell says that there is no value."""
+        return cell.strip().casefold() in self.missing
+
+    def number(self, cell: str) -> float | None:
+        """The number in a cell: NaN if it is missing, None if it is no number."""
+        if self.is_missing(cell):
+            return np.nan
+        text = cell.strip()
+        if self.decimal != "." and "." in text and "." not in self.thousands:
+            return None  # 1.5 in a file of 1,5: somebody should look at it
+        if self.thousands and any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text):
+            return None
+        text = text.translate(self._plainly)
+        value = float(text) if _PLAIN.fullmatch(text) else np.inf
+        return None if np.isinf(value) else value
+
+    def numbers(self, cells: Sequence[str]) -> tuple[Array, list[int]]:
+        """The numbers in cells, NaN where there is none, and the indices of those that are not missing either."""
+        everything = "".join(cells)
+        if not any(sign in everything for sign in "_" + ("" if self.decimal == "." else ".") + self.thousands):
+            texts = cells if self.decimal == "." else [cell.replace(self.decimal, ".") for cell in cells]
+            try:  # most columns are numbers throughout, and this is quick
+                values = np.fromiter(map(float, texts), np.float64, len(cells))
+            except ValueError:
+                pass
+            else:
+                if not np.any(np.isinf(values)) and len(self.missing) == len(MISSING):
+                    return values, []
+        found = [self.number(cell) for cell in cells]
+        bad = [i for i, value in enumerate(found) if value is None]
+        return np.array([np.nan if value is None else value for value in found], dtype=np.float64), bad
+
+    def write(self, value: float) -> str:
+        """A number as this file would write it, to six digits."""
+        return f"{value:.6g}".replace(".", self.decimal)
+
+
+class _Evidence(NamedTuple):
+    """How often a sign stands before decimals, between groups of three digits, or in a place that could be either."""
+
+    decimal: Counter[str]
+    thousands: Counter[str]
+    either: Counter[str]
+
+
+def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:
+    """Find out which sign stands before the decimals; complain where only a person can know."""
+    seen = _evidence(cells)
+    other = {".": ",", ",": "."}
+    decimal, thousands = reading.decimal, reading.thousands
+    if decimal is None and thousands in other:
+        decimal = other[thousands]
+    if decimal is None and not seen.decimal and not seen.thousands and seen.either[","]:
+        example = next(cell for cell in cells if re.fullmatch(_GROUPS.format(","), cell.strip()))
+        raise TableError(
+            f"{source}: {example!r} may be {example.replace(',', '.')} or {example.replace(',', '')}; "
+            "add --decimal , or --thousands , to say which"
+        )
+    if decimal is None:
+        votes = Counter({sign: seen.decimal[sign] for sign in other})
+        for sign, against in other.items():  # what groups digits does not stand before decimals
+            votes[against] += seen.thousands[sign]
+        decimal = "," if votes[","] > votes["."] else "."
+    if thousands is None:
+        group = other.get(decimal, "")
+        thousands = group if seen.thousands[group] or seen.either[group] else ""
+        thousands += SPACES if seen.thousands[" "] else ""
+    return Numerals(decimal, thousands, reading.missing)
+
+
+def _evidence(cells: Iterable[str]) -> _Evidence:
+    seen = _Evidence(Counter(), Counter(), Counter())
+    for cell in cells:
+        numeric = _NUMERIC.fullmatch(cell.strip())
+        if not numeric:
+            continue
+        text = numeric[1]
+        if any(sign in text for sign in SPACES):
+            seen.thousands[" "] += 1
+            text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
+        signs = [sign for sign in text if sign in ".,"]
+        if not signs:
+            continue
+        if len(set(signs)) == 2:
+            seen.decimal[signs[-1]] += 1
+            seen.thousands[signs[0]] += 1
+        elif not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
+            seen.decimal[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
+        elif len(signs) > 1:
+            seen.thousands[signs[0]] += 1
+        else:
+            seen.either[signs[0]] += 1
+    return seen

@@ -1,0 +1,221 @@
+"""`tkmeans fit` on files as people have them."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from tkmeans import TKMeans
+from tkmeans.tables import read_table
+
+ADDED = ["cluster", "probability", "outlier_pvalue"]
+
+
+def cells_of(path, delimiter, encoding):
+    return list(csv.reader(io.StringIO(path.read_text(encoding=encoding)), delimiter=delimiter))
+
+
+@pytest.mark.parametrize(
+    ("layout", "encoding"),
+    [
+        ({}, "utf-8"),
+        ({"encoding": "utf-8-sig", "delimiter": ";", "decimal": ",", "newline": "\r\n"}, "utf-8-sig"),
+        ({"encoding": "utf-16", "delimiter": "\t"}, "utf-16"),
+    ],
+    ids=["plain", "BOM, semicolons, decimal commas", "UTF-16, tabs"],
+)
+def test_text_columns_missing_values_and_any_layout_are_taken_as_they_are(
+    run, csv_file, tmp_path, are_species, layout, encoding
+):
+    file, out = csv_file(**layout), tmp_path / "out.csv"
+    done = run("fit", file, "-k", 3, "--out", out)
+    assert "species, island, sex (text)" in done.stderr
+    assert "6 missing values in 4 rows" in done.stderr
+    delimiter = layout.get("delimiter", ",")
+    before, after = cells_of(file, delimiter, encoding), cells_of(out, delimiter, encoding)
+    assert after[0] == [*before[0], *ADDED]
+    assert [row[:6] for row in after] == before  # all columns and rows, in their order
+    assert are_species([row[6] for row in after[1:]])
+    assert after[5][6:] == ["", "", ""]  # the row without a single value
+    signs = {sign for row in after[1:] for sign in row[7] + row[8] if not sign.isalnum() and sign != "-"}
+    assert signs == {layout.get("decimal", ".")}
+    assert out.read_bytes()[:2] == file.read_bytes()[:2]  # the byte-order mark, too
+
+
+def test_the_answer_does_not_depend_on_how_the_file_is_written(run, csv_file):
+    documents = [
+        run("fit", csv_file(f"{i}.csv", **layout), "-k", 3, "--json").document
+        for i, layout in enumerate([{}, {"delimiter": ";", "decimal": ",", "encoding": "utf-16"}])
+    ]
+    assert documents[0]["clusters"] == documents[1]["clusters"]
+
+
+@pytest.mark.filterwarnings("ignore:.*without a single observed value")
+def test_it_is_what_the_library_answers_on_scaled_rows(run, csv_file, tmp_path):
+    from sklearn.preprocessing import RobustScaler
+
+    file, out = csv_file(), tmp_path / "out.csv"
+    document = run("fit", file, "-k", 3, "--out", out, "--json").document
+    table = read_table(file)
+    X = np.column_stack([table.column(name).values for name in document["columns"]])
+    Z = RobustScaler().fit_transform(X)
+    model = TKMeans(3, random_state=0).fit(Z)
+    known = ~np.isnan(X).all(axis=1)
+    written = read_table(out)
+    np.testing.assert_array_equal(written.column("cluster").values[known], model.labels_[known])
+    for name, values in (
+        ("probability", model.predict_proba(Z).max(axis=1)),
+        ("outlier_pvalue", model.outlier_pvalues(Z)),
+    ):
+        np.testing.assert_allclose(written.column(name).values[known], values[known], rtol=1e-5)
+    assert document["outliers"]["rows"] == (np.flatnonzero(model.outliers(Z)) + 1).tolist()
+    centers = [[cluster["center"][name] for name in document["columns"]] for cluster in document["clusters"]]
+    np.testing.assert_allclose(centers, RobustScaler().fit(X).inverse_transform(model.cluster_centers_))
+
+
+def test_a_cell_that_is_no_number_is_named_with_the_way_out_and_neither_text_nor_missing(run, csv_file):
+    file = csv_file(change=lambda row: [cell.replace("37000", "37OOO") for cell in row])
+    said = run("fit", file, "-k", 3, code=1).stderr
+    assert "column 'body_mass_g'" in said
+    assert "row 21 (line 22): '37OOO'" in said
+    assert "add --missing 37OOO if that stands for a missing value, or --without body_mass_g" in said
+    assert "7 missing values" in run("fit", file, "-k", 3, "--missing", "37OOO").stderr
+    assert "body_mass_g" not in run("fit", file, "-k", 3, "--without", "body_mass_g", "--json").document["columns"]
+
+
+def test_of_many_bad_cells_the_first_are_named_and_the_rest_counted(run, csv_file):
+    counter = iter(range(100))
+    file = csv_file(change=lambda row: [*row[:3], f"{row[3]}mm" if next(counter) in range(1, 25) else row[3], *row[4:]])
+    said = run("fit", file, "-k", 3, code=1).stderr
+    assert "row 1 (line 2): " in said
+    assert "and 19 more; correct them, or add --without flipper_length_mm" in said
+
+
+def test_standard_input_is_read_and_standard_output_holds_the_table_alone(run, csv_file, are_species):
+    text = csv_file(delimiter=";", decimal=",").read_text()
+    done = run("fit", "-", "-k", 3, "--out", "-", given=text)
+    rows = list(csv.reader(io.StringIO(done.stdout), delimiter=";"))
+    assert rows[0][-3:] == ADDED
+    assert are_species([row[6] for row in rows[1:]])
+
+
+def test_json_is_all_there_is_on_standard_output(run, csv_file):
+    done = run("fit", csv_file(), "-k", 3, "--json")
+    document = json.loads(done.stdout)
+    assert sum(cluster["rows"] for cluster in document["clusters"]) == 59  # one row has no value
+    assert document["labels"][4] is None
+    assert document["columns"] == ["bill_length_mm", "flipper_length_mm", "body_mass_g"]
+    assert document["carried"] == ["species", "island", "sex"]
+    assert document["outliers"]["rows"] == [21]
+    assert "scaled by its median and interquartile range (--scale robust" in done.stderr
+
+
+def test_the_summary_has_sizes_centres_in_units_outliers_and_what_to_type_next(run, csv_file):
+    file = csv_file()
+    shown = run("fit", file, "-k", 3, "--without", "flipper_length_mm").stdout
+    for text in ("bill_length_mm", "body_mass_g", "share", "1 of 59 rows is an outlier"):
+        assert text in shown
+    assert f"tkmeans outliers {file} -k 3 --without flipper_length_mm" in shown
+    assert f"--out {file.with_name('penguins-clustered.csv')}" in shown
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "npy"])
+def test_other_formats_are_written_by_suffix_and_read_by_content(run, csv_file, tmp_path, are_species, suffix):
+    written = tmp_path / f"out.{suffix}"
+    run("fit", csv_file(), "-k", 3, "--out", written)
+    table = read_table(written.rename(tmp_path / "renamed.dat"))
+    assert table.names[-3:] == ADDED
+    assert set(table.cells("species")) == {"Adelie", "Gentoo", "Chinstrap"}
+    assert are_species(table.cells("cluster"))
+
+
+def test_what_an_earlier_run_has_added_is_not_clustered_by(run, csv_file, tmp_path):
+    once, twice = tmp_path / "once.csv", tmp_path / "twice.csv"
+    run("fit", csv_file(), "-k", 3, "--out", once)
+    said = run("fit", once, "-k", 3, "--out", twice, code=1).stderr
+    assert "already has a column 'cluster'; add --prefix tk_" in said
+    assert not twice.exists()
+    document = run("fit", once, "-k", 3, "--out", twice, "--prefix", "tk_", "--json").document
+    assert read_table(twice).names[-6:] == [*ADDED, *(f"tk_{name}" for name in ADDED)]
+    assert document["columns"] == ["bill_length_mm", "flipper_length_mm", "body_mass_g"]
+    assert "cluster, probability, outlier_pvalue (from an earlier run)" in " ".join(document["notes"])
+
+
+def test_outliers_can_be_marked(run, csv_file, tmp_path):
+    run("fit", csv_file(), "-k", 3, "--out", tmp_path / "out.csv", "--mark-outliers")
+    labels = read_table(tmp_path / "out.csv").column("cluster").values
+    assert np.flatnonzero(labels == -1).tolist() == [20]
+
+
+def test_columns_are_chosen_by_name_or_number_and_mistakes_are_named(run, csv_file):
+    file = csv_file()
+    assert run("fit", file, "-k", 2, "--columns", "body_mass_g,3", "--json").document["columns"] == [
+        "body_mass_g",
+        "bill_length_mm",
+    ]
+    said = run("fit", file, "-k", 2, "--columns", "bill", code=1).stderr
+    assert "no column 'bill'; did you mean 'bill_length_mm'?" in said
+    assert "column 'species' is text, such as 'Adelie'" in run("fit", file, "-k", 2, "--columns", "1", code=1).stderr
+    assert "did you mean 'sex'?" in run("fit", file, "-k", 2, "--id", "sexx", code=1).stderr
+
+
+def test_columns_that_hold_no_information_are_left_out_and_named(run, tmp_path):
+    file = tmp_path / "table.csv"
+    rng = np.random.default_rng(0)
+    lines = [f"{i},{i * 7 % 41},5,,{x:.3f}" for i, x in enumerate(rng.normal(size=40), start=1)]
+    file.write_text("\n".join([",ID,constant,empty,x", *lines]))
+    document = run("fit", file, "-k", 2, "--json").document
+    assert document["columns"] == ["x"]
+    assert (
+        "carried along, but not clustered by: x1 (counts the rows); ID (numbers the rows); "
+        "constant (the same in every row); empty (empty)"
+    ) in document["notes"]
+
+
+def test_a_column_without_interquartile_range_is_scaled_all_the_same_and_that_is_said(run, tmp_path):
+    file = tmp_path / "table.csv"
+    rng = np.random.default_rng(0)
+    values = np.c_[rng.normal(size=60), np.where(np.arange(60) % 5 == 0, 1000.0, 0.0)]
+    np.savetxt(file, values, delimiter=",", header="x,rare", comments="")
+    model = tmp_path / "model.json"
+    said = run("fit", file, "-k", 2, "--model", model).stderr
+    assert "Half of the values are equal in rare: scaled by the standard deviation instead" in said
+    scale = json.loads(model.read_text())["scaler"]["fitted"]["scale_"]["data"]
+    assert scale[1] == pytest.approx(values[:, 1].std())
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+def test_other_scales_can_be_had(run, csv_file, scale):
+    done = run("fit", csv_file(), "-k", 3, "--scale", scale, "--json")
+    scaling = {"none": None, "standard": "StandardScaler", "minmax": "MinMaxScaler"}[scale]
+    assert done.document["scaling"] == scaling
+    assert ("not scaled" if scale == "none" else f"--scale {scale}") in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:.*without a single observed value")
+def test_weights_are_those_of_the_library(run, csv_file):
+    file = csv_file(change=lambda row: [*row, {"sex": "n", "male": "3"}.get(row[5], "1")])
+    document = run("fit", file, "-k", 3, "--weights", "n", "--scale", "none", "--json").document
+    table = read_table(file)
+    X = np.column_stack([table.column(name).values for name in document["columns"]])
+    model = TKMeans(3, random_state=0).fit(X, sample_weight=table.column("n").values)
+    centers = [list(cluster["center"].values()) for cluster in document["clusters"]]
+    np.testing.assert_array_equal(centers, model.cluster_centers_)
+
+
+def test_weights_that_make_no_sense_are_named_by_row(run, csv_file):
+    file = csv_file(change=lambda row: [*row, "n" if row[0] == "species" else "-1" if row[4] == "37000" else "1"])
+    assert "in 'n' are (row 21: -1)" in run("fit", file, "-k", 3, "--weights", "n", code=1).stderr
+
+
+def test_a_report_is_written_on_the_way(run, csv_file, tmp_path, reports):
+    run("fit", csv_file(), "-k", 3, "--report", tmp_path / "report.html", "--id", "species")
+    (path, estimator, X), options = reports[0]
+    assert path == tmp_path / "report.html"
+    assert X.shape == (60, 3)
+    assert np.nanmax(X) == 37000  # in the user's units
+    assert options["feature_names"] == ["bill_length_mm", "flipper_length_mm", "body_mass_g"]
+    assert options["row_names"][:3] == ["Adelie", "Gentoo", "Chinstrap"]
+    np.testing.assert_array_equal(estimator.predict(options["scaler"].transform(X)), estimator.labels_)

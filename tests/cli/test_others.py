@@ -1,0 +1,127 @@
+"""`tkmeans outliers`, `select-k`, `report`, `bench` and `reproduce`."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tkmeans import TKMeans
+from tkmeans.tables import read_table
+
+
+def test_outliers_are_listed_with_the_column_that_makes_them_so(run, csv_file, tmp_path):
+    out = tmp_path / "outliers.csv"
+    shown = run("outliers", csv_file(), "-k", 3, "--id", "species", "--out", out).stdout
+    assert "1 of 59 rows is an outlier" in shown
+    assert "│  21 │ Chinstrap │" in shown
+    assert "body_mass_g = 37000" in shown
+    assert read_table(out).cells("body_mass_g") == ["37000"]
+
+
+def test_outliers_as_json_can_follow_the_tail_probability(run, csv_file):
+    document = run("outliers", csv_file(), "-k", 3, "--rule", "tail", "--level", "0.2", "--json").document
+    pvalues = [row["outlier_pvalue"] for row in document["outliers"]]
+    assert pvalues == sorted(pvalues)
+    assert max(pvalues) < 0.2
+    assert document["outliers"][0]["row"] == 21
+    assert document["outliers"][0]["column"] == "body_mass_g"
+
+
+def test_where_nobody_is_an_outlier_the_least_typical_rows_are_shown(run, csv_file):
+    file = csv_file(change=lambda row: [cell.replace("37000", "3700") for cell in row])
+    shown = run("outliers", file, "-k", 3).stdout
+    assert "No row is an outlier." in shown
+    assert "The least typical rows" in shown
+
+
+@pytest.fixture
+def selections(monkeypatch):
+    """Calls of `select_n_clusters`, which here always finds three."""
+    calls = []
+
+    def select(X, n_clusters, **options):
+        options.pop("progress")(len(n_clusters), len(n_clusters))
+        calls.append((X, n_clusters, options))
+        k = np.array(list(n_clusters))
+        return SimpleNamespace(
+            n_clusters=k,
+            icl=100.0 + (k - 3) ** 2,
+            bic=90.0 + (k - 3) ** 2,
+            outlier_fraction=np.full(len(k), 0.02),
+            stability=np.full(len(k), 0.9) if options["criterion"] == "stability" else None,
+            best=3,
+            runner_up=4,
+            criterion=options["criterion"],
+        )
+
+    monkeypatch.setitem(sys.modules, "tkmeans.selection", SimpleNamespace(select_n_clusters=select))
+    return calls
+
+
+def test_select_k_suggests_a_number_and_what_to_type_with_it(run, csv_file, selections):
+    file = csv_file()
+    shown = run("select-k", file, "--max", 6, "--without", "flipper_length_mm").stdout
+    assert "3 clusters by icl; next comes 4." in shown
+    assert f"tkmeans fit {file} -k 3 --without flipper_length_mm" in shown
+    X, numbers, options = selections[0]
+    assert numbers == range(1, 7)
+    assert options == {"criterion": "icl", "sample_weight": None, "random_state": 0, "n_jobs": -1}
+    np.testing.assert_allclose(np.nanmedian(X, axis=0), 0, atol=1e-12)  # scaled
+
+
+def test_select_k_as_json(run, csv_file, selections):
+    document = run("select-k", csv_file(), "--min", 2, "--max", 5, "--criterion", "bic", "--json").document
+    assert (document["best"], document["runner_up"], document["criterion"]) == (3, 4, "bic")
+    assert document["n_clusters"] == [2, 3, 4, 5]
+    assert len(document["icl"]) == 4
+    assert document["stability"] is None
+    assert "0.90" in run("select-k", csv_file(), "--max", 2, "--criterion", "stability").stdout
+    run("select-k", csv_file(), "--min", 6, "--max", 5, code=2)
+
+
+def test_a_report_without_a_number_of_clusters_chooses_it(run, csv_file, tmp_path, reports, selections, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/tkmeans", "report", "my birds.csv"])
+    out = tmp_path / "page.html"
+    done = run("report", csv_file(), "--out", out)
+    assert str(out) in done.stdout.replace("\n", "")
+    (path, estimator, _), options = reports[0]
+    assert path == out
+    assert isinstance(estimator, TKMeans)
+    assert estimator.n_clusters == options["selection"].best == 3
+    assert options["title"] == "penguins.csv"
+    assert options["call"] == "tkmeans report 'my birds.csv'"
+
+
+def test_a_report_with_a_number_of_clusters_takes_that(run, csv_file, tmp_path, reports):
+    run("report", csv_file(), "-k", 2, "--out", tmp_path / "page.html")
+    (_, estimator, _), options = reports[0]
+    assert estimator.n_clusters == 2
+    assert options["selection"] is None
+
+
+def test_bench_compares_time_truth_and_seeds_on_made_up_data(run):
+    document = run("bench", "--rows", 600, "-k", 4, "--rounds", 2, "--json").document
+    methods = {method["method"]: method for method in document["methods"]}
+    assert methods["TKMeans"]["ari"] == pytest.approx(1.0)
+    assert methods["TKMeans"]["agreement"] == pytest.approx(1.0)
+    assert all(method["cpu_seconds"] > 0 for method in document["methods"])
+
+
+def test_bench_takes_ones_own_table_and_truth(run, csv_file):
+    done = run("bench", csv_file(), "-k", 3, "--truth", "species", "--rounds", 2)
+    assert "4 rows with missing values are left out" in done.stderr
+    assert "ARI between seeds" in done.stdout
+    assert "species" not in done.stderr.split("clustered by")[1].split("\n")[0]
+
+
+def test_reproduce_names_the_files_it_has_written(run, tmp_path, monkeypatch):
+    from tkmeans.paper import command
+
+    def stub(what, out, *, reps, redo, start, tick):
+        start(2)
+        tick(2)
+        return [out / f"{what}-{reps}.md"]
+
+    monkeypatch.setattr(command, "reproduce", stub)
+    assert run("reproduce", "table1", "--quick", "--out", tmp_path).stdout == f"{tmp_path / 'table1-2.md'}\n"

@@ -1,0 +1,394 @@
+"""Model files: what comes back, and what is refused."""
+
+import contextlib
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+from helpers import t_mixture
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+
+import tkmeans
+from tkmeans import FastTKMeans, ModelFileError, StudentTMixture, TKMeans
+from tkmeans.baselines import KMedians, KMedoids
+from tkmeans.persistence import recipes
+from tkmeans.persistence.encoding import checksum, decode, encode, parse, pretty
+
+X = t_mixture(n=120, n_clusters=3, n_features=2, seed=4)[0]
+
+ESTIMATORS = [
+    TKMeans(3, random_state=0),
+    TKMeans(3, dof=1.0, init=X[:3]),
+    FastTKMeans(3, random_state=0),
+    *(StudentTMixture(3, covariance_type=shape, random_state=0) for shape in ("full", "tied", "diag", "spherical")),
+    KMedians(3, random_state=0),
+    KMedoids(3, random_state=0),
+]
+SCALERS = [
+    StandardScaler(),
+    StandardScaler(with_mean=False, with_std=False),
+    RobustScaler(quantile_range=(10.0, 90.0)),
+    RobustScaler(with_centering=False),
+    MinMaxScaler((-1, 1)),
+]
+
+
+def named(estimator):
+    return type(estimator).__name__
+
+
+ANSWERS = ("predict", "predict_proba", "transform", "score_samples", "outlier_pvalues", "outliers", "robust_weights")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.json"
+
+
+def there_and_back(estimator, path, **options):
+    tkmeans.save(estimator, path, **options)
+    return tkmeans.load(path)
+
+
+def assert_same_bits(a, b):
+    if hasattr(a, "_asdict"):
+        a, b = a._asdict(), b._asdict()
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_same_bits(a[key], b[key])
+    elif isinstance(a, np.ndarray) and a.dtype != object:
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        assert a.tobytes() == b.tobytes()
+    elif isinstance(a, np.ndarray):
+        assert a.tolist() == b.tolist()
+    elif isinstance(a, float):
+        assert np.float64(a).tobytes() == np.float64(b).tobytes()
+    else:
+        assert a == b
+
+
+def assert_same_estimator(one, other):
+    assert type(one) is type(other)
+    assert_same_bits(vars(one), vars(other))
+
+
+def changed(path, change):
+    """The file after a change to its content, with the checksum that goes with it."""
+    document = json.loads(path.read_text())
+    change(document)
+    document["checksum"] = checksum(document)
+    path.write_text(json.dumps(document))
+
+
+# ---- what comes back -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_every_attribute_comes_back_to_the_last_bit(path, estimator):
+    fitted = clone(estimator).fit(X)
+    assert_same_estimator(fitted, there_and_back(fitted, path))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_every_answer_after_loading_is_the_answer_before_to_the_last_bit(path, estimator):
+    fitted = clone(estimator).fit(X)
+    again = there_and_back(fitted, path, training_rows=False)
+    for answer in ANSWERS:
+        if hasattr(fitted, answer):
+            assert_same_bits(getattr(fitted, answer)(X), getattr(again, answer)(X))
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=named)
+def test_a_pipeline_with_a_scaler_comes_back_with_its_names(path, scaler):
+    fitted = make_pipeline(clone(scaler), TKMeans(3, random_state=0)).fit(X)
+    again = there_and_back(fitted, path)
+    assert [name for name, _ in again.steps] == [name for name, _ in fitted.steps]
+    for (_, one), (_, other) in zip(fitted.steps, again.steps, strict=True):
+        assert_same_estimator(one, other)
+    assert_same_bits(fitted.predict_proba(X), again.predict_proba(X))
+    again.fit(X)  # with the parameters it came with
+
+
+def test_a_scaler_that_counted_around_missing_values_comes_back(path):
+    holes = X.copy()
+    holes[::7, 0] = np.nan
+    fitted = make_pipeline(StandardScaler(), TKMeans(3, random_state=0)).fit(holes)
+    assert_same_estimator(fitted[0], there_and_back(fitted, path)[0])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_the_names_of_columns_come_back(path, kind):
+    frame = pytest.importorskip(kind).DataFrame({"länge": X[:, 0], "x < 3": X[:, 1]})
+    again = there_and_back(TKMeans(3, random_state=0).fit(frame), path)
+    assert again.feature_names_in_.tolist() == ["länge", "x < 3"]
+    again.predict(frame)  # no warning about names
+
+
+def test_float32_stays_float32(path):
+    fitted = TKMeans(3, random_state=0).fit(X.astype(np.float32))
+    again = there_and_back(fitted, path)
+    assert again.cluster_centers_.dtype == np.float32
+    assert_same_estimator(fitted, again)
+
+
+def test_without_training_rows_the_size_does_not_depend_on_them(tmp_path):
+    sizes = []
+    for n in (1200, 2400):
+        fitted = TKMeans(3, init=X[:3]).fit(np.tile(X, (n // 120, 1)))
+        path = tmp_path / f"{n}.json"
+        assert not hasattr(there_and_back(fitted, path, training_rows=False), "labels_")
+        sizes.append(path.stat().st_size)
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.1)
+
+
+numbers = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(arrays(st.sampled_from([np.float64, np.float32]), array_shapes(min_dims=0, max_dims=3)))
+@settings(max_examples=60)
+def test_any_array_of_floats_comes_back_to_the_last_bit(array):
+    array = np.where(np.isnan(array), array.dtype.type(np.nan), array)  # one NaN is as good as another
+    assert_same_bits(array, decode(parse(pretty(encode(array)))))
+
+
+@given(st.one_of(numbers, st.integers(-(2**63), 2**63), st.booleans(), st.text(), st.none(), st.lists(numbers)))
+@settings(max_examples=60)
+def test_any_parameter_comes_back(value):
+    again = decode(parse(pretty(encode(value))))
+    np.testing.assert_equal(again, value)
+    assert type(again) is type(value)
+    if isinstance(value, float) and not np.isnan(value):
+        assert np.signbit(again) == np.signbit(value)
+
+
+def test_the_recipes_know_every_fitted_attribute():
+    """Whoever gives an estimator a new attribute is reminded here to put it into its recipe."""
+    for estimator in [*map(clone, ESTIMATORS), *map(clone, SCALERS)]:
+        name, params = type(estimator).__name__, estimator.get_params()
+        attributes = set(vars(estimator.fit(X))) - set(params)
+        assert attributes <= set(recipes.kinds(name, params)), name
+
+
+def test_a_person_can_read_it(path):
+    tkmeans.save(TKMeans(3, random_state=0).fit(X), path)
+    text = path.read_text()
+    assert json.loads(text)["estimator"]["params"]["n_clusters"] == 3
+    centre = ", ".join(repr(float(x)) for x in tkmeans.load(path).cluster_centers_[0])
+    assert f"[{centre}]" in text  # one on a line
+
+
+def test_how_the_file_is_indented_does_not_matter(path):
+    fitted = TKMeans(3, random_state=0).fit(X)
+    tkmeans.save(fitted, path)
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    assert_same_estimator(fitted, tkmeans.load(path))
+
+
+# ---- what cannot be saved --------------------------------------------------------
+
+
+def test_an_estimator_that_is_not_fitted_is_not_saved(path):
+    with pytest.raises(NotFittedError):
+        tkmeans.save(TKMeans(3), path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "complaint"),
+    [
+        (KMedians(3, random_state=np.random.RandomState(0)), r"cannot hold random_state=RandomState.*set_params"),
+        (TKMeans(3, init=lambda X, k, random_state: X[:k]), r"cannot hold init=<function.*set_params"),
+        (StandardScaler(), "can hold TKMeans, .*got StandardScaler"),
+        (make_pipeline(StandardScaler(), RobustScaler(), TKMeans(3)), "got 3 steps"),
+        (
+            make_pipeline(Normalizer(), TKMeans(3)),
+            "can hold StandardScaler, .* as the scaler of a pipeline, got Normalizer",
+        ),
+        (make_pipeline(StandardScaler(), MinMaxScaler()), "can hold TKMeans, .*got MinMaxScaler"),
+    ],
+    ids=["random state", "function", "scaler", "three steps", "other scaler", "two scalers"],
+)
+def test_what_a_file_cannot_hold_is_refused_with_a_way_out(path, estimator, complaint):
+    with pytest.raises(TypeError, match=complaint):
+        tkmeans.save(estimator.fit(X), path)
+    assert not path.exists()
+
+
+def test_a_class_that_only_has_the_right_name_is_not_saved(path):
+    impostor = type("TKMeans", (), {})()
+    with pytest.raises(TypeError, match="can hold TKMeans, "):
+        tkmeans.save(impostor, path)
+
+
+# ---- what is refused -------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(path):
+    pipeline = make_pipeline(RobustScaler(), TKMeans(3, random_state=0)).fit(X)
+    tkmeans.save(pipeline, path)
+    return path
+
+
+def refusal(path):
+    """The sentence with which a file is refused."""
+    with pytest.raises(ModelFileError) as caught:
+        tkmeans.load(path)
+    sentence = str(caught.value)
+    assert sentence.startswith(str(path))
+    assert "\n" not in sentence
+    return sentence.removeprefix(str(path))
+
+
+def test_a_single_digit_changed_is_noticed(saved):
+    text = saved.read_text()
+    at = text.index('"scale_"')
+    at = next(i for i in range(at, len(text)) if text[i].isdigit())
+    saved.write_text(text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :])
+    assert "was changed after it was written" in refusal(saved)
+
+
+def test_a_file_cut_short_is_refused(saved):
+    saved.write_text(saved.read_text()[:-100])
+    assert "is not a model file of tkmeans" in refusal(saved)
+
+
+def test_a_newer_file_is_refused_with_what_to_do(saved):
+    changed(saved, lambda document: document.update(version=2, tkmeans="9.0"))
+    assert "newer tkmeans (9.0, file version 2)" in refusal(saved)
+    assert "pip install --upgrade tkmeans" in refusal(saved)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "not a model file"),
+        ("[]", "its format is 'list'"),
+        ("{}", "its format is None"),
+        ('{"format": "tkmeans-model", "format": "tkmeans-model"}', "a key occurs twice"),
+        ('{"format": "tkmeans-model", "version": NaN}', "NaN is not JSON"),
+        ('{"format": "tkmeans-model", "version": true}', "impossible version True"),
+        ('{"format": "tkmeans-model", "version": 1}', "lacks 'checksum'"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"format": ' + "1" * 5000 + "}", "not a model file"),
+    ],
+)
+def test_other_json_is_refused(path, text, sentence):
+    path.write_text(text)
+    assert sentence in refusal(path)
+
+
+def test_a_pickle_is_not_opened(path):
+    class Evil:
+        def __reduce__(self):
+            return os.system, ("touch " + str(path.with_name("owned")),)
+
+    path.write_bytes(pickle.dumps(Evil()))
+    assert "not text" in refusal(path)
+    assert not path.with_name("owned").exists()
+
+
+def step(which, part, key, value):
+    return lambda document: document[which][part].__setitem__(key, value)
+
+
+ARRAY = {"dtype": "float64", "shape": [2], "data": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda d: d.update(extra=1), "unknown entry 'extra'"),
+        (lambda d: d["estimator"].update({"class": "os.system"}), "'os.system', which is not one of TKMeans"),
+        (lambda d: d["estimator"].update({"class": ["TKMeans"]}), "which is not one of"),
+        (lambda d: d["estimator"].update({"class": "RobustScaler"}), "'RobustScaler', which is not one of TKMeans"),
+        (lambda d: d["scaler"].update({"class": "TKMeans"}), "'TKMeans', which is not one of StandardScaler"),
+        (lambda d: d["estimator"].update({"code": "import os"}), "or with more than these"),
+        (lambda d: d["estimator"].update({"params": []}), "are not named"),
+        (lambda d: d.update(pipeline=["a"]), "names of two steps"),
+        (lambda d: d.update(pipeline=["a__b", "c"]), "calls its steps ['a__b', 'c'], as no pipeline can"),
+        (lambda d: d.update(scaler=None), "without a class"),
+        (step("estimator", "params", "__class__", "x"), "unknown parameter '__class__'"),
+        (step("estimator", "params", "n_clusters", "3"), "n_clusters must be an integer"),
+        (step("estimator", "params", "engine", "evil"), "engine must be one of"),
+        (
+            step("estimator", "params", "init", {"dtype": "object", "shape": [1], "data": ["x"]}),
+            "unknown type 'object'",
+        ),
+        (step("estimator", "params", "n_clusters", 4), "cluster_centers_ that is not floats[K,p] with p = 2, K = 4"),
+        (step("estimator", "fitted", "predict", 1), "unknown attribute 'predict'"),
+        (step("estimator", "fitted", "cluster_centers_", ARRAY), "cluster_centers_ that is not floats[K,p]"),
+        (step("estimator", "fitted", "cluster_centers_", [[1.0]]), "cluster_centers_ that is not floats[K,p]"),
+        (step("estimator", "fitted", "dof_", "3.0"), "dof_ that is not number"),
+        (step("estimator", "fitted", "dof_", {"float": "1/0"}), "'1/0' in the place of a number"),
+        (step("estimator", "fitted", "n_features_in_", 3), "that is not"),
+        (step("estimator", "fitted", "_training_distances", {"d2": ARRAY}), "_training_distances that is not sketch"),
+        (step("estimator", "fitted", "labels_", ARRAY | {"shape": [3]}), "not of the shape (3,) it says"),
+        (step("estimator", "fitted", "labels_", ARRAY | {"shape": [-2]}), "impossible shape [-2]"),
+        (step("estimator", "fitted", "labels_", ARRAY | {"dtype": "int64"}), "1.0 in the place of an integer"),
+        (
+            step("estimator", "fitted", "labels_", {"dtype": "int32", "shape": [1], "data": [2**40]}),
+            "does not fit into",
+        ),
+        (
+            step("estimator", "fitted", "labels_", {"dtype": "int64", "shape": [1], "data": [0]}),
+            "outlier_pvalues_ that",
+        ),
+        (step("scaler", "fitted", "center_", ARRAY | {"data": ["1.0", 2.0]}), "'1.0' in the place of a number"),
+        (step("scaler", "fitted", "n_features_in_", 3), "that is not"),
+        (lambda d: d["estimator"]["fitted"].pop("scale_"), "a TKMeans without scale_"),
+    ],
+)
+def test_a_well_made_forgery_is_refused_in_one_sentence(saved, change, sentence):
+    changed(saved, change)
+    assert sentence in refusal(saved)
+
+
+def test_a_scaler_for_other_columns_is_refused(path, tmp_path):
+    wide = tmp_path / "wide.json"
+    tkmeans.save(make_pipeline(RobustScaler(), TKMeans(3, random_state=0)).fit(np.c_[X, X]), wide)
+    tkmeans.save(make_pipeline(RobustScaler(), TKMeans(3, random_state=0)).fit(X), path)
+    changed(path, lambda document: document.update(scaler=json.loads(wide.read_text())["scaler"]))
+    assert "scales 4 columns but clusters 2" in refusal(path)
+
+
+@given(st.data(), st.recursive(st.none() | st.booleans() | numbers | st.text() | st.integers(), st.lists, max_leaves=5))
+@settings(max_examples=60, deadline=None)
+def test_whatever_stands_in_the_file_either_loads_or_is_refused(tmp_path_factory, data, value):
+    good, path = (tmp_path_factory.getbasetemp() / name for name in ("good.json", "any.json"))
+    if not good.exists():
+        tkmeans.save(TKMeans(3, init=X[:3]).fit(X[:20]), good)
+    document = json.loads(good.read_text())
+    part = document["estimator"][data.draw(st.sampled_from(["params", "fitted"]))]
+    part[data.draw(st.sampled_from(sorted(part)))] = encode(value)
+    path.write_text(json.dumps(document | {"checksum": checksum(document)}))
+    with contextlib.suppress(ModelFileError):
+        assert type(tkmeans.load(path)) is TKMeans
+
+
+# ---- writing ---------------------------------------------------------------------
+
+
+def test_a_model_that_cannot_be_written_leaves_the_old_file(path, monkeypatch):
+    fitted = TKMeans(3, random_state=0).fit(X)
+    tkmeans.save(fitted, path)
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        tkmeans.save(TKMeans(2, random_state=0).fit(X), path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
