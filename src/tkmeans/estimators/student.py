@@ -14,8 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
-from tkmeans.em import SmallGain, em
+from tkmeans.em import SmallGain
 from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
+from tkmeans.estimators.running import run_em
 from tkmeans.estimators.validation import (
     check_choice,
     check_dof,
@@ -52,14 +53,14 @@ class StudentEstimator(CenterEstimator, ABC):
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
         params = Params(start.centers, start.scale, dof, equal)
         runs = (
-            em(
+            run_em(
+                self,
                 source,
                 model,
                 params,
                 stop=SmallGain(self.tol),
                 max_iter=self.max_iter,
                 accelerate=self.accelerate,
-                on_step=self._on_step,
             )
             for model in self._candidates(source, start)
         )
