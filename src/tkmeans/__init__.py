@@ -4,17 +4,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
+    from tkmeans.estimators import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
     from tkmeans.resampling import Stability, stability
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["FastTKMeans", "Stability", "StudentTMixture", "TKMeans", "show_versions", "stability"]
+__all__ = [
+    "FastTKMeans",
+    "MiniBatchTKMeans",
+    "Stability",
+    "StudentTMixture",
+    "TKMeans",
+    "show_versions",
+    "stability",
+]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
     "FastTKMeans": "tkmeans.estimators",
+    "MiniBatchTKMeans": "tkmeans.estimators",
     "Stability": "tkmeans.resampling",
     "StudentTMixture": "tkmeans.estimators",
     "TKMeans": "tkmeans.estimators",

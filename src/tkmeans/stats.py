@@ -139,6 +139,10 @@ class Stats(NamedTuple):
         """The statistics of the same rows, each counting `kept` times what it did."""
         return Stats(*(kept * a for a in self))
 
+    def take(self, order: Array) -> Stats:
+        """The same with the clusters in another order."""
+        return Stats._make([*(by_cluster[order] for by_cluster in self[:6]), *self[6:]])
+
     def around(self, step: Array) -> Stats:
         """The same sums around centres that lie `step`, of shape (K, p), away from the old ones.
 

@@ -239,14 +239,17 @@ class CenterEstimator(
     def _keep(self, fit: Fit, frame: Frame, dtype: Any) -> None:
         """The fitted attributes, in the user's coordinates."""
         log_unit = np.log(frame.unit) * fit.stats.cells / np.sum(fit.stats.n)
-        self.cluster_centers_ = frame.leave(fit.params.centers).astype(dtype)
-        self.scale_ = fit.params.scale * frame.unit**2
-        self.dof_ = fit.params.dof
-        self.cluster_weights_ = np.exp(fit.params.log_weights)
+        self._keep_params(fit.params, frame, dtype)
         self.lower_bounds_ = [value - log_unit for value in fit.history]
         self.lower_bound_ = self.lower_bounds_[-1]
         self.n_iter_ = len(fit.history) - 1
         self.converged_ = fit.converged
+
+    def _keep_params(self, params: Params, frame: Frame, dtype: Any) -> None:
+        self.cluster_centers_ = frame.leave(params.centers).astype(dtype)
+        self.scale_ = params.scale * frame.unit**2
+        self.dof_ = params.dof
+        self.cluster_weights_ = np.exp(params.log_weights)
 
     def _number_clusters(self, sizes: Array) -> bool:
         """Largest first, ties by coordinates; whether that changed anything."""

@@ -70,19 +70,18 @@ class StudentEstimator(CenterEstimator, ABC):
         open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
         icl_decides = self.cluster_weights == "auto" and (len(open_question) > 1 or self._n_init() > 1)
         for estimate_weights in {"equal": [False], "estimate": [True], "auto": open_question}[self.cluster_weights]:
-            yield Student(
-                engine=engines.select(self.engine),
-                estimate_dof=self.dof == "estimate",
-                estimate_weights=estimate_weights,
-                want_entropy=icl_decides,
-                least_dof=self._least_dof(source),
-                scale_floor=SCALE_FLOOR[source.X.dtype.name],
-            )
+            yield self._student(source.X.dtype, _n_rows(source), estimate_weights, want_entropy=icl_decides)
 
-    def _least_dof(self, source: ArraySource) -> float:
-        """As rows count at least once, weights that sum to 1 do not make them few."""
-        n_rows = len(source.X) if source.weight is None else max(len(source.X), float(np.sum(source.weight)))
-        return least_dof(self.n_clusters, self.n_features_in_, n_rows)
+    def _student(self, dtype: Any, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
+        """The model to fit to so many rows of this type."""
+        return Student(
+            engine=engines.select(self.engine),
+            estimate_dof=self.dof == "estimate",
+            estimate_weights=estimate_weights,
+            want_entropy=want_entropy,
+            least_dof=least_dof(self.n_clusters, self.n_features_in_, n_rows),
+            scale_floor=SCALE_FLOOR[dtype.name],
+        )
 
     def _merit(self, fit: Fit) -> float:
         """The likelihood among like models; ICL where weights may be equal or not."""
