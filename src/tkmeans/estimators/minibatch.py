@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self, final
 
 import numpy as np
@@ -19,6 +20,9 @@ from tkmeans.models import Stepwise, Tracked
 from tkmeans.outliers import sketch
 from tkmeans.sources import ArraySource, Batches
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params, Stats
+
+# Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
+FIRST_TOL = 1e-6
 
 # How many of the latest rows' distances say who is an outlier.
 LATEST_DISTANCES = 4096
@@ -48,17 +52,16 @@ class MiniBatchTKMeans(StudentEstimator):
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept.
     init_size : int, default=None
-        So many rows are fitted as a whole before the first batch, and :meth:`partial_fit`
-        keeps the rows it is given until there are so many. None is as many as the search
-        for a start looks at: 3000, or 150 for each cluster if that is more.
+        So many rows are fitted as a whole before the first batch (and all, if a batch holds
+        them), and :meth:`partial_fit` keeps rows until there are so many. None is as many as
+        the search for a start looks at: 3000, or 150 for each cluster if that is more.
     batch_size : int, default=1024
         The rows of a batch, in :meth:`fit`. In a stream, the rows after which what counts
         as recent (`center_drift_` and the like) counts half.
     max_iter : int, default=100
         The most passes over X in :meth:`fit`.
-    tol : float, default=1e-6
-        What an iteration must gain in log-likelihood per row: for the first rows, every
-        iteration over the last; for batches, as `max_no_improvement` says.
+    tol : float, default=1e-3
+        The gain in log-likelihood per row that is too small to go on for.
     max_no_improvement : int, default=10
         :meth:`fit` ends when so many batches are on average no more likely, by `tol`, than
         as many before them. None compares whole passes over X.
@@ -155,7 +158,7 @@ class MiniBatchTKMeans(StudentEstimator):
         init_size: int | None = None,
         batch_size: int = 1024,
         max_iter: int = 100,
-        tol: float = 1e-6,
+        tol: float = 1e-3,
         max_no_improvement: int | None = 10,
         half_life: float | None = None,
         engine: str = "auto",
@@ -195,20 +198,22 @@ class MiniBatchTKMeans(StudentEstimator):
         super()._fit_rows(X, weight)
         self.n_steps_ = self.n_iter_
         self.n_samples_seen_ = len(X)
-        if len(X) > self._n_first():
-            self.n_iter_ = -(-self.n_steps_ * self.batch_size // len(X))
+        counted = len(X) if weight is None else int(np.count_nonzero(weight))
+        if self._takes_batches(counted):
+            batches_per_pass = -(-counted // self.batch_size)
+            self.n_iter_ = -(-self.n_steps_ // batches_per_pass)
         self._keep_drift()
         return self
 
     def _run(self, source: ArraySource, start: Start) -> Fit:
         """EM over the first rows, and then over one batch after another."""
         counted = np.arange(len(source.X)) if source.weight is None else np.flatnonzero(source.weight)
+        if not self._takes_batches(len(counted)):
+            return self._climb(source, start, FIRST_TOL)
         n_first = self._n_first()
-        if len(counted) <= n_first:
-            return self._climb(source, start)
         order = check_random_state(self.random_state).permutation(counted)
         with source.part(order[:n_first]) as first:
-            begun = self._climb(first, start)
+            begun = self._climb(first, start, FIRST_TOL)
         batches = Batches(source, np.roll(order, -n_first), self.batch_size)
         run = run_em(
             self,
@@ -221,6 +226,9 @@ class MiniBatchTKMeans(StudentEstimator):
         params, memory, _ = run.params
         total = len(counted) if source.weight is None else float(np.sum(source.weight, dtype=np.float64))
         return Outcome(params, memory.faded(total / memory.total), run.history, run.n_passes, run.converged)
+
+    def _takes_batches(self, n_rows: int) -> bool:
+        return n_rows > max(self._n_first(), self.batch_size)
 
     def _n_first(self) -> int:
         if self.init_size is not None:
@@ -285,27 +293,27 @@ class MiniBatchTKMeans(StudentEstimator):
     def _learn(self, X: Array, weight: Array | None) -> None:
         """One step of stepwise EM."""
         X = X.astype(np.promote_types(X.dtype, self.cluster_centers_.dtype), copy=False)
-        model = self._stepwise(X.dtype, self._tracked.params)
+        before = self._tracked
+        model = self._stepwise(X.dtype, before.params)
         with self._source(X, weight, self._frame) as source:
-            stats = source.reduce(model.e_step(self._tracked))
-        self._tracked = model.m_step(stats, self._tracked)
+            stats = source.reduce(model.e_step(before))
+            variance = sum(source.map(partial(pull_variance, model=model.model, params=before.params)))
+        self._latest = self._latest.after(stats, variance, self.batch_size)
+        self._tracked = model.m_step(stats, before)
         self._keep_params(self._tracked.params, self._frame, X.dtype)
         self.lower_bounds_ = [*self.lower_bounds_, self._per_row(stats)][-LATEST_BATCHES:]
         self.n_steps_ += 1
         self.n_samples_seen_ += len(X)
-        older = self._latest_distances
-        d2 = self._describe(X, weight) / self._frame.unit**2
-        self._latest_distances = _last_of(older, self._latest_distances)
-        self._training_distances = sketch(*self._latest_distances)
-        variance = pull_variance(self.labels_, d2, observed_features(X), weight, self._tracked.params)
-        self._latest = self._latest.after(stats, variance, self.batch_size)
         self._keep_drift()
+        older = self._latest_distances
+        self._latest_distances = _last_of(older, self._thinned(self._describe(X, weight), observed_features(X), weight))
+        self._training_distances = sketch(*self._latest_distances)
 
     def _describe(self, X: Array, weight: Array | None) -> Array:
         """Keep the fitted attributes that are about the rows of one batch; their squared distances."""
         self.labels_, d2 = self._look(X, "label", "d2")
         self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
-        self._keep_distances(d2, observed_features(X), weight)
+        self.outlier_pvalues_ = self._tail_probability(d2, observed_features(X))
         return d2
 
     # ---- what is kept ------------------------------------------------------------------
@@ -332,9 +340,13 @@ class MiniBatchTKMeans(StudentEstimator):
 
     def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
         super()._keep_distances(d2, n_seen, weight)
+        self._latest_distances = self._thinned(d2, n_seen, weight)
+
+    def _thinned(self, d2: Array, n_seen: Array, weight: Array | None) -> tuple[Array, Array]:
+        """Squared distances and weights of no more rows than are kept, at equal intervals."""
         thin = slice(None, None, -(-len(d2) // LATEST_DISTANCES))
         weight = np.ones(len(d2)) if weight is None else weight
-        self._latest_distances = self._as_if_complete(d2, n_seen)[thin], weight[thin]
+        return self._as_if_complete(d2, n_seen)[thin], weight[thin]
 
     def _per_row(self, stats: Stats) -> float:
         """The log-likelihood per row, in the user's units."""

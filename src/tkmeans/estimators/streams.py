@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
+from tkmeans.estimators.validation import observed_features
+from tkmeans.models import CenterModel
 from tkmeans.models.stepwise import halved
-from tkmeans.stats import Array, Params, Stats
+from tkmeans.stats import Array, Block, Params, Stats
 
 
 class Waiting(NamedTuple):
@@ -62,15 +64,16 @@ class Latest(NamedTuple):
         that of the rows themselves, so clusters need not be as wide as the model thinks.
         """
         square = np.sum(self.stats.wx**2, axis=1)
-        return chdtrc(self.stats.wx.shape[1], np.divide(square, self.variance, out=0 * square, where=square > 0))
+        ratio = np.divide(square, self.variance, out=0 * square, where=self.variance > 0)
+        return chdtrc(self.stats.wx.shape[1], ratio)
 
 
-def pull_variance(label: Array, d2: Array, n_seen: Array, weight: Array | None, params: Params) -> Array:
-    """The variance of a feature of the sum of u(x - mu) over the rows of each cluster, (K,).
-
-    `d2` is the squared distance of each row to its centre, over its `n_seen` features.
-    """
-    n_clusters, p = params.centers.shape
-    u = (params.dof + n_seen) / (params.dof + d2 / params.scale)  # eqn:u_nk
-    pull = u**2 * d2 / p
-    return np.bincount(label, weights=pull if weight is None else weight * pull, minlength=n_clusters)
+def pull_variance(block: Block, model: CenterModel, params: Params) -> Array:
+    """What a block adds to the variance of a feature of `Stats.wx`: the sum of (tau u)^2 |x - mu|^2 / p, (K,)."""
+    kernel = model.kernel(params)
+    tau = model.engine.memberships(block, params, kernel)  # (n, K)
+    d2 = model.engine.distances(block, params) ** 2  # (n, K)
+    gain = np.reshape(kernel.gain[observed_features(block.X)], (-1, 1))
+    pull = (tau * gain / (1 + kernel.slope * d2)) ** 2 * d2
+    weight = np.ones(len(d2)) if block.weight is None else block.weight
+    return np.asarray(weight @ pull, dtype=float) / params.centers.shape[1]

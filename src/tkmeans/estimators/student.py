@@ -47,7 +47,7 @@ class StudentEstimator(CenterEstimator, ABC):
         check_dof(self.dof)
         check_choice("cluster_weights", self.cluster_weights, ["auto", "equal", "estimate"])
 
-    def _climb(self, source: ArraySource, start: Start) -> Fit:
+    def _climb(self, source: ArraySource, start: Start, tol: float) -> Fit:
         """EM over all rows of the source, with equal or estimated cluster weights or whichever is better."""
         dof = max(start.dof, self._least_dof(source)) if self.dof == "estimate" else float(self.dof)
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
@@ -58,7 +58,7 @@ class StudentEstimator(CenterEstimator, ABC):
                 source,
                 model,
                 params,
-                stop=SmallGain(self.tol),
+                stop=SmallGain(tol),
                 max_iter=self.max_iter,
                 accelerate=self.accelerate,
             )

@@ -151,4 +151,4 @@ class TKMeans(StudentEstimator):
         self.verbose = verbose
 
     def _run(self, source: ArraySource, start: Start) -> Fit:
-        return self._climb(source, start)
+        return self._climb(source, start, self.tol)
