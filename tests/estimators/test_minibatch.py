@@ -10,7 +10,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import MiniBatchTKMeans, TKMeans
-from tkmeans.datasets import contaminate, make_a_like, make_dim_like, make_s_like, make_unbalance_like
+from tkmeans.datasets import (
+    contaminate,
+    make_a_like,
+    make_contaminated,
+    make_dim_like,
+    make_s_like,
+    make_unbalance_like,
+)
 
 X, LABELS, CENTERS = t_mixture(n=4000, n_clusters=4, n_features=3, dof=4.0, scale=0.02)
 
@@ -43,6 +50,18 @@ def nearest_distance(centers, true):
 )
 def test_a_stream_with_cauchy_noise_ends_within_a_hundredth_of_the_batch_fit(recipe, option):
     assert_stream_as_good(*recipe(*([] if option is None else [option]), random_state=0))
+
+
+def test_so_does_a_long_one_of_which_little_is_kept():
+    rows, labels = make_contaminated(40_000, n_clusters=15, cluster_std=0.15, outlier_fraction=0, random_state=0)
+    rows, labels = noisy(rows, labels)
+    batch = TKMeans(15, random_state=0).fit(rows)
+    stream = streamed(MiniBatchTKMeans(15, random_state=0), rows, 500)
+    real = labels >= 0
+    wanted = adjusted_rand_score(labels[real], batch.labels_[real])
+    assert wanted < 0.95  # clusters touch: it is not for nothing
+    assert abs(adjusted_rand_score(labels[real], stream.predict(rows)[real]) - wanted) <= 0.01
+    assert abs(stream.score(rows) - batch.score(rows)) < 1e-3
 
 
 @pytest.mark.parametrize("name", ["A1", "S1", "S3", "dim032"])

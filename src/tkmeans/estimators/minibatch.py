@@ -37,7 +37,7 @@ class MiniBatchTKMeans(StudentEstimator):
 
     Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of
     :class:`TKMeans`, the degrees of freedom included; it is learned by stepwise EM: of rows
-    that have gone by only a few sums are kept, which fade (docs/decisions/0011).
+    that have gone by only a few sums are kept, and these fade with time.
 
     Parameters
     ----------
@@ -105,9 +105,10 @@ class MiniBatchTKMeans(StudentEstimator):
     recent_sizes_ : ndarray of shape (n_clusters,)
         How many recent rows each cluster has.
     center_drift_ : ndarray of shape (n_clusters,)
-        How far from each centre recent rows would have it. 0 after :meth:`fit`.
+        How far one look at recent rows would move each centre (with heavy tails somewhat less
+        than they have moved). 0 after :meth:`fit`.
     drift_pvalues_ : ndarray of shape (n_clusters,)
-        How probable a drift at least this large is if nothing changes.
+        How probable a drift at least this large is if nothing has changed.
     n_iter_ : int
         Passes over X in :meth:`fit`.
     n_steps_ : int
