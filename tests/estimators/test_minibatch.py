@@ -238,6 +238,11 @@ def test_another_number_of_features_is_refused():
         started().partial_fit(X[:, :2])
 
 
+def test_another_number_of_clusters_is_refused():
+    with pytest.raises(ValueError, match="n_clusters=5, but the stream has 4 clusters; begin anew with fit"):
+        started().set_params(n_clusters=5).partial_fit(X)
+
+
 def test_batches_may_be_tables_with_names():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(X, columns=["a", "b", "c"])

@@ -14,7 +14,7 @@ from tkmeans.em import Plateau
 from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start
 from tkmeans.estimators.running import run_em
 from tkmeans.estimators.streams import Latest, Waiting, pull_variance
-from tkmeans.estimators.student import StudentEstimator
+from tkmeans.estimators.student import StudentEstimator, n_rows_of
 from tkmeans.estimators.validation import check_integer, check_real, checked_sample_weight, observed_features
 from tkmeans.models import Stepwise, Tracked
 from tkmeans.outliers import sketch
@@ -219,7 +219,7 @@ class MiniBatchTKMeans(StudentEstimator):
         run = run_em(
             self,
             batches,
-            self._stepwise(source.X.dtype, begun.params),
+            self._stepwise(source.X.dtype, n_rows_of(source), begun.params),
             Tracked(begun.params, begun.stats, begun.stats.total),
             stop=Plateau(self.tol, times=self.max_no_improvement or batches.per_pass),
             max_iter=self.max_iter * batches.per_pass,
@@ -236,10 +236,10 @@ class MiniBatchTKMeans(StudentEstimator):
             return max(self.init_size, self.n_clusters)
         return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
 
-    def _stepwise(self, dtype: Any, params: Params) -> Stepwise:
+    def _stepwise(self, dtype: Any, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}
         want_entropy = self.cluster_weights == "auto" and self._n_init() > 1
-        student = self._student(dtype, weights_differ[self.cluster_weights], want_entropy=want_entropy)
+        student = self._student(dtype, n_rows, weights_differ[self.cluster_weights], want_entropy=want_entropy)
         return Stepwise(model=student, half_life=self.half_life)
 
     # ---- batch by batch ----------------------------------------------------------------
@@ -293,9 +293,13 @@ class MiniBatchTKMeans(StudentEstimator):
 
     def _learn(self, X: Array, weight: Array | None) -> None:
         """One step of stepwise EM."""
+        if self.n_clusters != len(self.cluster_centers_):
+            was = len(self.cluster_centers_)
+            raise ValueError(f"n_clusters={self.n_clusters}, but the stream has {was} clusters; begin anew with fit")
         X = X.astype(np.promote_types(X.dtype, self.cluster_centers_.dtype), copy=False)
         before = self._tracked
-        model = self._stepwise(X.dtype, before.params)
+        remembered = max(before.rows, self.n_samples_seen_) * before.memory.total / before.rows
+        model = self._stepwise(X.dtype, remembered, before.params)
         with self._source(X, weight, self._frame) as source:
             stats = source.reduce(model.e_step(before))
             variance = sum(source.map(partial(pull_variance, model=model.model, params=before.params)))

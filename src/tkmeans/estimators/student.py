@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.special import fdtrc
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +22,7 @@ from tkmeans.estimators.validation import (
     check_real,
     checked_sample_weight,
     observed_features,
+    warn_user,
 )
 from tkmeans.models import Student
 from tkmeans.models.dof import least_dof
@@ -49,7 +48,8 @@ class StudentEstimator(CenterEstimator, ABC):
 
     def _climb(self, source: ArraySource, start: Start, tol: float) -> Fit:
         """EM over all rows of the source, with equal or estimated cluster weights or whichever is better."""
-        dof = max(start.dof, self._least_dof(source)) if self.dof == "estimate" else float(self.dof)
+        lowest = least_dof(self.n_clusters, self.n_features_in_, n_rows_of(source))
+        dof = max(start.dof, lowest) if self.dof == "estimate" else float(self.dof)
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
         params = Params(start.centers, start.scale, dof, equal)
         runs = (
@@ -70,7 +70,7 @@ class StudentEstimator(CenterEstimator, ABC):
         open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
         icl_decides = self.cluster_weights == "auto" and (len(open_question) > 1 or self._n_init() > 1)
         for estimate_weights in {"equal": [False], "estimate": [True], "auto": open_question}[self.cluster_weights]:
-            yield self._student(source.X.dtype, _n_rows(source), estimate_weights, want_entropy=icl_decides)
+            yield self._student(source.X.dtype, n_rows_of(source), estimate_weights, want_entropy=icl_decides)
 
     def _student(self, dtype: Any, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
         """The model to fit to so many rows of this type."""
@@ -94,12 +94,10 @@ class StudentEstimator(CenterEstimator, ABC):
 
     def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
         if np.median(d2) > COLLAPSED * self.n_features_in_ * self.scale_:
-            warnings.warn(
+            warn_user(
                 f"The scale collapsed to {self.scale_:.3g}: {self.n_clusters} centres fit equal rows, or a few rows in "
                 f"{self.n_features_in_} dimensions, ever better, so the likelihood has no maximum. "
-                "Labels are of use, p-values are not: take fewer clusters or a larger dof such as 30.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "Labels are of use, p-values are not: take fewer clusters or a larger dof such as 30."
             )
         self.outlier_pvalues_ = self._tail_probability(d2, n_seen)
         self._training_distances = sketch(*comparable(d2, n_seen, self.n_features_in_, weight))
@@ -335,3 +333,8 @@ class StudentEstimator(CenterEstimator, ABC):
         weights_differ = np.ptp(cluster_weights) > 1e-12
         n_weights = self.n_clusters - 1 if weights_differ else 0
         return self.n_clusters * self.n_features_in_ + 1 + (self.dof == "estimate") + n_weights
+
+
+def n_rows_of(source: ArraySource) -> float:
+    """As rows count at least once, weights that sum to 1 do not make them few."""
+    return len(source.X) if source.weight is None else max(len(source.X), float(np.sum(source.weight)))
