@@ -1,6 +1,8 @@
 """MiniBatchTKMeans: as good as a fit to all rows, and honest about streams that change."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -384,3 +386,12 @@ def test_a_cluster_that_grows_shows_in_the_recent_sizes():
     streamed(model, X[model.predict(X) == 2], 200)
     assert model.recent_sizes_[2] > 0.99 * model.recent_sizes_.sum()
     assert model.cluster_sizes_[2] < 0.9 * model.cluster_sizes_.sum()
+
+
+def test_the_code_of_the_guide_runs(capsys):
+    guide = Path(__file__).resolve().parents[2] / "docs" / "guides" / "streaming.md"
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", guide.read_text(), flags=re.DOTALL):
+        exec(code, names)
+    assert names["model"].n_samples_seen_ == len(names["X"])
+    assert capsys.readouterr().out.count("outliers in this batch") == 8
