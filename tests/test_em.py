@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import equal_params, source_of, t_mixture
 
-from tkmeans.em import Anderson, Never, Progress, SmallGain, SmallMove, em
+from tkmeans.em import Anderson, Never, Plateau, Progress, SmallGain, SmallMove, em
 from tkmeans.models import Fast, Lloyd, Student
 
 X, _, CENTERS = t_mixture(n=600)
@@ -20,6 +20,13 @@ def test_a_small_gain_is_one_below_the_tolerance():
 def test_a_small_move_is_one_below_the_tolerance():
     assert SmallMove(0.1)(Progress([0.0], movement=0.05))
     assert not SmallMove(0.1)(Progress([0.0], movement=0.2))
+
+
+def test_a_plateau_is_a_run_of_iterations_no_better_than_the_run_before():
+    assert not Plateau(0.1, times=2)(Progress([1.0, 3.0, 1.0]))  # too few to say
+    assert not Plateau(0.1, times=2)(Progress([9.0, 0.0, 4.0, 1.0, 4.0]))
+    assert Plateau(0.1, times=2)(Progress([0.0, 1.0, 4.0, 4.1, 1.0]))
+    assert Plateau(0.1, times=1)(Progress([1.0, 1.05]))
 
 
 def test_never_means_as_many_iterations_as_allowed():

@@ -5,7 +5,7 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 
 ESTIMATORS = [
@@ -15,6 +15,8 @@ ESTIMATORS = [
     TKMeans(n_clusters=3, cluster_weights="equal", accelerate=False, init="k-means++"),
     FastTKMeans(),
     FastTKMeans(n_clusters=3, init="uniform"),
+    MiniBatchTKMeans(),
+    MiniBatchTKMeans(n_clusters=3, dof=1.0, batch_size=10, half_life=100),
     StudentTMixture(),
     StudentTMixture(n_components=2, covariance_type="tied", init_params="k-means++"),
     StudentTMixture(n_components=3, covariance_type="diag", shared_dof=True, init_params="random"),

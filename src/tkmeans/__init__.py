@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tkmeans.estimators import FastTKMeans, StudentTMixture, TKMeans
+    from tkmeans.estimators import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
     from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
     from tkmeans.resampling import Stability, stability
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "FastTKMeans",
+    "MiniBatchTKMeans",
     "ModelFileError",
     "Selection",
     "Stability",
@@ -31,6 +32,7 @@ __all__ = [
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
     "FastTKMeans": "tkmeans.estimators",
+    "MiniBatchTKMeans": "tkmeans.estimators",
     "ModelFileError": "tkmeans.persistence",
     "Selection": "tkmeans.selection",
     "Stability": "tkmeans.resampling",

@@ -57,6 +57,25 @@ class SmallMove:
 
 @final
 @dataclass(frozen=True)
+class Plateau:
+    """Stop once `times` iterations were on average no better than as many before them, up to `tol`.
+
+    For objectives that go up and down because every iteration looks at other rows.
+    """
+
+    tol: float
+    times: int
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether the latest iterations gained too little over those before."""
+        if len(progress.history) < 2 * self.times:
+            return False
+        before, latest = np.reshape(progress.history[-2 * self.times :], (2, self.times)).mean(axis=1)
+        return bool(latest - before <= self.tol)
+
+
+@final
+@dataclass(frozen=True)
 class Never:
     """Go on until the limit of iterations."""
 
@@ -96,6 +115,8 @@ def em(
             return Outcome(params, stats, progress.history, visits.count, converged=True)
         progress.movement = _rms(new.centers - params.centers)
         params, stats = new, new_stats
+        if not model.climbs:
+            total = stats.total  # batches of a stream need not weigh the same
         progress.history.append(stats.objective / total)
         if on_step is not None:
             on_step(n_iter, progress)

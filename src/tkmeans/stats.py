@@ -135,6 +135,22 @@ class Stats(NamedTuple):
         """
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
 
+    def faded(self, kept: float) -> Stats:
+        """The statistics of the same rows, each counting `kept` times what it did."""
+        return Stats(*(kept * a for a in self))
+
+    def take(self, order: Array) -> Stats:
+        """The same with the clusters in another order."""
+        return Stats._make([*(by_cluster[order] for by_cluster in self[:6]), *self[6:]])
+
+    def around(self, step: Array) -> Stats:
+        """The same sums around centres that lie `step`, of shape (K, p), away from the old ones.
+
+        The memberships stay what they were: only the point from which rows are measured moves.
+        """
+        wx = self.wx - self.seen * step
+        return self._replace(wx=wx, wd2=self.wd2 - ((self.wx + wx) * step).sum(axis=1))
+
 
 class Rows(NamedTuple):
     """What an engine can tell of each row."""

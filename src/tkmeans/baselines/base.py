@@ -6,7 +6,6 @@ are the rows and their labels, and merging joins them (docs/decisions/0010).
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.spatial import distance
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,6 +23,7 @@ from tkmeans.estimators.validation import (
     check_enough_rows,
     check_integer,
     checked_sample_weight,
+    warn_of_early_end,
 )
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Block, Frame
@@ -186,11 +185,7 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.inertia_ = best.cost
         self.n_iter_ = best.n_iter
         if not best.converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warn_of_early_end(self)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
@@ -10,12 +9,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans import engines, seeding
-from tkmeans.em import Progress
+from tkmeans.estimators.running import CallbackSupportMixin, told_to_callbacks
 from tkmeans.estimators.uncertainty import UncertaintyMixin
 from tkmeans.estimators.validation import (
     check_choice,
@@ -26,7 +24,9 @@ from tkmeans.estimators.validation import (
     check_spread,
     checked_sample_weight,
     observed_features,
+    warn_of_early_end,
     warn_of_empty_rows,
+    warn_user,
 )
 from tkmeans.models import CenterModel
 from tkmeans.models.dof import first_dof
@@ -64,7 +64,13 @@ class Start(NamedTuple):
 
 
 class CenterEstimator(
-    UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC
+    CallbackSupportMixin,
+    UncertaintyMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+    ABC,
 ):
     """A scikit-learn clusterer whose clusters are centres."""
 
@@ -126,7 +132,11 @@ class CenterEstimator(
         self._check_shared_params()
         self._check_params()
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        weight = checked_sample_weight(sample_weight, X)
+        return self._fit_rows(X, checked_sample_weight(sample_weight, X))
+
+    @told_to_callbacks
+    def _fit_rows(self, X: Array, weight: Array | None) -> Self:
+        """Find the clusters of rows that have been checked."""
         check_features_observed(X, weight, getattr(self, "feature_names_in_", None))
         check_enough_rows(self.n_clusters, X, weight)
         frame = measure(X, weight)
@@ -141,12 +151,7 @@ class CenterEstimator(
         warn_of_empty_rows(n_seen)
         self._warn_of_tiny_clusters(weight)
         if not best.converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
-                f"raise max_iter, or tol={self.tol} if the answer is good enough.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warn_of_early_end(self)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -174,11 +179,9 @@ class CenterEstimator(
         tiny = np.flatnonzero((sizes > 0) & (sizes < TINY_CLUSTER * sizes.sum() / self.n_clusters))
         if len(tiny):
             named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
-            warnings.warn(
+            warn_user(
                 f"{len(tiny)} of {self.n_clusters} clusters hold hardly any of the {sizes.sum():g} rows: {named}. "
-                "They may sit on outliers: try fewer clusters, another random_state or a larger n_init.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "They may sit on outliers: try fewer clusters, another random_state or a larger n_init."
             )
 
     def _check_shared_params(self) -> None:
@@ -200,11 +203,7 @@ class CenterEstimator(
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
         sample = seeding.canonical(seeding.complete(source.sample(size, rng), self.n_clusters))
         if len(sample.X) < self.n_clusters:
-            warnings.warn(
-                f"X has only {len(sample.X)} distinct rows for n_clusters={self.n_clusters}: some will be empty.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={self.n_clusters}: some will be empty.")
         floor = SCALE_FLOOR[source.X.dtype.name]
         for _ in range(self._n_init()):
             if isinstance(self.init, str) and self.init == "robust" and engines.select("auto").NAME == "native":
@@ -235,30 +234,33 @@ class CenterEstimator(
             raise ValueError(f"init must give centres of shape {wanted} (n_clusters, n_features), got {centers.shape}")
         return source.frame.enter(centers)
 
-    def _on_step(self, n_iter: int, progress: Progress) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] iteration {n_iter}: objective per row {progress.history[-1]:.8g}")
-
     # ---- from the frame to the user ------------------------------------------------
 
     def _keep(self, fit: Fit, frame: Frame, dtype: Any) -> None:
         """The fitted attributes, in the user's coordinates."""
         log_unit = np.log(frame.unit) * fit.stats.cells / np.sum(fit.stats.n)
-        self.cluster_centers_ = frame.leave(fit.params.centers).astype(dtype)
-        self.scale_ = fit.params.scale * frame.unit**2
-        self.dof_ = fit.params.dof
-        self.cluster_weights_ = np.exp(fit.params.log_weights)
+        self._keep_params(fit.params, frame, dtype)
         self.lower_bounds_ = [value - log_unit for value in fit.history]
         self.lower_bound_ = self.lower_bounds_[-1]
         self.n_iter_ = len(fit.history) - 1
         self.converged_ = fit.converged
 
+    def _keep_params(self, params: Params, frame: Frame, dtype: Any) -> None:
+        self.cluster_centers_ = frame.leave(params.centers).astype(dtype)
+        self.scale_ = params.scale * frame.unit**2
+        self.dof_ = params.dof
+        self.cluster_weights_ = np.exp(params.log_weights)
+
     def _number_clusters(self, sizes: Array) -> bool:
         """Largest first, ties by coordinates; whether that changed anything."""
         order = np.lexsort([*self.cluster_centers_.T[::-1], -sizes])
+        self._reorder(order)
+        return not np.array_equal(order, np.arange(len(order)))
+
+    def _reorder(self, order: Array) -> None:
+        """Number the clusters anew."""
         self.cluster_centers_ = self.cluster_centers_[order]
         self.cluster_weights_ = self.cluster_weights_[order]
-        return not np.array_equal(order, np.arange(len(order)))
 
     def _label_training_rows(self, X: Array, weight: Array | None, soft_sizes: Array) -> list[Array]:
         """Number the clusters by size; label every row just as `predict` would, and its squared distance."""

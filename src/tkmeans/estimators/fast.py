@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
-from tkmeans.em import SmallMove, em
+from tkmeans.em import SmallMove
 from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
+from tkmeans.estimators.running import run_em
 from tkmeans.estimators.validation import check_real, checked_sample_weight
 from tkmeans.models import Fast
 from tkmeans.sources import ArraySource
@@ -122,7 +123,7 @@ class FastTKMeans(CenterEstimator):
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
         params = Params(start.centers, SCALE_FLOOR[source.X.dtype.name], float(self.dof), equal)
         stop = SmallMove(self.tol)
-        return em(source, self._model(), params, stop=stop, max_iter=self.max_iter, on_step=self._on_step)
+        return run_em(self, source, self._model(), params, stop=stop, max_iter=self.max_iter)
 
     def _merit(self, fit: Fit) -> float:
         """Against the sum of squared distances, weighted by the memberships."""

@@ -13,7 +13,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans import seeding
-from tkmeans.em import SmallGain, em
+from tkmeans.em import SmallGain
+from tkmeans.estimators.running import CallbackSupportMixin, run_em, told_to_callbacks
 from tkmeans.estimators.tkmeans import TKMeans
 from tkmeans.estimators.uncertainty import UncertaintyMixin
 from tkmeans.estimators.validation import (
@@ -23,6 +24,7 @@ from tkmeans.estimators.validation import (
     check_real,
     check_spread,
     checked_sample_weight,
+    warn_of_early_end,
 )
 from tkmeans.models.covariances import SHAPES, Shape
 from tkmeans.models.mixture import MixtureParams, MixtureStats, Seen, StudentMixture
@@ -35,7 +37,7 @@ _FIRST_DOF = 1.0
 
 
 @final
-class StudentTMixture(UncertaintyMixin, DensityMixin, BaseEstimator):
+class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, BaseEstimator):
     """A mixture of multivariate t distributions: a Gaussian mixture that outliers do not move.
 
     Use it like :class:`sklearn.mixture.GaussianMixture`; it also takes sample weights.
@@ -166,7 +168,11 @@ class StudentTMixture(UncertaintyMixin, DensityMixin, BaseEstimator):
         """
         self._check_params()
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        weight = checked_sample_weight(sample_weight, X)
+        return self._fit_rows(X, checked_sample_weight(sample_weight, X))
+
+    @told_to_callbacks
+    def _fit_rows(self, X: Array, weight: Array | None) -> Self:
+        """Estimate the mixture that rows were drawn from which have been checked."""
         n_rows = len(X) if weight is None else int(np.count_nonzero(weight))
         if n_rows < self.n_components:
             raise ValueError(
@@ -179,12 +185,7 @@ class StudentTMixture(UncertaintyMixin, DensityMixin, BaseEstimator):
         fits = (self._run(sample, start) for start in self._starts(sample, frame))
         self._keep(max(fits, key=lambda fit: fit.stats.objective), frame)
         if not self.converged_:
-            warnings.warn(
-                f"StudentTMixture did not converge in max_iter={self.max_iter} iterations; "
-                f"raise max_iter, or tol={self.tol} if the answer is good enough.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warn_of_early_end(self)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -270,19 +271,15 @@ class StudentTMixture(UncertaintyMixin, DensityMixin, BaseEstimator):
         return centers, seeding.starting_scale(sample, centers), equal
 
     def _run(self, sample: Sample, start: MixtureParams) -> Outcome[MixtureParams, MixtureStats]:
-        def on_step(n_iter: int, progress: Any) -> None:
-            if self.verbose:
-                print(f"[StudentTMixture] iteration {n_iter}: log-likelihood per row {progress.history[-1]:.8g}")
-
         with ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0)) as source:
-            return em(
+            return run_em(
+                self,
                 source,
                 self._model(),
                 start,
                 stop=SmallGain(self.tol),
                 max_iter=self.max_iter,
                 accelerate=self.accelerate,
-                on_step=on_step,
             )
 
     def _keep(self, fit: Outcome[MixtureParams, MixtureStats], frame: Frame) -> None:

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Collection
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
+from sklearn.exceptions import ConvergenceWarning
 
 from tkmeans.stats import Array
+
+# Between a user's line and a warning there is code of ours and, where it calls us, of scikit-learn.
+_LIBRARIES = (Path(__file__).parents[1], Path(sklearn.__file__).parent)
+
+
+def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """Warn of a doubtful fit, at the line of the user's code that led here."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _in_libraries(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _in_libraries(file: str) -> bool:
+    return any(Path(file).is_relative_to(home) for home in _LIBRARIES)
+
+
+def warn_of_early_end(estimator: Any) -> None:
+    """Say that a fit ran out of iterations, and what to do."""
+    good_enough = f", or tol={estimator.tol} if the answer is good enough" if hasattr(estimator, "tol") else ""
+    warn_user(
+        f"{type(estimator).__name__} did not converge in max_iter={estimator.max_iter} iterations; "
+        f"raise max_iter{good_enough}."
+    )
 
 
 def check_integer(name: str, value: Any, *, least: int) -> None:
@@ -96,12 +124,11 @@ def warn_of_empty_rows(n_seen: Any) -> None:
     empty = np.flatnonzero(np.asarray(n_seen) == 0)
     if len(empty):
         named = ", ".join(str(row) for row in empty[:5]) + (", ..." if len(empty) > 5 else "")
-        warnings.warn(
+        warn_user(
             f"{len(empty)} of {len(n_seen)} rows without a single observed value (row {named}): they do not move the "
             "clusters, and nothing tells which is theirs; their probabilities are the cluster weights, and their "
             "p-values NaN.",
             UserWarning,
-            stacklevel=3,
         )
 
 

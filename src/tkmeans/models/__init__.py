@@ -4,6 +4,7 @@ from tkmeans.models.base import CenterModel, Model
 from tkmeans.models.fast import Fast
 from tkmeans.models.lloyd import Lloyd
 from tkmeans.models.mixture import StudentMixture
+from tkmeans.models.stepwise import Stepwise, Tracked
 from tkmeans.models.student import Student
 
-__all__ = ["CenterModel", "Fast", "Lloyd", "Model", "Student", "StudentMixture"]
+__all__ = ["CenterModel", "Fast", "Lloyd", "Model", "Stepwise", "Student", "StudentMixture", "Tracked"]

@@ -2,5 +2,6 @@
 
 from tkmeans.sources.arrays import ArraySource
 from tkmeans.sources.base import Sample, Source
+from tkmeans.sources.batches import Batches
 
-__all__ = ["ArraySource", "Sample", "Source"]
+__all__ = ["ArraySource", "Batches", "Sample", "Source"]

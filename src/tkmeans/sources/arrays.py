@@ -81,6 +81,11 @@ class ArraySource:
     def _rows(self, picked: Array, weight: Array) -> Sample:
         return Sample(self.frame.enter(self.X[picked]).astype(np.float64), weight)
 
+    def part(self, rows: Array) -> ArraySource:
+        """The rows of these numbers, as a source of their own in the same frame."""
+        weight = None if self.weight is None else self.weight[rows]
+        return ArraySource(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self._block_rows)
+
     def blocks(self) -> Iterator[Block]:
         """The rows in runs of fixed size."""
         for start in range(0, len(self.X), self._block_rows):

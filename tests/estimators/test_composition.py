@@ -1,0 +1,123 @@
+"""The estimators inside scikit-learn's compositions, with weights that find their way."""
+
+import numpy as np
+import pytest
+from helpers import t_mixture
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
+
+X, LABELS, _ = t_mixture(n=300, n_clusters=3, n_features=2, dof=5.0, scale=0.05)
+WEIGHT = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+
+CLUSTERERS = [
+    TKMeans(3, random_state=0),
+    FastTKMeans(3, random_state=0),
+    MiniBatchTKMeans(3, init_size=100, batch_size=50, random_state=0),
+]
+MIXTURE = StudentTMixture(3, random_state=0)
+ALL = [*CLUSTERERS, MIXTURE]
+
+
+def named(estimators):
+    return pytest.mark.parametrize("estimator", estimators, ids=lambda e: type(e).__name__)
+
+
+@named(ALL)
+def test_in_a_pipeline_it_sees_what_the_step_before_made(estimator):
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(X)
+    scaled = StandardScaler().fit_transform(X)
+    alone = clone(estimator).fit(scaled)
+    np.testing.assert_array_equal(pipeline.predict(X), alone.predict(scaled))
+    assert pipeline.score(X) == pytest.approx(alone.score(scaled))
+
+
+@named(CLUSTERERS)
+def test_in_a_pipeline_its_distances_are_features_for_the_step_after(estimator):
+    pipeline = make_pipeline(clone(estimator), KNeighborsClassifier()).fit(X, LABELS)
+    assert pipeline.score(X, LABELS) > 0.95
+
+
+@named(ALL)
+def test_a_grid_search_scores_every_setting_as_the_estimator_does(estimator):
+    name = "n_components" if estimator is MIXTURE else "n_clusters"
+    search = GridSearchCV(clone(estimator), {name: [2, 3]}, cv=3).fit(X)
+    for k, score in zip((2, 3), search.cv_results_["mean_test_score"], strict=True):
+        assert score == pytest.approx(cross_val_score(clone(estimator).set_params(**{name: k}), X, cv=3).mean())
+    assert search.best_params_ == {name: 3}
+    np.testing.assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
+
+
+@named(CLUSTERERS)
+def test_in_a_column_transformer_it_takes_its_columns_and_names_what_it_makes(estimator):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "word": "text"})
+    columns = ColumnTransformer([("clusters", clone(estimator), ["a", "b"])], remainder="drop").fit(table)
+    prefix = type(estimator).__name__.lower()
+    assert list(columns.get_feature_names_out()) == [f"clusters__{prefix}{k}" for k in range(3)]
+    np.testing.assert_array_equal(columns.transform(table), clone(estimator).fit_transform(X))
+
+
+@named(CLUSTERERS)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_distances_come_as_the_table_that_was_asked_for(estimator, library):
+    pytest.importorskip(library)
+    made = clone(estimator).set_output(transform=library).fit_transform(X)
+    assert type(made).__module__.startswith(library)
+    assert list(made.columns) == [f"{type(estimator).__name__.lower()}{k}" for k in range(3)]
+    np.testing.assert_array_equal(np.asarray(made), clone(estimator).fit_transform(X))
+
+
+# ---- metadata routing --------------------------------------------------------------------
+
+
+@pytest.fixture
+def _routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@named(ALL)
+@pytest.mark.usefixtures("_routing")
+def test_weights_that_were_asked_for_reach_it_in_a_pipeline(estimator):
+    weighted = clone(estimator).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    same = FunctionTransformer()
+    pipeline = make_pipeline(same, weighted).fit(X, sample_weight=WEIGHT)
+    alone = clone(estimator).fit(X, sample_weight=WEIGHT)
+    np.testing.assert_array_equal(pipeline.predict(X), alone.predict(X))
+    assert pipeline.score(X, sample_weight=WEIGHT) == pytest.approx(alone.score(X, sample_weight=WEIGHT), rel=1e-12)
+    assert alone.score(X, sample_weight=WEIGHT) != alone.score(X)
+
+
+@named(ALL)
+@pytest.mark.usefixtures("_routing")
+def test_weights_that_nobody_asked_for_or_declined_are_an_error(estimator):
+    with pytest.raises(ValueError, match=r"sample_weight.* but are not explicitly set as requested or not requested"):
+        make_pipeline(FunctionTransformer(), clone(estimator)).fit(X, sample_weight=WEIGHT)
+
+
+@named(ALL)
+@pytest.mark.usefixtures("_routing")
+def test_weights_reach_it_in_a_grid_search(estimator):
+    name = "n_components" if estimator is MIXTURE else "n_clusters"
+    weighted = clone(estimator).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    search = GridSearchCV(weighted, {name: [3]}, cv=2).fit(X, sample_weight=WEIGHT)
+    halves = np.arange(150), np.arange(150, 300)
+    scores = [
+        clone(estimator).fit(X[train], sample_weight=WEIGHT[train]).score(X[test], sample_weight=WEIGHT[test])
+        for test, train in (halves, halves[::-1])
+    ]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], [np.mean(scores)], rtol=1e-12)
+    np.testing.assert_array_equal(search.predict(X), clone(estimator).fit(X, sample_weight=WEIGHT).predict(X))
+
+
+@pytest.mark.usefixtures("_routing")
+def test_weights_of_a_batch_can_be_asked_for_too():
+    request = MiniBatchTKMeans().set_partial_fit_request(sample_weight=True).get_metadata_routing()
+    assert request.partial_fit.requests["sample_weight"] is True

@@ -1,0 +1,132 @@
+"""What people are told while a fit goes on: printed lines, scikit-learn's callbacks, and warnings at their line."""
+
+import inspect
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from helpers import t_mixture
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
+
+X, _, CENTERS = t_mixture(n=300, n_clusters=4, n_features=3, dof=4.0, scale=0.05)
+
+ESTIMATORS = [
+    TKMeans(4, cluster_weights="equal", random_state=0),
+    FastTKMeans(4, random_state=0),
+    MiniBatchTKMeans(4, init=CENTERS, cluster_weights="equal", init_size=100, batch_size=50),
+    StudentTMixture(4, means_init=CENTERS),
+]
+
+
+class Recorder:
+    """A callback that writes down what it is told, and may ask to stop."""
+
+    max_propagation_depth = None  # goes along into a pipeline
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.begun, self.ended, self.seen = stop_after, [], [], []
+
+    def setup(self, estimator, context):
+        self.begun.append("setup")
+
+    def teardown(self, estimator, context):
+        self.ended.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context, *, X=None, metadata=None):
+        self.begun.append(context.task_name)
+        self.seen.append((X, metadata))
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        self.ended.append(context.task_name)
+        if hasattr(fitted_estimator, "predict"):
+            self.labels = fitted_estimator.predict(X)
+        return self.stop_after is not None and self.ended.count("iteration") >= self.stop_after
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+class TestCallbacks:
+    @pytest.fixture(autouse=True)
+    def _callbacks(self):
+        pytest.importorskip("sklearn.callback")
+
+    def test_they_see_the_fit_its_runs_and_every_iteration(self, estimator):
+        recorder = Recorder()
+        weight = np.ones(len(X))
+        estimator.set_callbacks(recorder).fit(X, sample_weight=weight)
+        steps = getattr(estimator, "n_steps_", estimator.n_iter_)
+        runs = recorder.begun.count("EM")
+        assert recorder.begun[:2] == ["setup", "fit"]
+        assert recorder.ended[-2:] == ["fit", "teardown"]
+        assert runs == (2 if isinstance(estimator, MiniBatchTKMeans) else 1)  # the first rows, then the batches
+        assert recorder.begun.count("iteration") >= steps
+        assert sorted(recorder.begun[1:]) == sorted(recorder.ended[:-1])
+        np.testing.assert_array_equal(recorder.seen[0][0], X)
+        np.testing.assert_array_equal(recorder.seen[0][1]["sample_weight"], weight)
+        np.testing.assert_array_equal(recorder.labels, estimator.predict(X))
+
+    def test_they_can_end_a_run_and_nothing_is_left_behind(self, estimator):
+        before = set(vars(estimator.set_callbacks().fit(X)))
+        recorder = Recorder(stop_after=1)
+        estimator.set_callbacks(recorder).fit(X)
+        assert recorder.ended.count("iteration") == recorder.ended.count("EM")  # one each
+        assert set(vars(estimator.set_callbacks())) == before
+
+    def test_they_are_ended_when_a_fit_fails(self, estimator):
+        recorder = Recorder()
+        with pytest.raises(ValueError, match="should be >="):
+            estimator.set_callbacks(recorder).fit(X[:3])
+        assert recorder.ended == ["teardown"]
+        assert not hasattr(estimator.set_callbacks(), "_fit_task")
+
+    def test_they_go_along_into_a_pipeline(self, estimator):
+        recorder = Recorder()
+        make_pipeline(StandardScaler(), estimator.set_callbacks()).set_callbacks(recorder).fit(X)
+        assert "iteration" in recorder.ended
+
+    def test_the_progress_bar_of_scikit_learn_is_drawn(self, estimator, capsys):
+        pytest.importorskip("rich")
+        from sklearn.callback import ProgressBar
+
+        estimator.set_callbacks(ProgressBar()).fit(X)
+        assert f"{type(estimator).__name__} - fit" in capsys.readouterr().out
+        estimator.set_callbacks()
+
+
+def test_a_scikit_learn_without_callbacks_is_enough():
+    code = """
+import sys
+import numpy as np
+import sklearn.pipeline  # has its own use for what is taken away now
+sys.modules["sklearn.callback"] = None
+from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans
+X = np.random.default_rng(0).normal(size=(50, 2))
+for estimator in TKMeans(2), MiniBatchTKMeans(2, init_size=20, batch_size=10), StudentTMixture(2):
+    estimator.fit(X)
+    assert not hasattr(estimator, "set_callbacks")
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_verbose_prints_every_iteration(estimator, capsys):
+    estimator.set_params(verbose=1).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"[{type(estimator).__name__}] iteration 1: objective per row")
+    assert len(lines) >= estimator.n_iter_
+    estimator.set_params(verbose=0)
+
+
+@pytest.mark.parametrize("fit", ["fit", "fit_predict"])
+def test_a_warning_points_to_the_users_line(fit):
+    model = TKMeans(4, max_iter=1, tol=0, init=X[:4])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        getattr(model, fit)(X)
+        line = inspect.currentframe().f_lineno - 1
+    assert [(w.category, w.filename, w.lineno) for w in caught] == [(ConvergenceWarning, __file__, line)]

@@ -1,0 +1,70 @@
+"""Statistics are sums over rows, so what is done to them must be what was done to the rows."""
+
+import numpy as np
+import pytest
+from helpers import equal_params, plain_frame, t_mixture
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tkmeans.engines import reference
+from tkmeans.models import Student
+from tkmeans.stats import Block, Stats
+
+X, _, CENTERS = t_mixture(n=200)
+HOLES = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+PARAMS = equal_params(CENTERS)
+MODEL = Student()
+
+
+def summary(rows, weight=None):
+    return reference.summarize(Block(rows, weight, plain_frame(3)), PARAMS, MODEL.kernel(PARAMS))
+
+
+def assert_equal(ours, other, rtol=1e-12):
+    for name, a, b in zip(Stats._fields, ours, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-12, err_msg=name)
+
+
+def sums_around(centers, rows, trusted, like):
+    """wx and wd2 written out, row by row, for memberships times trusts that are given."""
+    away = np.nan_to_num(rows[:, None] - centers)  # (n, K, p)
+    wx = np.einsum("nk,nkp->kp", trusted, away)
+    wd2 = np.einsum("nk,nkp->k", trusted, away**2)
+    return like._replace(wx=wx, wd2=wd2)
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1), length=st.floats(1e-3, 1e3), holes=st.booleans())
+def test_statistics_around_moved_centres_are_those_of_rows_measured_from_there(seed, length, holes):
+    rows = HOLES if holes else X
+    step = length * np.random.default_rng(seed).standard_normal(CENTERS.shape)
+    block, kernel = Block(rows, None, plain_frame(3)), MODEL.kernel(PARAMS)
+    tau = reference.memberships(block, PARAMS, kernel)
+    n_seen = (~np.isnan(rows)).sum(axis=1, keepdims=True)
+    d2 = reference.distances(block, PARAMS) ** 2
+    trusted = tau * (PARAMS.dof + n_seen) / (PARAMS.dof + d2 / PARAMS.scale)
+    before = summary(rows)
+    assert_equal(before, sums_around(CENTERS, rows, trusted, before), rtol=1e-10)
+    after = before.around(step)
+    expected = sums_around(CENTERS + step, rows, trusted, before)
+    np.testing.assert_allclose(after.wx, expected.wx, rtol=0, atol=1e-12 * np.abs(expected.wx).max())
+    np.testing.assert_allclose(after.wd2, expected.wd2, rtol=1e-10)
+    assert_equal(after._replace(wx=0.0, wd2=0.0), before._replace(wx=0.0, wd2=0.0))
+
+
+def test_there_and_back_again_changes_nothing():
+    step = np.random.default_rng(0).standard_normal(CENTERS.shape)
+    assert_equal(summary(HOLES).around(step).around(-step), summary(HOLES), rtol=1e-10)
+
+
+@pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "holes"])
+def test_faded_statistics_are_those_of_rows_that_weigh_less(rows):
+    assert_equal(summary(rows).faded(0.3), summary(rows, np.full(len(rows), 0.3)))
+
+
+def test_clusters_in_another_order_are_those_of_centres_in_another_order():
+    order = np.array([2, 0, 3, 1])
+    params = PARAMS._replace(centers=CENTERS[order])
+    for rows in (X, HOLES):
+        block = Block(rows, None, plain_frame(3))
+        assert_equal(summary(rows).take(order), reference.summarize(block, params, MODEL.kernel(params)), rtol=1e-9)
