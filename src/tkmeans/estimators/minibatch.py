@@ -13,19 +13,22 @@ from sklearn.utils.validation import validate_data
 from tkmeans.em import Plateau
 from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start
 from tkmeans.estimators.running import run_em
-from tkmeans.estimators.streams import Latest, Waiting, pull_variance
+from tkmeans.estimators.streams import Distances, Latest, Waiting, pull_variance
 from tkmeans.estimators.student import StudentEstimator, n_rows_of
-from tkmeans.estimators.validation import check_integer, check_real, checked_sample_weight, observed_features
+from tkmeans.estimators.validation import (
+    check_integer,
+    check_real,
+    checked_sample_weight,
+    observed_features,
+    warn_of_empty_rows,
+)
 from tkmeans.models import Stepwise, Tracked
-from tkmeans.outliers import sketch
+from tkmeans.outliers import comparable, sketch
 from tkmeans.sources import ArraySource, Batches
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params, Stats
 
 # Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
 FIRST_TOL = 1e-6
-
-# How many of the latest rows' distances say who is an outlier.
-LATEST_DISTANCES = 4096
 
 # How many of the latest batches' log-likelihoods are kept.
 LATEST_BATCHES = 1000
@@ -146,7 +149,7 @@ class MiniBatchTKMeans(StudentEstimator):
     _tracked: Tracked
     _waiting: Waiting | None
     _latest: Latest
-    _latest_distances: tuple[Array, Array]  # squared, and the rows' weights
+    _latest_distances: Distances
 
     def __init__(
         self,
@@ -310,9 +313,11 @@ class MiniBatchTKMeans(StudentEstimator):
         self.n_steps_ += 1
         self.n_samples_seen_ += len(X)
         self._keep_drift()
-        older = self._latest_distances
-        self._latest_distances = _last_of(older, self._thinned(self._describe(X, weight), observed_features(X), weight))
-        self._training_distances = sketch(*self._latest_distances)
+        n_seen = observed_features(X)
+        self._latest_distances = self._latest_distances.then(Distances.of(self._describe(X, weight), n_seen, weight))
+        d2, n_seen_each, weights = self._latest_distances
+        self._training_distances = sketch(*comparable(d2, n_seen_each, self.n_features_in_, weights))
+        warn_of_empty_rows(n_seen)
 
     def _describe(self, X: Array, weight: Array | None) -> Array:
         """Keep the fitted attributes that are about the rows of one batch; their squared distances."""
@@ -345,13 +350,7 @@ class MiniBatchTKMeans(StudentEstimator):
 
     def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
         super()._keep_distances(d2, n_seen, weight)
-        self._latest_distances = self._thinned(d2, n_seen, weight)
-
-    def _thinned(self, d2: Array, n_seen: Array, weight: Array | None) -> tuple[Array, Array]:
-        """Squared distances and weights of no more rows than are kept, at equal intervals."""
-        thin = slice(None, None, -(-len(d2) // LATEST_DISTANCES))
-        weight = np.ones(len(d2)) if weight is None else weight
-        return self._as_if_complete(d2, n_seen)[thin], weight[thin]
+        self._latest_distances = Distances.of(d2, n_seen, weight)
 
     def _per_row(self, stats: Stats) -> float:
         """The log-likelihood per row, in the user's units."""
@@ -370,9 +369,3 @@ class MiniBatchTKMeans(StudentEstimator):
                 "some feature; go on with partial_fit"
             )
         return super()._checked(X)
-
-
-def _last_of(older: tuple[Array, Array], newer: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Distances and weights of the latest rows, the oldest first."""
-    d2, weight = (np.concatenate(pair)[-LATEST_DISTANCES:] for pair in zip(older, newer, strict=True))
-    return d2, weight

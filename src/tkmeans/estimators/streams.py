@@ -12,6 +12,9 @@ from tkmeans.models import CenterModel
 from tkmeans.models.stepwise import halved
 from tkmeans.stats import Array, Block, Params, Stats
 
+# How many of the latest rows' distances are kept.
+KEPT_DISTANCES = 4096
+
 
 class Waiting(NamedTuple):
     """The first rows, kept until there are enough to search for clusters once and for all."""
@@ -33,6 +36,25 @@ class Waiting(NamedTuple):
         """Whether there is a row for every cluster, and a value of every feature."""
         observed = ~np.all(np.isnan(self.X[self.weight > 0]), axis=0)
         return self.counted >= n_clusters and bool(np.all(observed))
+
+
+class Distances(NamedTuple):
+    """Of the latest rows to their centres, the oldest first: they say who is an outlier."""
+
+    d2: Array  # (n,)
+    n_seen: Array  # (n,) the features that each was measured over
+    weight: Array  # (n,)
+
+    @classmethod
+    def of(cls, d2: Array, n_seen: Array, weight: Array | None) -> Distances:
+        """Those of one batch or, at equal intervals, of as many of its rows as are kept."""
+        thin = slice(None, None, -(-len(d2) // KEPT_DISTANCES))
+        weight = np.ones(len(d2)) if weight is None else weight
+        return cls(d2[thin], np.broadcast_to(n_seen, d2.shape)[thin], weight[thin])
+
+    def then(self, newer: Distances) -> Distances:
+        """With those of one more batch, and the oldest forgotten."""
+        return Distances(*(np.concatenate(both)[-KEPT_DISTANCES:] for both in zip(self, newer, strict=True)))
 
 
 class Latest(NamedTuple):
