@@ -9,7 +9,7 @@ from scipy import stats
 
 from tkmeans import TKMeans
 from tkmeans.datasets import make_contaminated
-from tkmeans.outliers import _core_quantile, _log_core, fit_outlier_model, sketch, threshold_over
+from tkmeans.outliers import _core_quantile, _core_slopes, _log_core, fit_outlier_model, sketch, threshold_over
 
 SETS = ["S1", "S2", "S3", "S4", "A1", "A2", "A3", "dim032"]
 
@@ -201,3 +201,16 @@ def test_rules_and_levels_that_make_no_sense_are_refused():
         model.outliers(np.eye(3), level=-0.1)
     with pytest.raises(ValueError, match=r"level must be a probability below 1, got 5"):
         model.outliers(np.eye(3), level=5)
+
+
+@pytest.mark.parametrize(("p", "scale", "dof"), [(1, 0.3, 1.0), (2, 2.0, 4.5), (30, 1e-3, 150.0)])
+def test_the_slopes_of_the_core_are_its_derivatives(p, scale, dof):
+    r = np.geomspace(1e-4, 1e3, 7) * scale
+
+    def log_core(log_scale, log_dof):
+        return _log_core(r, p, np.exp(log_scale), np.exp(log_dof))
+
+    h, at = 1e-5, (np.log(scale), np.log(dof))
+    by_scale = (log_core(at[0] + h, at[1]) - log_core(at[0] - h, at[1])) / (2 * h)
+    by_dof = (log_core(at[0], at[1] + h) - log_core(at[0], at[1] - h)) / (2 * h)
+    np.testing.assert_allclose(_core_slopes(r, p, scale, dof), [by_scale, by_dof], rtol=1e-6, atol=1e-7)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
-from scipy.special import betaincinv, betaln, expit, fdtrc, logit
+from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
 
 from tkmeans.stats import Array
 
@@ -97,12 +97,17 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
 
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
-    def loss_of_one(theta: Array) -> float:
-        return -float(distances.mass @ _log_core(d2, n_features, np.exp(theta[0]), np.exp(theta[1])))
+    def loss_of_one(theta: Array) -> tuple[float, Array]:
+        core, slopes = _log_core(d2, n_features, *np.exp(theta)), _core_slopes(d2, n_features, *np.exp(theta))
+        return -float(distances.mass @ core), -(slopes @ distances.mass)
 
-    def loss_of_two(theta: Array) -> float:
-        core = _log_core(d2, n_features, np.exp(theta[0]), np.exp(theta[1])) - np.logaddexp(0, theta[2])
-        return -float(distances.mass @ np.logaddexp(core, log_stray - np.logaddexp(0, -theta[2])))
+    def loss_of_two(theta: Array) -> tuple[float, Array]:
+        core, slopes = _log_core(d2, n_features, *np.exp(theta[:2])), _core_slopes(d2, n_features, *np.exp(theta[:2]))
+        core = core - np.logaddexp(0, theta[2])
+        both = np.logaddexp(core, log_stray - np.logaddexp(0, -theta[2]))
+        belongs = distances.mass * np.exp(core - both)  # to the core
+        share_slope = n_rows - np.sum(belongs) - n_rows * expit(theta[2])
+        return -float(distances.mass @ both), -np.append(slopes @ belongs, share_slope)
 
     first_scale = np.log(middle / n_features)
     bounds = [
@@ -161,6 +166,14 @@ def _log_core(r: Array, p: int, scale: float, dof: float) -> Array:
     return -betaln(p / 2, dof / 2) - np.log(r) + p / 2 * np.log(z) - (dof + p) / 2 * np.log1p(z)
 
 
+def _core_slopes(r: Array, p: int, scale: float, dof: float) -> Array:
+    """The derivatives of `_log_core` by the logarithms of scale and dof, (2, n)."""
+    z = r / (dof * scale)
+    pull = (dof + p) / 2 * z / (1 + z) - p / 2
+    constant = dof / 2 * (digamma((dof + p) / 2) - digamma(dof / 2))
+    return np.array([pull, pull + constant - dof / 2 * np.log1p(z)])
+
+
 def _core_quantile(tail: float, p: int, scale: float, dof: float) -> float:
     """The squared distance that a fraction `tail` of the core exceeds."""
     return float(scale * dof * (1 / betaincinv(dof / 2, p / 2, tail) - 1))
@@ -177,9 +190,13 @@ def _first_stray(
     return float(grid[stray.argmax()]) if stray.any() else None
 
 
-def _least(loss: Callable[[Array], float], starts: list[list[float]], bounds: list[tuple[float, float]]) -> Any:
+def _least(
+    loss: Callable[[Array], tuple[float, Array]], starts: list[list[float]], bounds: list[tuple[float, float]]
+) -> Any:
     """The best of local minimisations from several starts."""
-    return min((minimize(loss, start, method="L-BFGS-B", bounds=bounds) for start in starts), key=lambda r: r.fun)
+    return min(
+        (minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts), key=lambda r: r.fun
+    )
 
 
 def _weighted_median(distances: Sketch) -> float:
