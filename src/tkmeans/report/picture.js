@@ -106,17 +106,20 @@ const picture = (() => {
     const zoom = (frame.x1 - frame.x0) / (win.x1 - win.x0);
     const size = Math.min(1.3, Math.max(0.42, 22 / Math.sqrt(n + 1)) * Math.min(2.2, Math.sqrt(zoom) ** 0.8));
     const { w, h } = room(), px = devicePixelRatio * (printing ? 2 : 1);
-    const half = 6 * size, stamps = places().map((_, k) => stamp(k, size * px));
+    const stamps = places().map((_, k) => stamp(k, size * px));
     const perX = w / (win.x1 - win.x0), perY = h / (win.y1 - win.y0);
     at.fill(NaN);
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.globalAlpha = 0.78;
     for (let i = 0; i < n; i++) {
       if (outlier[i] || hidden.has(labels[i])) continue;
       const x = MARGIN.left + (X.values[i] - win.x0) * perX, y = MARGIN.top + (win.y1 - Y.values[i]) * perY;
       if (!(x >= MARGIN.left && x <= MARGIN.left + w && y >= MARGIN.top && y <= MARGIN.top + h)) continue;
       at[2 * i] = x; at[2 * i + 1] = y;
-      ctx.drawImage(stamps[labels[i]], x - half, y - half, 2 * half, 2 * half);
+      const sheet = stamps[labels[i]], half = sheet.width / 2;
+      ctx.drawImage(sheet, Math.round(x * px - half), Math.round(y * px - half)); // pixel on pixel: many times quicker
     }
+    ctx.setTransform(px, 0, 0, px, 0, 0);
     ctx.globalAlpha = 1;
   };
   const drawOutliers = (ctx) => {
@@ -329,7 +332,8 @@ const picture = (() => {
     }
   }
   new ResizeObserver(() => {
-    if (printing) return;
+    const same = canvas.width === Math.round(canvas.clientWidth * devicePixelRatio);
+    if (printing || (same && canvas.height === Math.round(canvas.clientHeight * devicePixelRatio))) return;
     if (Math.abs((canvas.dataset.zoom ?? 1) - 1) < 1e-3) fit(); // who has zoomed in stays there
     redraw();
   }).observe(canvas);
