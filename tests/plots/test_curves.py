@@ -1,12 +1,10 @@
 """Convergence, selection, weights, stability and losses."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans, resampling
 from tkmeans.datasets import make_contaminated
 from tkmeans.plots import (
     ConvergenceDisplay,
@@ -14,6 +12,7 @@ from tkmeans.plots import (
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
+    stability,
 )
 
 X, _ = make_contaminated(300, 3, random_state=0)
@@ -106,13 +105,6 @@ def test_selection_hangs_the_outliers_below_axes_without_a_grid():
     assert SelectionDisplay(criterion="icl", outlier_fraction=[0.1] * 4, **PATH).plot(ax).outlier_ax_ is not None
 
 
-def test_selection_reads_the_result_of_a_selection(ax):
-    result = SimpleNamespace(
-        n_clusters=[1, 2], icl=[5.0, 6.0], bic=[7.0, 3.0], criterion="bic", best=2, runner_up=1, outlier_fraction=[0, 0]
-    )
-    assert SelectionDisplay.from_selection(result, ax=ax).line_.get_ydata().tolist() == [7.0, 3.0]
-
-
 # ---- weights -------------------------------------------------------------------------
 
 
@@ -145,6 +137,10 @@ def test_stability_shows_every_resample_and_the_mean(ax):
     np.testing.assert_array_equal(display.points_.get_offsets()[:, 0], jaccard.ravel())
     np.testing.assert_allclose(display.means_.get_offsets(), [[0.9, 0], [0.4, 1]])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["0 (7 rows)", "1 (3 rows)"]
+
+
+def test_stability_is_judged_as_the_result_judges_itself():
+    assert (stability.DOUBTFUL, stability.STABLE) == (resampling.DOUBTFUL, resampling.STABLE)
 
 
 # ---- losses --------------------------------------------------------------------------

@@ -170,8 +170,10 @@ def test_rows_with_gaps_and_rows_without_any_value(page, data):
     X = np.column_stack([data, data[:, 0] + data[:, 1]])
     X[::7, 1] = np.nan
     X[5] = np.nan
-    model = TKMeans(3, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="without a single observed value"):
+        model = TKMeans(3, random_state=0).fit(X)
     read = page(model, X)
+    assert "1 row without a single value" in read.text
     missing = np.isnan(X)
     assert f"{100 * missing.mean():.1f} % of all values, in {missing.any(axis=1).sum()} rows" in read.text
     values = unpacked(drawing_of(read)["columns"][3])
@@ -288,7 +290,7 @@ def test_the_path_to_the_number_of_clusters_is_drawn(page, quick, data):
     path = SimpleNamespace(n_clusters=np.arange(1, 5), icl=np.array([5.0, 4, 1, 2]), criterion="icl")
     path.best, path.runner_up = 3, 4
     read = page(quick, data, selection=path)
-    assert "from 1 to 4 was tried" in read.text
+    assert "4 numbers of clusters from 1 to 4 were tried" in read.text
     assert "chosen: 3" in read.text
     assert "runner-up: 4" in read.text
     assert "was given; other numbers were not tried" in page(quick, data).text

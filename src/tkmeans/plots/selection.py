@@ -18,6 +18,8 @@ _LARGER_IS_BETTER = ("stability",)
 class SelectionDisplay:
     """A criterion for every number of clusters, with the choice and the runner-up marked.
 
+    ``select_n_clusters(X).plot()`` makes one.
+
     Parameters
     ----------
     n_clusters : array-like of shape (n,)
@@ -71,30 +73,6 @@ class SelectionDisplay:
         self.best = best
         self.runner_up = runner_up
         self.outlier_fraction = None if outlier_fraction is None else np.asarray(outlier_fraction, dtype=float)
-
-    @classmethod
-    def from_selection(cls, selection: Any, *, ax: Axes | None = None) -> Self:
-        """Draw what :func:`tkmeans.select_n_clusters` returns.
-
-        Parameters
-        ----------
-        selection : Selection
-            The path.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : SelectionDisplay
-        """
-        return cls(
-            n_clusters=selection.n_clusters,
-            values=getattr(selection, selection.criterion),
-            criterion=selection.criterion,
-            best=selection.best,
-            runner_up=selection.runner_up,
-            outlier_fraction=getattr(selection, "outlier_fraction", None),
-        ).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw into the axes; the share of outliers takes their lower part.

@@ -12,12 +12,12 @@ from tkmeans.plots.views import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Hennig's rule of thumb for the mean Jaccard similarity of a cluster with its likes.
-DISSOLVED, STABLE = 0.5, 0.75
+# The rule of thumb that `Stability.verdict` goes by.
+DOUBTFUL, STABLE = 0.6, 0.75
 
 
 class StabilityDisplay:
-    """How well each cluster was found again in every resample.
+    """How well each cluster was found again in every resample; ``stability(model, X).plot()`` makes one.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ class StabilityDisplay:
         n_resamples, n_clusters = self.jaccard.shape
         ax = style.axes_for(ax, figsize=(6.2, 1.6 + 0.28 * n_clusters))
         self.ax_, self.figure_ = ax, ax.figure
-        ax.axvspan(0, DISSOLVED, color="#E4E4E4", lw=0)
-        ax.axvspan(DISSOLVED, STABLE, color="#F3F3F3", lw=0)
+        ax.axvspan(0, DOUBTFUL, color="#E4E4E4", lw=0)
+        ax.axvspan(DOUBTFUL, STABLE, color="#F3F3F3", lw=0)
         heights = np.repeat(np.arange(n_clusters)[None], n_resamples, axis=0)
         heights = heights + 0.24 * np.linspace(-1, 1, n_resamples)[:, None]
         self.points_ = ax.scatter(self.jaccard, heights, s=12, color=style.color(0), alpha=0.55, linewidths=0, zorder=2)
@@ -102,14 +102,14 @@ class StabilityDisplay:
             self.mean, np.arange(n_clusters), s=52, marker="D", color=style.INK, edgecolors="white", zorder=3
         )
         for x, name in (
-            (DISSOLVED / 2, "dissolved"),
-            ((DISSOLVED + STABLE) / 2, "doubtful"),
+            (DOUBTFUL / 2, "do not believe"),
+            ((DOUBTFUL + STABLE) / 2, "doubtful"),
             (STABLE + 0.125, "stable"),
         ):
             ax.annotate(
                 name, (x, 1.0), (0, 3), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center"
             )
-        names = [str(k) if self.sizes is None else f"{k} ({self.sizes[k]} rows)" for k in range(n_clusters)]
+        names = [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in range(n_clusters)]
         ax.set_yticks(np.arange(n_clusters), names)
         ax.set(xlim=(0, 1.02), ylim=(n_clusters - 0.5, -0.5), ylabel="cluster")
         ax.set_xlabel("Jaccard similarity with the resamples; diamonds: the mean")

@@ -153,7 +153,9 @@ def look(
         )
     with warnings.catch_warnings(record=True) as heard:  # they belong into the report
         warnings.simplefilter("always", UserWarning)
-        outliers = _ask(estimator, "outliers", Z)
+        outliers, pvalues = _ask(estimator, "outliers", Z), _ask(estimator, "outlier_pvalues", Z)
+        weights, probabilities = _ask(estimator, "robust_weights", Z), _ask(estimator, "predict_proba", Z)
+        labels = np.asarray(estimator.predict(Z))
     return Clustering(
         values=values,
         names=names,
@@ -161,12 +163,12 @@ def look(
         seen=values if scaler is None else np.asarray(Z, dtype=float),
         centers=seen_centers if scaler is None else np.asarray(scaler.inverse_transform(seen_centers), dtype=float),
         seen_centers=seen_centers,
-        labels=np.asarray(estimator.predict(Z)),
+        labels=labels,
         outliers=outliers,
-        pvalues=_ask(estimator, "outlier_pvalues", Z),
-        weights=_ask(estimator, "robust_weights", Z),
-        probabilities=_ask(estimator, "predict_proba", Z),
-        remarks=[str(warning.message) for warning in heard],
+        pvalues=pvalues,
+        weights=weights,
+        probabilities=probabilities,
+        remarks=list(dict.fromkeys(str(warning.message) for warning in heard)),  # each once
     )
 
 

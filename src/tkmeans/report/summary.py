@@ -12,6 +12,12 @@ from tkmeans.report.markup import count, facts, named, number, percent, text
 from tkmeans.report.sections import sureness
 from tkmeans.versions import versions
 
+_CRITERIA = {
+    "icl": ", which weighs how well the clusters describe the rows against how many they are and how much they overlap",
+    "bic": ", which weighs how well the clusters describe the rows against how many they are",
+    "stability": ", which asks whether every cluster comes back when the rows are drawn again",
+}
+
 
 def default_title(found: Clustering) -> str:
     """A title for a page that was given none."""
@@ -58,6 +64,9 @@ def remarks(found: Clustering, estimator: Any) -> str:
     heard = list(found.remarks)
     if getattr(estimator, "converged_", True) is False:
         heard.append(f"The fit did not settle within {estimator.n_iter_} iterations: the clusters may still be moving.")
+    blank = int(np.isnan(found.values).all(axis=1).sum())
+    if blank:
+        heard.append(f"{count(blank, 'row')} without a single value: nothing tells where they belong.")
     empty = int(np.sum(found.sizes == 0))
     if empty:
         heard.append(f"{count(empty, 'cluster')} without any row: there may be fewer than were asked for.")
@@ -101,10 +110,10 @@ def how_many(found: Clustering, selection: Any) -> str:
     shown = name.upper() if len(name) <= 3 else name
     better = "larger" if name == "stability" else "smaller"
     runner_up = getattr(selection, "runner_up", None)
+    meaning = _CRITERIA.get(name, "")
     words = (
-        f"<p>Every number of clusters from {tried.min()} to {tried.max()} was tried. By the criterion {text(shown)}, "
-        f"which weighs how well the clusters describe the rows against how many they are and how much they overlap, "
-        f"<b>{int(selection.best)}</b> is best"
+        f"<p>{count(len(tried), 'number')} of clusters from {tried.min()} to {tried.max()} were tried. "
+        f"By the criterion {text(shown)}{meaning}, <b>{int(selection.best)}</b> is best"
         + (f" and {int(runner_up)} comes next.</p>" if runner_up is not None else ".</p>")
     )
     marks = [(float(selection.best), "best", f"chosen: {int(selection.best)}")]
