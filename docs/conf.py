@@ -1,0 +1,74 @@
+"""How the documentation is built: sphinx-build -W --keep-going docs docs/_build."""
+
+import os
+import warnings
+
+import matplotlib as mpl
+
+import tkmeans
+
+mpl.use("Agg")
+# The examples run in this process, and what they would warn of is an error as in the tests.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+warnings.filterwarnings("ignore", message=".*non-interactive.*")
+
+project = "tkmeans"
+author = "The tkmeans developers"
+project_copyright = "The tkmeans developers, BSD-3-Clause"
+version = release = tkmeans.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_mathjax_offline",  # formulas are drawn without a network, too
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "api/generated/*.md"]
+templates_path = ["_templates"]
+suppress_warnings = [
+    "toc.empty_glob",  # a folder whose pages are made by a command may be missing
+    "config.cache",  # the gallery's settings hold a class
+]
+
+myst_enable_extensions = ["amsmath", "dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say it in words
+numpydoc_show_class_members = False  # the template lists them
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "abort_on_example_error": True,
+    "only_warn_on_example_error": False,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,  # a page with the same text builds the same
+    "write_computation_times": False,
+    "remove_config_comments": True,
+    "doc_module": ("tkmeans",),
+    "backreferences_dir": None,
+    "show_signature": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"tkmeans {release}"
+html_static_path = ["_static"]
+html_css_files = ["tkmeans.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars = {"index": [], "which-estimator": [], "mathematics": [], "limits": [], "changelog": []}
+html_theme_options = {
+    "logo": {"text": "tkmeans"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
