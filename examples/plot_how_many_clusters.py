@@ -16,8 +16,8 @@ from tkmeans import TKMeans, select_n_clusters
 from tkmeans.datasets import make_contaminated
 from tkmeans.plots import ClustersDisplay
 
-X, _ = make_contaminated(n_samples=1200, n_clusters=7, outlier_fraction=0.04, random_state=3)
-numbers = range(2, 13)
+X, _ = make_contaminated(n_samples=700, n_clusters=7, outlier_fraction=0.04, random_state=3)
+numbers = range(3, 11)
 
 # %%
 # One fit for every number, judged by rows that had no part in their own centre.
@@ -26,7 +26,7 @@ print(found)
 
 # %%
 # What the usual way says: the number of clusters with the best silhouette.
-silhouettes = {k: silhouette_score(X, KMeans(k, n_init=3, random_state=0).fit_predict(X)) for k in numbers}
+silhouettes = {k: silhouette_score(X, KMeans(k, random_state=0).fit_predict(X)) for k in numbers}
 print("silhouette of KMeans:", max(silhouettes, key=silhouettes.get), "clusters")
 
 # %%

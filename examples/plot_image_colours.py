@@ -15,7 +15,7 @@ from sklearn.datasets import load_sample_image
 
 from tkmeans import TKMeans
 
-picture = load_sample_image("flower.jpg")[::3, ::3] / 255.0
+picture = load_sample_image("flower.jpg")[::5, ::5] / 255.0
 rng = np.random.default_rng(0)
 burnt = picture.copy()
 hot = rng.random(picture.shape[:2]) < 0.05
@@ -25,14 +25,15 @@ pixels = burnt.reshape(-1, 3)
 # %%
 # The palette of the clean picture by KMeans is what we would like to get back.
 K = 6
-clean = KMeans(K, n_init=10, random_state=0).fit(picture.reshape(-1, 3)).cluster_centers_
+clean = KMeans(K, n_init=3, random_state=0).fit(picture.reshape(-1, 3)).cluster_centers_
 models = {
-    "KMeans": KMeans(K, n_init=10, random_state=0).fit(pixels),
+    "KMeans": KMeans(K, n_init=3, random_state=0).fit(pixels),
     "TKMeans": TKMeans(K, random_state=0).fit(pixels),
 }
 
 # %%
-# How far are the colours of the true picture from the palette's nearest?
+# How far are the colours of the true picture from the nearest one of the palette? KMeans gives some of its six to colours
+# that only hot pixels have.
 true_pixels = picture.reshape(-1, 3)
 palettes = {"clean picture, KMeans": clean} | {f"burnt, {name}": m.cluster_centers_ for name, m in models.items()}
 for name, palette in palettes.items():

@@ -1,4 +1,4 @@
-"""The guides say what is so: their code runs, and prints what they say it prints."""
+"""The guides and the pages beside them say what is so: their code runs, and prints what they say it prints."""
 
 import contextlib
 import io
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-GUIDES = sorted((Path(__file__).resolve().parents[1] / "docs" / "guides").glob("*.md"))
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+GUIDES = sorted([*DOCS.glob("*.md"), *DOCS.glob("guides/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE)
 
 

@@ -47,6 +47,19 @@ class Stability:
     verdict : ndarray of shape (n_clusters,)
         "stable" (a mean of at least 0.75), "doubtful" (there is something, but which rows belong
         to it is open) or "do not believe" (below 0.6).
+
+    Examples
+    --------
+    Two clusters in three resamples; the second never came back as it was:
+
+    >>> import numpy as np
+    >>> from tkmeans import Stability
+    >>> jaccard = np.array([[1.0, 0.5], [0.9, 0.4], [0.8, 0.3]])
+    >>> found = Stability(jaccard, clusters=np.array([0, 1]), sizes=np.array([70, 30]))
+    >>> found.mean.round(2)
+    array([0.9, 0.4])
+    >>> found.verdict.tolist()
+    ['stable', 'do not believe']
     """
 
     jaccard: Array

@@ -50,6 +50,17 @@ class Selection:
         unless it is the criterion.
     criterion : str
         What was chosen by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans import select_n_clusters
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0, 0], [20, 0], [0, 20]], 20, axis=0)
+    >>> found = select_n_clusters(X, range(2, 5), random_state=0)
+    >>> found.best, found.criterion
+    (3, 'icl')
+    >>> found.table.dtype.names
+    ('n_clusters', 'icl', 'bic', 'outlier_fraction')
     """
 
     n_clusters: Array

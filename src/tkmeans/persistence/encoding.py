@@ -19,7 +19,21 @@ _DTYPES = ("float64", "float32", "int64", "int32")
 
 
 class ModelFileError(ValueError):
-    """Why a model file is not read."""
+    """Why a model file is not read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import tkmeans
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "model.json").write_text('{"format": "another"}')
+    ...     try:
+    ...         tkmeans.load(f"{folder}/model.json")
+    ...     except tkmeans.ModelFileError as fault:
+    ...         print(type(fault).__name__)
+    ModelFileError
+    """
 
 
 def encode(value: Any) -> Any:
