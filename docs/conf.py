@@ -1,16 +1,10 @@
 """How the documentation is built: sphinx-build -W --keep-going docs docs/_build."""
 
-import os
-import warnings
-
 import matplotlib as mpl
 
 import tkmeans
 
 mpl.use("Agg")
-# The examples run in this process, and what they would warn of is an error as in the tests.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-warnings.filterwarnings("ignore", message=".*non-interactive.*")
 
 project = "tkmeans"
 author = "The tkmeans developers"
@@ -21,17 +15,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx_mathjax_offline",  # formulas are drawn without a network, too
+    "sphinx-mathjax-offline",  # formulas are drawn without a network, too
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "api/generated/*.md"]
+exclude_patterns = ["_build", "reproduction/*.md"]  # these are parts of reproduction.md
 templates_path = ["_templates"]
-suppress_warnings = [
-    "toc.empty_glob",  # a folder whose pages are made by a command may be missing
-    "config.cache",  # the gallery's settings hold a class
-]
 
 myst_enable_extensions = ["amsmath", "dollarmath", "colon_fence"]
 myst_heading_anchors = 3

@@ -67,7 +67,7 @@ class KMedians(Baseline):
         Iterations of the best run.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had some.
 
     See Also

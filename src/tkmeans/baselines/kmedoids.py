@@ -64,7 +64,7 @@ class KMedoids(Baseline):
         Sweeps of the best run.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had some.
 
     See Also

@@ -122,7 +122,7 @@ class MiniBatchTKMeans(StudentEstimator):
         Whether :meth:`fit` ended before `max_iter`.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had some.
 
     See Also

@@ -83,7 +83,7 @@ class TKMeans(StudentEstimator):
         Whether the best run ended before `max_iter`.
     n_features_in_ : int
         The number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where X had some.
 
     See Also
