@@ -27,6 +27,8 @@ myst_enable_extensions = ["amsmath", "dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+autosummary_filename_map = {"tkmeans.stability": "tkmeans.stability-function"}  # where a and A are one letter
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say it in words
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
@@ -56,7 +58,7 @@ html_sidebars = {"index": [], "which-estimator": [], "mathematics": [], "limits"
 html_theme_options = {
     "logo": {"text": "tkmeans"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

@@ -32,8 +32,8 @@ models = {
 }
 
 # %%
-# How far are the colours of the true picture from the nearest one of the palette? KMeans gives some of its six to colours
-# that only hot pixels have.
+# How far are the colours of the true picture from the nearest one of the palette? KMeans gives some of its six to
+# colours that only hot pixels have.
 true_pixels = picture.reshape(-1, 3)
 palettes = {"clean picture, KMeans": clean} | {f"burnt, {name}": m.cluster_centers_ for name, m in models.items()}
 for name, palette in palettes.items():

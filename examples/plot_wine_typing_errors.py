@@ -34,8 +34,8 @@ for name, model in models.items():
     print(f"{name}: agreement with the kinds of wine {agreement:.2f}, sizes {np.sort(np.bincount(model.labels_))}")
 
 # %%
-# KMeans spends centres on the errors: a "kind" of two wines is a typing error. TKMeans gives them a
-# cluster, but no say in where it is, and a tiny p-value.
+# KMeans spends a centre on an error: its smallest "kind" is a single wine. TKMeans gives each error a
+# cluster, but hardly a say in where it is, and a small p-value.
 model = models["TKMeans"]
 suspects = np.argsort(model.outlier_pvalues_)[:8]
 for row in suspects:
