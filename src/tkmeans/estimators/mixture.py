@@ -347,7 +347,7 @@ class StudentTMixture(DensityMixin, BaseEstimator):
         """
         seen = self._look(X)
         gain = 1 + self.n_features_in_ / self.dof_
-        return np.sum(seen.tau * gain[:, None] * np.exp(-seen.log_base), axis=0)
+        return np.sum(seen.tau * gain[:, None] / seen.base, axis=0)
 
     def score_samples(self, X: Any) -> Array:
         """Compute the log-likelihood of each row.
@@ -428,8 +428,7 @@ class StudentTMixture(DensityMixin, BaseEstimator):
         -------
         icl : float
         """
-        tau = self._look(X).tau
-        return self.bic(X) - 2 * float(np.sum(tau * np.log(np.where(tau > 0, tau, 1))))
+        return self.bic(X) + 2 * float(self._look(X).entropy.sum())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the fitted mixture.

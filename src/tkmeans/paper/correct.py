@@ -47,9 +47,9 @@ def _gmm(X: Array, start: Array, seed: int) -> Run:
 
 
 def _tmm(X: Array, start: Array, seed: int) -> Run:
-    """Exact EM, from k-means like the GMM."""
+    """Exact EM, from k-means like the GMM and with its tolerance, no step extrapolated."""
     means = KMeans(len(start), n_init=1, random_state=seed).fit(X).cluster_centers_
-    return _of(StudentTMixture(len(start), means_init=means, tol=1e-3, max_iter=30), X)
+    return _of(StudentTMixture(len(start), means_init=means, tol=1e-3, max_iter=30, accelerate=False), X)
 
 
 def _tkmeans(X: Array, start: Array, seed: int) -> Run:
