@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
-from tkmeans.paper import figures, protocol, tables
+from tkmeans.paper import agreement, figures, protocol, tables
 from tkmeans.paper.page import Page
 
 QUICK_REPS = 2
@@ -50,7 +50,7 @@ def reproduce(
     start(len(keys))
     results = protocol.perform(keys, path, n_jobs=n_jobs, tick=tick) if keys else {}
     written = []
-    built = {name: tables.rows(name, results) for name in names}
+    built = {name: agreement.rows(name, results) for name in names}
     out.mkdir(parents=True, exist_ok=True)
     for name, rows in built.items():
         for suffix, text in (

@@ -74,8 +74,9 @@ class ReleasedMixture(ABC):
         def visit(block: Block) -> Visited:
             x = block.frame.enter(block.X)
             with np.errstate(all="ignore"):
-                known = params.d2 is not None and params.d2.shape[1] == len(x)  # so this block is all rows
-                d2 = params.d2 if known else mahalanobis(x, params)
+                d2 = params.d2
+                if d2 is None or d2.shape[1] != len(x):  # unless this block is all rows, and measured
+                    d2 = mahalanobis(x, params)
                 f, log_f = np.empty_like(d2), np.empty_like(d2)
                 for k, height in enumerate(self.heights(params, x.shape[1])):
                     fall = self.log_fall(d2[k], params.dof[k], x.shape[1])
