@@ -345,7 +345,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
         """
         seen = self._look(X)
         gain = 1 + self.n_features_in_ / self.dof_
-        return np.sum(seen.tau * gain[:, None] * np.exp(-seen.log_base), axis=0)
+        return np.sum(seen.tau * gain[:, None] / seen.base, axis=0)
 
     def score_samples(self, X: Any) -> Array:
         """Compute the log-likelihood of each row.

@@ -56,8 +56,10 @@ class Seen(NamedTuple):
     """The E-step of each row."""
 
     tau: Array  # (K, n) eqn:tau
-    log_base: Array  # (K, n) ln(1 + D/nu), from which u follows
+    base: Array  # (K, n) 1 + D/nu, from which u follows
+    log_base: Array  # (K, n) its logarithm, exact where D/nu is small
     log_density: Array  # (n,)
+    entropy: Array  # (n,) of the memberships
 
 
 @final
@@ -88,13 +90,16 @@ class StudentMixture:
             for k, factor in enumerate(factors):
                 white = self.shape.whiten(x - params.centers[k], factor)
                 np.einsum("np,np->n", white, white, out=d2[k])
-            log_base = np.log1p(d2 / nu)
+            d2 /= nu
+            log_base = np.log1p(d2)
             log_f = height - (nu + p) / 2 * log_base
             top = log_f.max(axis=0)
             tau = np.exp(log_f - top)
             whole = tau.sum(axis=0)
             tau /= whole
-            return Seen(tau, log_base, top + np.log(whole))
+            log_density = top + np.log(whole)
+            entropy = log_density - np.einsum("kn,kn->n", tau, log_f)  # ln tau = ln f - ln density
+            return Seen(tau, np.add(d2, 1, out=d2), log_base, log_density, entropy)
 
         return look
 
@@ -108,11 +113,10 @@ class StudentMixture:
 
         def summarize(block: Block) -> MixtureStats:
             x = block.frame.enter(block.X)
-            tau, log_base, log_density = look(x)
-            entropy = -np.sum(tau * np.log(np.where(tau > 0, tau, 1)), axis=0)  # (n,)
+            tau, base, log_base, log_density, entropy = look(x)
             weight = np.ones(len(x)) if block.weight is None else block.weight
             tau *= weight
-            wtau = tau * gain * np.exp(-log_base)  # tau u
+            wtau = tau * gain / base  # tau u
             away = [x - center for center in params.centers]
             n = tau.sum(axis=1)
             return MixtureStats(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tkmeans.paper import figures, protocol, tables
+from tkmeans.paper import agreement, figures, protocol, tables
 from tkmeans.paper.page import Page
 
 _TITLES = {
@@ -38,7 +38,7 @@ def reproduce(
     start(len(keys))
     results = protocol.perform(keys, path, n_jobs=n_jobs, tick=tick) if keys else {}
     written = []
-    built = {name: tables.rows(name, results) for name in names}
+    built = {name: agreement.rows(name, results) for name in names}
     out.mkdir(parents=True, exist_ok=True)
     for name, rows in built.items():
         for suffix, text in (

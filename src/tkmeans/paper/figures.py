@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
@@ -11,18 +11,16 @@ from sklearn.metrics import adjusted_rand_score
 from tkmeans import engines
 from tkmeans.em import Never, em
 from tkmeans.models import Fast
+from tkmeans.paper.agreement import Row
 from tkmeans.paper.correct import fitted
 from tkmeans.paper.protocol import TABLES, prepared
 from tkmeans.paper.published import METHODS
 from tkmeans.paper.release import METHODS as RELEASED
 from tkmeans.paper.release import uniform
-from tkmeans.paper.tables import COLUMN_TITLES, Row
+from tkmeans.paper.tables import COLUMN_TITLES
 from tkmeans.plots import LossDisplay
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Frame, Params
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _TWO_DIMENSIONAL = tuple(name for name in TABLES["table1"] if not name.startswith("dim"))
 
@@ -38,57 +36,76 @@ def _pyplot() -> Any:
     return pyplot
 
 
+def _save(figure: Any, path: Path) -> None:
+    """With a palette of 64 colours: a third of the size, and nothing here has shades."""
+    from PIL import Image  # matplotlib needs it too
+
+    figure.savefig(path, dpi=100)
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+    _pyplot().close(figure)
+
+
 def loss(path: Path) -> None:
     """The paper's figure: how three losses grow with the distance."""
-    plt = _pyplot()
-    figure = LossDisplay.from_range().figure_
-    figure.savefig(path, dpi=90)
-    plt.close(figure)
+    _pyplot()  # without a window
+    _save(LossDisplay.from_range().figure_, path)
 
 
 def table1(rows: list[Row], path: Path) -> None:
-    """Table 1 with error bars of one standard deviation."""
+    """Table 1 with error bars of one standard deviation: a panel for each set, a line for each method."""
     plt = _pyplot()
     names = TABLES["table1"]
-    figure, axes = plt.subplots(2, 5, figsize=(15, 7), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(2, 5, figsize=(13, 8.2), sharex=True, sharey=True, layout="constrained")
     for ax, name in zip(axes.flat, names, strict=True):
         own = {row.method: row for row in rows if row.dataset == name}
+        for i in range(0, len(METHODS), 2):
+            ax.axhspan(i - 0.5, i + 0.5, color="0.94", lw=0)
         for shift, (column, title) in enumerate([("published", "published"), *COLUMN_TITLES.items()]):
-            cells = [(i, getattr(own[m], column)) for i, m in enumerate(METHODS) if getattr(own[m], column) is not None]
+            each = [own[m].published if column == "published" else own[m].means.get(column) for m in METHODS]
+            cells = [(i, cell) for i, cell in enumerate(each) if cell is not None]
             if cells:
-                at = np.array([i for i, _ in cells]) + (shift - 1.5) * 0.18
+                at = np.array([i for i, _ in cells]) + (shift - 1.5) * 0.2
                 means, stds = np.array([(cell.mean, cell.std) for _, cell in cells]).T
-                ax.errorbar(at, means, stds, fmt="o", ms=3, lw=1, color=f"C{shift}", label=title)
+                style = {"fmt": "os^D"[shift], "ms": 4, "lw": 1.2, "color": ("k", "C1", "C2", "C3")[shift]}
+                ax.errorbar(means, at, xerr=stds, label=title, **style)
         ax.set_title(name)
-        ax.set_xticks(range(len(METHODS)), METHODS, rotation=90, fontsize=8)
-        ax.set_ylim(-0.05, 1.05)
-    axes[0, 0].set_ylabel("ARI")
-    axes[1, 0].set_ylabel("ARI")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
+        ax.tick_params(axis="y", length=0)
+    axes[0, 0].set(xlim=(-0.04, 1.04), ylim=(len(METHODS) - 0.5, -0.5))
+    axes[0, 0].set_yticks(range(len(METHODS)), METHODS)
+    figure.supxlabel("adjusted Rand index, mean and standard deviation over repetitions")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    _save(figure, path)
 
 
 def voronoi(name: str, path: Path, seed: int = 0) -> None:
     """Centres and their Voronoi cells, as the released script draws them, for three methods."""
-    from scipy.spatial import Voronoi, voronoi_plot_2d
-
     plt = _pyplot()
     X, y, n_clusters = prepared(name)
-    figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.9), layout="constrained")
     shown = (("released", "k-means"), ("released", "fast t-k-means"), ("defaults", "t-k-means"))
     for ax, (column, method) in zip(axes, shown, strict=True):
         start = RELEASED[method].start(X, n_clusters, np.random.RandomState(seed))
         labels, centers, _ = fitted(column, method, X, start, seed)
-        ax.scatter(*X.T, s=2, marker="x", lw=0.4, color="C0", rasterized=True)
-        voronoi_plot_2d(Voronoi(centers), ax, show_points=False, show_vertices=False, line_width=0.8)
-        ax.plot(*centers.T, "y*", ms=8, mec="black", mew=0.5)
+        ax.scatter(*X.T, s=1.5, lw=0, color="C0", alpha=0.6)
+        for ends in _cell_borders(centers):
+            ax.plot(*ends.T, color="0.35", lw=0.8)
+        ax.plot(*centers.T, "P", ms=6, color="C1", mec="black", mew=0.6)
         ax.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal", xticks=[], yticks=[])
-        title = method if column == "released" else "TKMeans"
-        ax.set_title(f"{title} ({COLUMN_TITLES[column]}): ARI {adjusted_rand_score(y, labels):.3f}")
+        title = f"{method}, {COLUMN_TITLES[column]}" if column == "released" else "TKMeans, nothing set"
+        ax.set_title(f"{title}: ARI {adjusted_rand_score(y, labels):.3f}", fontsize=10)
     figure.suptitle(name)
-    figure.savefig(path, dpi=70)
-    plt.close(figure)
+    _save(figure, path)
+
+
+def _cell_borders(centers: Array) -> list[Array]:
+    """The ends (2, 2) of the borders between cells, as far as anybody sees them."""
+    from scipy.spatial import Voronoi
+
+    far_away = 100 * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # with these no border is infinite
+    diagram = Voronoi(np.vstack([centers, far_away]))
+    return [diagram.vertices[ends] for ends in diagram.ridge_vertices if min(ends) >= 0]
 
 
 def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:
@@ -99,12 +116,14 @@ def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
     literal, released = r"weights $\tau u\propto\tau/D$: the limit, literally", r"weights $\tau$: as released"
     for ax, power, title in ((axes[0], 1, literal), (axes[1], 0, released)):
-        _draw_distances(ax, nearest_rows(X, start, power))
-        ax.set(title=title, xlabel="iteration", yscale="log")
-    axes[0].set_ylabel("distance from a centre to the nearest row")
+        # Below the rounding error of the coordinates a centre *is* a row.
+        ax.plot(np.maximum(nearest_rows(X, start, power), 1e-16), "C0", lw=0.9, alpha=0.8)
+        ax.axhspan(1e-17, 3e-16, color="0.88", lw=0)
+        ax.set(title=title, xlabel="iteration", yscale="log", xlim=(0, 60), ylim=(1e-17, 3))
+    axes[1].text(59, 5e-17, "rounding error: the centre is a row", ha="right", va="center", fontsize=8)
+    axes[0].set_ylabel("distance to the nearest row")
     figure.suptitle(f"Fast t-k-means on {name}, from one uniform start: a line for each centre")
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
+    _save(figure, path)
 
 
 def nearest_rows(X: Array, start: Array, power: int, n_iter: int = 60) -> Array:
@@ -120,11 +139,6 @@ def nearest_rows(X: Array, start: Array, power: int, n_iter: int = 60) -> Array:
         params = em(source, model, params, stop=Never(), max_iter=1, accelerate=False).params
         seen.append(tree.query(params.centers)[0])
     return np.array(seen)
-
-
-def _draw_distances(ax: Axes, distances: Array) -> None:
-    ax.plot(np.maximum(distances, 1e-17), lw=0.9)
-    ax.set_ylim(1e-17, 3)
 
 
 def draw_all(rows: list[Row], folder: Path) -> list[Path]:

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from tkmeans.datasets import REAL, SYNTHETIC, fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
-from tkmeans.paper.correct import COLUMNS, fitted
+from tkmeans.paper.correct import COLUMNS, UNSCALED, fitted
 from tkmeans.paper.release import METHODS
 from tkmeans.stats import Array
 
@@ -44,15 +44,16 @@ Results = dict[Key, dict[str, float]]
 
 
 @cache
-def prepared(name: str) -> tuple[Array, Array | None, int]:
-    """Rows scaled as the authors did, their labels if the paper used them, and K."""
+def prepared(name: str, scale: bool = True) -> tuple[Array, Array | None, int]:
+    """Rows scaled as the authors did (or not), their labels if the paper used them, and K."""
     bunch = fetch_benchmark(name)
-    return scaled(bunch.data), bunch.target if name in SYNTHETIC else None, bunch.n_clusters
+    rows = scaled(bunch.data) if scale else bunch.data.astype(float)
+    return rows, bunch.target if name in SYNTHETIC else None, bunch.n_clusters
 
 
 def run(key: Key) -> dict[str, float]:
     """One run, measured."""
-    X, y, n_clusters = prepared(key.dataset)
+    X, y, n_clusters = prepared(key.dataset, key.column not in UNSCALED)
     # The start is the same in every column: they differ in what follows.
     rng = np.random.RandomState(zlib.crc32(f"{key.dataset}/{key.method}/{key.rep}".encode()))
     start = METHODS[key.method].start(X, n_clusters, rng)
@@ -75,6 +76,7 @@ def wanted(tables: Iterable[str], reps: int) -> list[Key]:
         Key(name, method, column, rep)
         for name in names
         for column, methods in COLUMNS.items()
+        if name in SYNTHETIC or column not in UNSCALED  # of the measures only ARI has no unit
         for method in methods
         for rep in range(reps)
     ]

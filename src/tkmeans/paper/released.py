@@ -170,8 +170,8 @@ class ReleasedFast(ReleasedModel):
     def look(self, x: Array, params: Params) -> Visited:
         """tau is proportional to D^-c with c = (1 + p)/2; Q = sum of tau ln D^-c."""
         d2 = squared_distances(x, params.centers)
-        tau = shares(1 / half_power(d2, 1 + x.shape[1]))
-        q = -(1 + x.shape[1]) / 2 * sum_of_numbers(tau, np.log(d2))
+        tau = shares(inverse_half_power(d2, 1 + x.shape[1]))
+        q = -(1 + x.shape[1]) / 2 * sum_of_logs(tau, d2)
         return Visited(x, tau, ones_like(tau), q)
 
     def m_step(self, stats: Visited, params: Params) -> Params:
@@ -192,9 +192,11 @@ class ReleasedTKMeans(ReleasedModel):
     def look(self, x: Array, params: Params) -> Visited:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
         nu, alpha, p = params.dof, params.scale, x.shape[1]
-        base = 1 + squared_distances(x, params.centers) / (nu * alpha)
-        tau = shares(1 / half_power(base, int(FIRST_DOF) + p))
-        q = -(FIRST_DOF + p) / 2 * sum_of_numbers(tau, np.log(base))
+        base = squared_distances(x, params.centers)
+        base /= nu * alpha
+        base += 1
+        tau = shares(inverse_half_power(base, int(FIRST_DOF) + p))
+        q = -(FIRST_DOF + p) / 2 * sum_of_logs(tau, base)
         return Visited(x, tau, (nu + p) / nu / base, q)
 
     def m_step(self, stats: Visited, params: Params) -> Params:
@@ -225,12 +227,17 @@ def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
     return 1 / -eta + 0.01
 
 
+# Arrays (K, n) are worked on cluster by cluster where there is much to do: what is made on the
+# way then stays in the processor's cache, which is twice as quick for 50 clusters.
+
+
 def trust_sums(tau: Array, distances: Array, dof: Array, n_features: int) -> Array:
     """The sum of tau (ln u - u) of each cluster, (K,); `distances` are squared and over the scale."""
-    u = (dof + n_features) / (dof + distances)
-    trust = np.log(u)
-    trust -= u
-    return np.einsum("kn,kn->k", tau, trust)
+    sums = np.empty(len(tau))
+    for k, nu in enumerate(np.broadcast_to(dof, len(tau))):
+        u = (nu + n_features) / (nu + distances[k])
+        sums[k] = tau[k] @ (np.log(u) - u)
+    return sums
 
 
 def weighted_means(weight: Array, x: Array) -> Array:
@@ -251,23 +258,26 @@ def shares(f: Array) -> Array:
     return f
 
 
-def half_power(base: Array, twice: int) -> Array:
-    """``base**(twice / 2)`` by squaring, which is several times quicker than a general power."""
-    power = np.sqrt(base) if twice % 2 else np.ones_like(base)
-    square, times = base, twice // 2
-    while times:
-        if times % 2:
-            power *= square
-        times //= 2
-        if times:
-            square = square * square
-    return power
+def inverse_half_power(base: Array, twice: int) -> Array:
+    """``base**(-twice / 2)`` by squaring, which is several times quicker than a general power."""
+    inverse = np.empty_like(base)
+    for row, out in zip(base, inverse, strict=True):
+        power = np.sqrt(row) if twice % 2 else np.ones_like(row)
+        square, times = row, twice // 2
+        while times:
+            if times % 2:
+                power *= square
+            times //= 2
+            if times:
+                square = square * square
+        np.divide(1, power, out=out)
+    return inverse
 
 
-def sum_of_numbers(tau: Array, logs: Array) -> float:
-    """The sum of tau times logs, without the terms that are not numbers."""
-    total = float(np.vdot(tau, logs))
-    return total if np.isfinite(total) else float(np.nansum(tau * logs))
+def sum_of_logs(tau: Array, base: Array) -> float:
+    """The sum of tau times ln base, without the terms that are not numbers."""
+    total = float(sum(t @ np.log(b) for t, b in zip(tau, base, strict=True)))
+    return total if np.isfinite(total) else float(np.nansum(tau * np.log(base)))
 
 
 def ones_like(tau: Array) -> Array:

@@ -20,7 +20,6 @@ from tkmeans.paper.released import (
     next_dof,
     ones_like,
     shares,
-    sum_of_numbers,
     trust_sums,
     weighted_means,
 )
@@ -54,8 +53,12 @@ class ReleasedMixture(ABC):
     climbs = False
 
     @abstractmethod
-    def density(self, d2: Array, params: Components, n_features: int) -> tuple[Array, Array]:
-        """The weighted density of each row in each component, and its logarithm; both (K, n)."""
+    def heights(self, params: Components, n_features: int) -> Array:
+        """The weighted density of each component at its centre, (K,)."""
+
+    @abstractmethod
+    def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
+        """How far the logarithm of one component's density falls from the centre to each row, (n,)."""
 
     @abstractmethod
     def trust(self, d2: Array, params: Components, n_features: int) -> Array:
@@ -71,9 +74,14 @@ class ReleasedMixture(ABC):
         def visit(block: Block) -> Visited:
             x = block.frame.enter(block.X)
             with np.errstate(all="ignore"):
-                known = params.d2 is not None and params.d2.shape[1] == len(x)  # so this block is all rows
-                d2 = params.d2 if known else mahalanobis(x, params)
-                f, log_f = self.density(d2, params, x.shape[1])
+                d2 = params.d2
+                if d2 is None or d2.shape[1] != len(x):  # unless this block is all rows, and measured
+                    d2 = mahalanobis(x, params)
+                f, log_f = np.empty_like(d2), np.empty_like(d2)
+                for k, height in enumerate(self.heights(params, x.shape[1])):
+                    fall = self.log_fall(d2[k], params.dof[k], x.shape[1])
+                    np.divide(height, np.exp(fall), out=f[k])
+                    np.subtract(np.log(height), fall, out=log_f[k])
                 tau = shares(f)
                 return Visited(x, tau, self.trust(d2, params, x.shape[1]), sum_of_numbers(tau, log_f))
 
@@ -96,10 +104,13 @@ class ReleasedGMM(ReleasedMixture):
     where a determinant is at most 1e-10.
     """
 
-    def density(self, d2: Array, params: Components, n_features: int) -> tuple[Array, Array]:
-        """pi / sqrt(det) / exp(-D/2)."""
-        height = (params.weights / np.sqrt(np.linalg.det(params.covariances)))[:, None]
-        return height / np.exp(-d2 / 2), np.log(height) + d2 / 2
+    def heights(self, params: Components, n_features: int) -> Array:
+        """pi / sqrt(det)."""
+        return params.weights / np.sqrt(np.linalg.det(params.covariances))
+
+    def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
+        """-D/2, where a Gaussian density falls by +D/2."""
+        return -d2 / 2
 
     def trust(self, d2: Array, params: Components, n_features: int) -> Array:
         """A Gaussian trusts every row."""
@@ -124,13 +135,15 @@ class ReleasedTMM(ReleasedMixture):
     from component to component and get 1e-4 I added; nu is that of t-k-means.
     """
 
-    def density(self, d2: Array, params: Components, n_features: int) -> tuple[Array, Array]:
-        """pi times the t density."""
+    def heights(self, params: Components, n_features: int) -> Array:
+        """pi times the t density at the centre."""
         nu = params.dof
         height = params.weights * gamma((nu + n_features) / 2) / gamma(nu / 2)
-        height = (height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (n_features / 2))[:, None]
-        log_base = (nu[:, None] + n_features) / 2 * np.log(1 + d2 / nu[:, None])
-        return height / np.exp(log_base), np.log(height) - log_base
+        return height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (n_features / 2)
+
+    def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
+        """(nu + p)/2 ln(1 + D/nu)."""
+        return (dof + n_features) / 2 * np.log(1 + d2 / dof)
 
     def trust(self, d2: Array, params: Components, n_features: int) -> Array:
         """eqn:u_nk."""
@@ -147,7 +160,7 @@ class ReleasedTMM(ReleasedMixture):
             covariances = carried_covariances(tau * stats.u, tau, x, raw) + 1e-4 * np.eye(p)
             new = Components(weighted_means(weight, x), covariances, sizes / len(x), params.dof)
             d2 = mahalanobis(x, new)
-            sums = trust_sums(tau, d2, params.dof[:, None], p)
+            sums = trust_sums(tau, d2, params.dof, p)
             return new._replace(dof=next_dof(sums / sizes, params.dof, p), d2=d2)
 
 
@@ -170,3 +183,9 @@ def carried_covariances(weight: Array, tau: Array, x: Array, centers: Array) -> 
         away = features - center[:, None]
         sums[k] = (weight[k] * away) @ away.T
     return np.cumsum(sums, axis=0) / np.cumsum(tau.sum(axis=1))[:, None, None]
+
+
+def sum_of_numbers(tau: Array, logs: Array) -> float:
+    """The sum of tau times logs, without the terms that are not numbers."""
+    total = float(np.vdot(tau, logs))
+    return total if np.isfinite(total) else float(np.nansum(tau * logs))

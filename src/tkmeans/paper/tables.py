@@ -1,164 +1,102 @@
-"""From runs to tables: means, deviations, and how far they are from what was published."""
+"""Tables of published and of our figures, in Markdown, CSV and HTML."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import NamedTuple
 
-import numpy as np
+from tkmeans.paper.agreement import Mean, Row
+from tkmeans.paper.published import Cell
 
-from tkmeans.paper.protocol import TABLES, Results
-from tkmeans.paper.published import METHODS, REPETITIONS, Cell, tables
-
-TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}
 COLUMN_TITLES = {"released": "as released", "correct": "correct equations", "defaults": "our defaults"}
-AGREES, NEAR = 3.0, 5.0  # standard errors
-
-
-class Mean(NamedTuple):
-    """Of the repetitions that were done."""
-
-    mean: float
-    std: float
-    n: int
-
-
-class Row(NamedTuple):
-    """One method on one data set by one measure."""
-
-    dataset: str
-    measure: str
-    method: str
-    published: Cell
-    released: Mean | None
-    correct: Mean | None
-    defaults: Mean | None
-    z: float  # of `released` against `published`; NaN where they cannot be compared
-
-    @property
-    def verdict(self) -> str:
-        """Whether the released code gives the published figure."""
-        if math.isnan(self.z):
-            return ""
-        return "agrees" if abs(self.z) <= AGREES else "near" if abs(self.z) <= NEAR else "differs"
-
-
-def rows(table: str, results: Results) -> list[Row]:
-    """All rows of a table, with what has been run so far."""
-    published = tables()
-    values: dict[tuple[str, str, str], list[dict[str, float]]] = {}
-    for key, result in results.items():
-        values.setdefault((key.dataset, key.method, key.column), []).append(result)
-    out = []
-    for measure in TABLE_MEASURES[table]:
-        for name in TABLES[table]:
-            for method in METHODS:
-                means = {
-                    column: _mean([row[measure] for row in values.get((name, method, column), [])])
-                    for column in COLUMN_TITLES
-                }
-                cell = published[measure][name][method]
-                ours = means["released"]
-                comparable = ours is not None and measure != "seconds"  # their computer is not ours
-                z = z_score(ours, cell, _unit(measure, method)) if ours and comparable else float("nan")
-                out.append(Row(name, measure, method, cell, **means, z=z))
-    return out
-
-
-def z_score(ours: Mean, published: Cell, unit: float) -> float:
-    """The difference of the means in standard errors, beyond what rounding to `unit` explains.
-
-    Mean and deviation were both printed rounded: a mean may be off by half a unit, and
-    a deviation of 0.000 can be anything up to half a unit.
-    """
-    difference = ours.mean - published.mean
-    beyond = max(abs(difference) - unit / 2, 0.0)
-    error = math.sqrt((published.std + unit / 2) ** 2 / REPETITIONS + ours.std**2 / ours.n)
-    return math.copysign(beyond / error, difference)
-
-
-def _unit(measure: str, method: str) -> float:
-    """The last digit that was printed; the k-medians row of Table 1 has two decimals and a 0."""
-    return 0.01 if measure == "iterations" or (measure == "ARI" and method == "k-medians") else 0.001
-
-
-def _mean(values: list[float]) -> Mean | None:
-    if not values:
-        return None
-    return Mean(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values))
-
-
-# ---- Markdown, CSV, HTML -------------------------------------------------------------
 
 _MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
-_COLORS = {"agrees": "#c8e6c9", "near": "#fff3c4", "differs": "#ffcdd2", "": "transparent"}
+_HEADER = ["method", "published", "as released", "z", "correct equations", "our defaults"]
 
 
-def _number(mean: Mean | Cell | None, measure: str) -> str:
+def pipes(lines: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first line is its head."""
+    ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in ruled) + "\n"
+
+
+def number(mean: Mean | Cell | None, measure: str) -> str:
+    """A mean and its standard deviation with the paper's digits."""
     if mean is None:
         return "-"
     digits = {"iterations": 2, "seconds": 4}.get(measure, 3)
     return f"{mean.mean:.{digits}f} ± {mean.std:.{digits}f}"
 
 
-def _z(row: Row) -> str:
-    return "" if math.isnan(row.z) else f"{row.z:+.1f} {_MARKS[row.verdict]}"
+def marked_z(row: Row, column: str = "released") -> str:
+    """z of a column, and what it says."""
+    z = row.z(column)
+    return "" if math.isnan(z) else f"{z:+.1f} {_MARKS[row.verdict(column)]}"
 
 
 def _cells(row: Row) -> list[str]:
-    shown = (_number(mean, row.measure) for mean in (row.published, row.released))
-    return [row.method, *shown, _z(row), _number(row.correct, row.measure), _number(row.defaults, row.measure)]
-
-
-_HEADER = ["method", "published", "as released", "z", "correct equations", "our defaults"]
+    released, correct, defaults = (number(row.means.get(column), row.measure) for column in COLUMN_TITLES)
+    return [row.method, number(row.published, row.measure), released, marked_z(row), correct, defaults]
 
 
 def markdown(table: Iterable[Row]) -> str:
     """A Markdown table for each data set and measure."""
-    parts = []
-    for (name, measure), group in _grouped(table).items():
-        lines = [_HEADER, ["---"] * len(_HEADER), *(_cells(row) for row in group)]
-        parts.append(f"**{name}**, {measure}\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
-    return "\n".join(parts)
+    return "\n".join(
+        f"**{name}**, {measure}\n\n{pipes([_HEADER, *(_cells(row) for row in group)])}"
+        for (name, measure), group in _grouped(table).items()
+    )
+
+
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 60em; margin: 2em auto; padding: 0 1em }
+h2 { font-size: 1.1em; margin: 2em 0 .4em }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th { font-weight: 600; border-bottom: 2px solid #888 }
+td, th { padding: .25em .9em; text-align: right; white-space: nowrap }
+td { border-bottom: 1px solid #ddd }
+td:first-child, th:first-child { text-align: left; padding-left: 0 }
+.agrees { background: #c8e6c9 } .near { background: #fff3c4 } .differs { background: #ffcdd2 }
+"""
 
 
 def html(table: Iterable[Row], title: str) -> str:
     """A page with a table for each data set and measure, coloured by agreement."""
     parts = [
-        "<!doctype html><meta charset=utf-8>",
-        f"<title>{escape(title)}</title>",
-        "<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse;margin:0 0 2em}"
-        "td,th{padding:.2em .8em;border-bottom:1px solid #ddd;text-align:right}td:first-child{text-align:left}</style>",
+        '<!doctype html><html lang="en"><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
         f"<h1>{escape(title)}</h1>",
-        "<p>Green: the released code gives the published figure within 3 standard errors; yellow: 5; red: not.</p>",
+        "<p>Mean ± standard deviation over repetitions. The released code gives the published figure "
+        '<span class="agrees">within 3 standard errors</span>, <span class="near">within 5</span>, '
+        '<span class="differs">not</span>;'
+        " z is the distance in standard errors, rounding of the printed figures allowed for.</p>",
     ]
     for (name, measure), group in _grouped(table).items():
         parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
         parts.append("<tr>" + "".join(f"<th>{escape(text)}</th>" for text in _HEADER) + "</tr>")
         for row in group:
-            color = _COLORS[row.verdict]
-            cells = _cells(row)
-            tinted = [f'<td style="background:{color}">{escape(text)}</td>' for text in cells[2:4]]
-            plain = [f"<td>{escape(text)}</td>" for text in cells]
-            parts.append("<tr>" + "".join([*plain[:2], *tinted, *plain[4:]]) + "</tr>")
+            tinted = f'<td class="{row.verdict()}">' if row.verdict() else "<td>"
+            cells = [f"{tinted if i in (2, 3) else '<td>'}{escape(text)}</td>" for i, text in enumerate(_cells(row))]
+            parts.append("<tr>" + "".join(cells) + "</tr>")
         parts.append("</table>")
     return "\n".join(parts) + "\n"
 
 
-def as_csv(table: Iterable[Row]) -> str:
+def as_csv(table: Sequence[Row]) -> str:
     """One line for each row, full precision."""
+    columns = list(dict.fromkeys([*COLUMN_TITLES, *(column for row in table for column in row.means)]))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    heads = [f"{column}_{part}" for column in COLUMN_TITLES for part in ("mean", "std", "n")]
+    heads = [f"{column}_{part}" for column in columns for part in Mean._fields]
     writer.writerow(["dataset", "measure", "method", "published_mean", "published_std", *heads, "z", "verdict"])
+    nothing = [""] * len(Mean._fields)
     for row in table:
-        means = [part for mean in (row.released, row.correct, row.defaults) for part in (mean or ("", "", ""))]
-        z = "" if math.isnan(row.z) else row.z
-        writer.writerow([row.dataset, row.measure, row.method, *row.published, *means, z, row.verdict])
+        means = [part for column in columns for part in row.means.get(column, nothing)]
+        z = "" if math.isnan(row.z()) else row.z()
+        writer.writerow([row.dataset, row.measure, row.method, *row.published, *means, z, row.verdict()])
     return out.getvalue()
 
 
