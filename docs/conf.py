@@ -40,6 +40,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "download_all_examples": False,
     "show_memory": False,
+    "capture_repr": (),  # only what is printed
     "min_reported_time": 1e9,  # a page with the same text builds the same
     "write_computation_times": False,
     "remove_config_comments": True,

@@ -33,4 +33,4 @@ print("silhouette of KMeans:", max(silhouettes, key=silhouettes.get), "clusters"
 # The criterion (small is good) with the choice, its runner-up and the share of outliers; and the choice.
 fig, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
 found.plot(ax=left)
-ClustersDisplay.from_estimator(TKMeans(found.best, random_state=0).fit(X), X).plot(ax=right)
+ClustersDisplay.from_estimator(TKMeans(found.best, random_state=0).fit(X), X, ax=right)
