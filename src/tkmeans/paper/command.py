@@ -42,7 +42,7 @@ def reproduce(
     out.mkdir(parents=True, exist_ok=True)
     for name, rows in built.items():
         for suffix, text in (
-            ("md", f"# {_TITLES[name]}\n\n{tables.markdown(rows)}"),
+            ("md", f"# {_TITLES[name]}\n\n{tables.markdown(rows)}\n"),
             ("csv", tables.as_csv(rows)),
             ("html", tables.html(rows, _TITLES[name])),
         ):

@@ -20,7 +20,7 @@ _HEADER = ["method", "published", "as released", "z", "correct equations", "our 
 def pipes(lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first line is its head."""
     ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
-    return "\n".join("| " + " | ".join(line) + " |" for line in ruled) + "\n"
+    return "\n".join("| " + " | ".join(line) + " |" for line in ruled)
 
 
 def number(mean: Mean | Cell | None, measure: str) -> str:
@@ -44,7 +44,7 @@ def _cells(row: Row) -> list[str]:
 
 def markdown(table: Iterable[Row]) -> str:
     """A Markdown table for each data set and measure."""
-    return "\n".join(
+    return "\n\n".join(
         f"**{name}**, {measure}\n\n{pipes([_HEADER, *(_cells(row) for row in group)])}"
         for (name, measure), group in _grouped(table).items()
     )
