@@ -27,7 +27,7 @@ from tkmeans import select_n_clusters
 OURS = "select_n_clusters"
 BAR = 8  # of the nine round sets
 NOT_ROUND = "unbalance"  # clusters of different width: shown, not counted
-INTRO = """The number of clusters that each way names, over {seeds} seeds (of the far rows and of the method);
+INTRO = """The number of clusters that each way names, ours over {seeds} seeds of far rows and method, others over {others};
 bold if it is the truth. "icl" is the default of `select_n_clusters`. unbalance is not among the nine sets of the
 bar: its clusters differ in width, and a model with one width cuts the wide ones.
 
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=1, help="seeds of the ways that are not ours")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    text, missed = INTRO.format(seeds=options.seeds), []
+    text, missed = INTRO.format(seeds=options.seeds, others=options.others), []
     with threadpool_limits(1):
         for noise, fraction in {"clean": 0.0, "+ 5 % far": 0.05}.items():
             rows = []
