@@ -27,7 +27,7 @@ from tkmeans import select_n_clusters
 OURS = "select_n_clusters"
 BAR = 8  # of the nine round sets
 NOT_ROUND = "unbalance"  # clusters of different width: shown, not counted
-INTRO = """The number of clusters that each way names, ours over {seeds} seeds of far rows and method, others over {others};
+INTRO = """The number of clusters that each way names, ours over {seeds} seeds, the others over {others};
 bold if it is the truth. "icl" is the default of `select_n_clusters`. unbalance is not among the nine sets of the
 bar: its clusters differ in width, and a model with one width cuts the wide ones.
 
