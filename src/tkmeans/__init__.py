@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from tkmeans.report import write_report
     from tkmeans.resampling import Stability, stability
     from tkmeans.selection import Selection, select_n_clusters
+    from tkmeans.sources.files import DataFile
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
 __all__ = [
+    "DataFile",
     "FastTKMeans",
     "MiniBatchTKMeans",
     "ModelFileError",
@@ -31,6 +33,7 @@ __all__ = [
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
+    "DataFile": "tkmeans.sources.files",
     "FastTKMeans": "tkmeans.estimators",
     "MiniBatchTKMeans": "tkmeans.estimators",
     "ModelFileError": "tkmeans.persistence",

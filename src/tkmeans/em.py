@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, final
+from typing import Any, final
 
 import numpy as np
 
 from tkmeans.models import Model
-from tkmeans.sources import Source
+from tkmeans.sources import Visited
 from tkmeans.stats import Array, Outcome, P, S
 
 # ---- when to stop: values with a name ----------------------------------------------
@@ -22,10 +22,19 @@ from tkmeans.stats import Array, Outcome, P, S
 
 @dataclass
 class Progress:
-    """How far a run has come."""
+    """How far a run has come: all that it needs to go on from there."""
 
     history: list[float]  # objective per unit of sample weight
     movement: float = np.inf  # root mean square step of the centres, in units of the frame
+    params: Any = None  # after the last accepted step
+    stats: Any = None  # at `params`
+    total: float = 1.0  # sample weight, as first summed up
+    n_passes: int = 0
+    mixer: Anderson | None = None
+
+    def outcome(self, *, converged: bool) -> Outcome[Any, Any]:
+        """The end of a run that stops here."""
+        return Outcome(self.params, self.stats, self.history, self.n_passes, converged)
 
 
 StoppingRule = Callable[[Progress], bool]
@@ -88,67 +97,62 @@ class Never:
 
 
 def em(
-    source: Source,
+    source: Visited,
     model: Model[P, S],
-    params: P,
+    start: P | Progress,
     *,
     stop: StoppingRule,
     max_iter: int = 300,
     accelerate: bool = True,
-    on_step: Callable[[int, Progress], None] | None = None,
+    on_step: Callable[[int, Progress], object] | None = None,
 ) -> Outcome[P, S]:
-    """Run EM from `params`; the objective of a climbing model never drops.
+    """Run EM from parameters, or from where an earlier run was left; the objective of a climbing model never drops.
 
     Ends at the last accepted parameters, with the statistics *at* these, so
     labels and likelihood always belong to the parameters that are returned.
+    `on_step` is told of every accepted step and ends the run by answering True.
     """
-    visits = Visits(source, model)
-    mixer = Anderson() if accelerate and model.climbs else None
-    stats = visits(params)
-    total = stats.total
-    progress = Progress([stats.objective / total])
-    for n_iter in range(1, max_iter + 1):
-        new = model.m_step(stats, params)
-        new, new_stats = _best_step(visits, mixer, params, new, stats)
-        if model.climbs and new_stats.objective < stats.objective:
+    run = start if isinstance(start, Progress) else _begin(source, model, start, accelerate)
+    if len(run.history) > 1 and stop(run):
+        return run.outcome(converged=True)
+    for n_iter in range(len(run.history), max_iter + 1):
+        plain = model.m_step(run.stats, run.params)
+        params, stats = _best_step(source, model, run, plain)
+        if model.climbs and stats.objective < run.stats.objective:
             # An exact M-step loses by rounding alone: there is nothing left to gain.
-            return Outcome(params, stats, progress.history, visits.count, converged=True)
-        progress.movement = _rms(new.centers - params.centers)
-        params, stats = new, new_stats
+            return run.outcome(converged=True)
+        run.movement = _rms(params.centers - run.params.centers)
+        run.params, run.stats = params, stats
         if not model.climbs:
-            total = stats.total  # batches of a stream need not weigh the same
-        progress.history.append(stats.objective / total)
-        if on_step is not None:
-            on_step(n_iter, progress)
-        if stop(progress):
-            return Outcome(params, stats, progress.history, visits.count, converged=True)
-    return Outcome(params, stats, progress.history, visits.count, converged=False)
+            run.total = stats.total  # batches of a stream need not weigh the same
+        run.history.append(stats.objective / run.total)
+        enough = on_step is not None and on_step(n_iter, run) is True
+        if stop(run):
+            return run.outcome(converged=True)
+        if enough:
+            break
+    return run.outcome(converged=False)
 
 
-def _best_step(visits: Visits[P, S], mixer: Anderson | None, old: P, plain: P, stats: S) -> tuple[P, S]:
+def _begin(source: Visited, model: Model[P, S], params: P, accelerate: bool) -> Progress:
+    stats = source.reduce(model.e_step(params))
+    total = stats.total
+    mixer = Anderson() if accelerate and model.climbs else None
+    return Progress([stats.objective / total], params=params, stats=stats, total=total, n_passes=1, mixer=mixer)
+
+
+def _best_step(source: Visited, model: Model[P, S], run: Progress, plain: P) -> tuple[P, S]:
     """The extrapolated step if it does not lose, the plain one otherwise."""
-    model = visits.model
-    if mixer is not None:
-        leap = mixer.extrapolate(model.pack(old), model.pack(plain))
-        if leap is not None:
-            ahead = model.unpack(leap, plain)
-            stats_ahead = visits(ahead)
-            if stats_ahead.objective >= stats.objective:
-                return ahead, stats_ahead
-            mixer.forget()
-    return plain, visits(plain)
-
-
-class Visits(Generic[P, S]):
-    """A pass over all rows, counted: passes are what a fit costs."""
-
-    def __init__(self, source: Source, model: Model[P, S]) -> None:
-        self.source, self.model, self.count = source, model, 0
-
-    def __call__(self, params: P) -> S:
-        """The statistics of all rows under `params`."""
-        self.count += 1
-        return self.source.reduce(self.model.e_step(params))
+    leap = None if run.mixer is None else run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
+    if run.mixer is not None and leap is not None:
+        ahead = model.unpack(leap, plain)
+        run.n_passes += 1
+        stats_ahead = source.reduce(model.e_step(ahead))
+        if stats_ahead.objective >= run.stats.objective:
+            return ahead, stats_ahead
+        run.mixer.forget()
+    run.n_passes += 1
+    return plain, source.reduce(model.e_step(plain))
 
 
 # ---- acceleration ------------------------------------------------------------------
@@ -162,20 +166,20 @@ class Anderson:
     """
 
     def __init__(self, depth: int = 5) -> None:
-        self._residuals: deque[Array] = deque(maxlen=depth + 1)
-        self._images: deque[Array] = deque(maxlen=depth + 1)
+        self.residuals: deque[Array] = deque(maxlen=depth + 1)
+        self.images: deque[Array] = deque(maxlen=depth + 1)
 
     def extrapolate(self, x: Array, gx: Array) -> Array | None:
         """The next point to try, or None while there is nothing to combine."""
-        self._residuals.append(gx - x)
-        self._images.append(gx)
-        if len(self._residuals) < 2:
+        self.residuals.append(gx - x)
+        self.images.append(gx)
+        if len(self.residuals) < 2:
             return None
-        if np.sum(self._residuals[-1] ** 2) > np.sum(self._residuals[-2] ** 2):
+        if np.sum(self.residuals[-1] ** 2) > np.sum(self.residuals[-2] ** 2):
             self.forget()  # steps that grow lead away from where they seem to come from
             return None
-        residual_steps = np.diff(np.asarray(self._residuals), axis=0)  # (m, d)
-        image_steps = np.diff(np.asarray(self._images), axis=0)  # (m, d)
+        residual_steps = np.diff(np.asarray(self.residuals), axis=0)  # (m, d)
+        image_steps = np.diff(np.asarray(self.images), axis=0)  # (m, d)
         lengths = np.linalg.norm(residual_steps, axis=1, keepdims=True)
         if not np.all(lengths > 0):
             return None
@@ -183,14 +187,14 @@ class Anderson:
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
         # einsum, because a BLAS may round differently with another number of threads.
         gram = np.einsum("id,jd->ij", directions, directions) + 1e-6 * np.eye(len(directions))
-        mix = np.linalg.solve(gram, np.einsum("id,d->i", directions, self._residuals[-1]))
+        mix = np.linalg.solve(gram, np.einsum("id,d->i", directions, self.residuals[-1]))
         return gx - np.einsum("i,id->d", mix, image_steps / lengths)
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""
-        while len(self._residuals) > 1:
-            self._residuals.popleft()
-            self._images.popleft()
+        while len(self.residuals) > 1:
+            self.residuals.popleft()
+            self.images.popleft()
 
 
 def _rms(steps: Array) -> float:

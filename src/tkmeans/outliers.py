@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ WELL_OUTSIDE = 20.0
 ENOUGH_COMPLETE_ROWS = 100
 
 _BODY, _TAIL = 500, 200  # points of a sketch: quantiles of all rows, and the farthest rows themselves
+# A tally distinguishes 128 steps per octave, the leading bits of a float64, over 200 octaves around 1.
+_BITS_DROPPED, _FIRST_STEP, _STEPS = 45, (1023 - 100) * 128, 200 * 128
 _CORE_DOF = (1.0, 1000.0)
 _FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
 
@@ -64,21 +67,61 @@ def comparable(d2: Array, n_seen: Array, n_features: int, weight: Array | None =
     return d2[kept] * (n_features / n_seen[kept]), None if weight is None else weight[kept]
 
 
+class Tally(NamedTuple):
+    """How often which squared distance occurs; the tallies of blocks add up."""
+
+    mass: Array  # (_STEPS,)
+    moment: Array  # (_STEPS,) sum of mass times distance, for the mean of each step
+    farthest: Array  # at most _TAIL distances, ascending
+    farthest_mass: Array
+
+    def merge(self, other: Tally) -> Tally:
+        """The tally of both sets of rows."""
+        far = np.concatenate([self.farthest, other.farthest])
+        far_mass = np.concatenate([self.farthest_mass, other.farthest_mass])
+        kept = np.argsort(far, kind="stable")[-_TAIL:]
+        return Tally(self.mass + other.mass, self.moment + other.moment, far[kept], far_mass[kept])
+
+    def sketch(self) -> Sketch:
+        """The farthest rows one by one, the others in steps of about equal mass."""
+        tail_steps = _steps(self.farthest)
+        mass = self.mass - np.bincount(tail_steps, self.farthest_mass, _STEPS)
+        moment = self.moment - np.bincount(tail_steps, self.farthest_mass * self.farthest, _STEPS)
+        body = np.flatnonzero(mass > 1e-12 * np.sum(self.mass))  # rounding may leave crumbs of weights
+        mass, moment = mass[body], moment[body]
+        up_to = np.cumsum(mass)
+        group = np.floor((up_to - mass / 2) / up_to[-1:] * _BODY)
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        if len(starts):
+            mass, moment = np.add.reduceat(mass, starts), np.add.reduceat(moment, starts)
+        d2 = np.concatenate([np.maximum(moment, 0) / mass, self.farthest])
+        return Sketch(np.maximum.accumulate(d2), np.concatenate([mass, self.farthest_mass]))
+
+
+def tally(d2: Array, weight: Array | None = None) -> Tally:
+    """Tally squared distances, best in a unit near their own."""
+    d2 = np.ascontiguousarray(d2, dtype=np.float64)
+    mass = None if weight is None else np.asarray(weight, dtype=np.float64)
+    steps = _steps(d2)
+    counted = np.arange(len(d2)) if mass is None else np.flatnonzero(mass)
+    if len(counted) > _TAIL:
+        counted = counted[np.argpartition(d2[counted], -_TAIL)[-_TAIL:]]
+    far = counted[np.argsort(d2[counted], kind="stable")]
+    return Tally(
+        np.bincount(steps, mass, _STEPS).astype(np.float64),
+        np.bincount(steps, d2 if mass is None else d2 * mass, _STEPS),
+        d2[far],
+        np.ones(len(far)) if mass is None else mass[far],
+    )
+
+
 def sketch(d2: Array, weight: Array | None = None) -> Sketch:
-    """Summarise squared distances: the tail row by row, the body in steps of equal mass."""
-    if weight is None:
-        d2, mass = np.sort(d2), None
-    else:
-        order = np.argsort(d2)
-        order = order[weight[order] > 0]
-        d2, mass = d2[order], np.asarray(weight, dtype=float)[order]
-    starts = np.arange(len(d2))
-    if len(d2) > _BODY + _TAIL:
-        body = np.linspace(0, len(d2) - _TAIL, _BODY + 1).astype(int)[:-1]
-        starts = np.concatenate([body, np.arange(len(d2) - _TAIL, len(d2))])
-    ends = np.append(starts[1:], len(d2))
-    masses = (ends - starts).astype(float) if mass is None else np.add.reduceat(mass, starts)
-    return Sketch(d2[(starts + ends - 1) // 2], masses)
+    """Summarise squared distances in a few hundred points."""
+    return tally(d2, weight).sketch()
+
+
+def _steps(d2: Array) -> Array:
+    return np.clip((d2.view(np.int64) >> _BITS_DROPPED) - _FIRST_STEP, 0, _STEPS - 1)
 
 
 def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) -> OutlierModel:
@@ -87,7 +130,7 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
     The threshold is where the probability of being a stray passes `level`.
     """
     n_rows = float(np.sum(distances.mass))
-    middle = _weighted_median(distances)
+    middle = median(distances)
     begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
     nobody = 4 * end  # without strays, a row twice as far away as the farthest is one all the same
     # A distance of 0 has no logarithm; it is as good as very close.
@@ -125,6 +168,7 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
     return OutlierModel(scale, dof, share, begin, end, nobody if found is None else found)
 
 
+@lru_cache(maxsize=4096)  # blocks of rows ask the same again and again
 def threshold_over(n_seen: int, model: OutlierModel, n_features: int, level: float = 0.5) -> float:
     """The threshold for rows that have only `n_seen` of the features.
 
@@ -199,6 +243,7 @@ def _least(
     )
 
 
-def _weighted_median(distances: Sketch) -> float:
+def median(distances: Sketch) -> float:
+    """The squared distance that half of the rows exceed."""
     up_to = np.cumsum(distances.mass)
     return float(distances.d2[np.searchsorted(up_to, up_to[-1] / 2)])

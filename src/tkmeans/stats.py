@@ -19,6 +19,15 @@ Array = Any
 HORIZON = {"float64": 1e100, "float32": 1e12}
 
 
+def namespace(x: Array) -> Any:
+    """The library of an array, with the names of the array API."""
+    if hasattr(x, "__array_namespace__"):
+        return x.__array_namespace__()
+    import array_api_compat  # of libraries that have the functions, but not all of their names
+
+    return array_api_compat.array_namespace(x)
+
+
 class Frame(NamedTuple):
     """The coordinates the algorithm works in: ``(x - origin) / unit``.
 
@@ -32,7 +41,7 @@ class Frame(NamedTuple):
 
     def enter(self, points: Array) -> Array:
         """From the user's coordinates to ours."""
-        xp = points.__array_namespace__()
+        xp = namespace(points)
         horizon = HORIZON["float32" if points.dtype == xp.float32 else "float64"] * self.unit
         return xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
 

@@ -193,7 +193,7 @@ def test_verbose_prints_every_iteration(capsys):
     model = TKMeans(4, verbose=1, cluster_weights="equal", random_state=0).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
-    assert lines[0].startswith("[TKMeans] iteration 1: objective per row")
+    assert lines[0].startswith("[TKMeans] iteration 1: log-likelihood per row")
 
 
 def test_importing_the_package_imports_no_optional_library():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
+from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats, namespace
 
 NAME = "reference"
 
@@ -27,7 +27,7 @@ class _EStep(NamedTuple):
 def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     """The sums of an E-step over one block."""
     e = _e_step(block, params, kernel)
-    xp = _namespace(e.x)
+    xp = namespace(e.x)
     weight = xp.ones_like(e.log_density) if block.weight is None else _like(block.weight, e.x)
     tau = e.tau * weight[:, None]  # (n, K)
     wtau = tau * e.u**kernel.power  # (n, K)
@@ -51,7 +51,7 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
     """What the model says of each row."""
     e = _e_step(block, params, kernel)
-    xp = _namespace(e.x)
+    xp = namespace(e.x)
     return Rows(
         label=xp.argmax(e.tau, axis=1),
         d2=xp.min(e.d2, axis=1),
@@ -68,19 +68,19 @@ def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
 def distances(block: Block, params: Params) -> Array:
     """Euclidean distance of each row to every centre, (n, K), in the frame."""
     x, seen, _ = _enter(block)
-    return _namespace(x).sqrt(_squared_distances(x, seen, params.centers))
+    return namespace(x).sqrt(_squared_distances(x, seen, params.centers))
 
 
 def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
     x, seen, n_seen = _enter(block)
-    xp = _namespace(x)
+    xp = namespace(x)
     d2 = _squared_distances(x, seen, params.centers)  # (n, K)
     log_base = xp.log1p(kernel.slope * d2)  # one logarithm serves both tau and u
     gain = _by_row(kernel.gain, n_seen, x)[:, None]
     u = gain / (1 + kernel.slope * d2)
     log_u = xp.log(gain) - log_base
     if kernel.hard:
-        nearest = xp.argmin(d2, axis=1)[:, None] == xp.arange(d2.shape[1])[None, :]
+        nearest = xp.argmin(d2, axis=1)[:, None] == xp.arange(d2.shape[1], device=x.device)[None, :]
         return _EStep(x, seen, n_seen, d2, xp.astype(nearest, x.dtype), u, log_u, -xp.min(d2, axis=1))
     exponent = _by_row(kernel.exponent, n_seen, x)[:, None]
     log_f = _like(params.log_weights, x)[None, :] - exponent * log_base
@@ -93,18 +93,18 @@ def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
 
 def _enter(block: Block) -> tuple[Array, Array | None, Array]:
     """The rows in the frame with 0 for missing, the mask of observed entries, its row sums."""
-    xp = _namespace(block.X)
+    xp = namespace(block.X)
     x = block.frame.enter(block.X)
     missing = xp.isnan(x)
     if not xp.any(missing):
-        return x, None, xp.full(x.shape[0], x.shape[1], dtype=xp.int64)
+        return x, None, xp.full(x.shape[0], x.shape[1], dtype=xp.int64, device=x.device)
     seen = xp.astype(~missing, x.dtype)
     return xp.where(missing, xp.zeros_like(x), x), seen, xp.sum(xp.astype(~missing, xp.int64), axis=1)
 
 
 def _squared_distances(x: Array, seen: Array | None, centers: Array) -> Array:
     """By differences, one centre at a time: exact where |x|^2 + |c|^2 - 2xc is not."""
-    xp = _namespace(x)
+    xp = namespace(x)
     centers = _like(centers, x)
     away = (x - centers[k, :] for k in range(centers.shape[0]))
     return xp.stack([xp.sum(d * d if seen is None else d * d * seen, axis=1) for d in away], axis=1)
@@ -112,24 +112,20 @@ def _squared_distances(x: Array, seen: Array | None, centers: Array) -> Array:
 
 def _by_row(table: Array, n_seen: Array, x: Array) -> Array:
     """The entry of a kernel's table that goes with each row's number of observed features."""
-    return _namespace(x).take(_like(table, x), n_seen)
+    return namespace(x).take(_like(table, x), n_seen)
 
 
 def _like(values: Array, x: Array) -> Array:
-    """`values` as an array of x's library and type."""
-    return _namespace(x).asarray(values, dtype=x.dtype)
+    """`values` as an array of x's library and type, where x is."""
+    return namespace(x).asarray(values, dtype=x.dtype, device=x.device)
 
 
 def _total(values: Array) -> Array:
     """The sum over rows, in double precision whatever the rows are."""
-    xp = _namespace(values)
+    xp = namespace(values)
     return xp.sum(values, axis=0, dtype=xp.float64)
 
 
 def _double(values: Array) -> Array:
-    xp = _namespace(values)
+    xp = namespace(values)
     return xp.astype(values, xp.float64)
-
-
-def _namespace(x: Array) -> Array:
-    return x.__array_namespace__()

@@ -1,39 +1,37 @@
-"""What all estimators with centres share: validation, seeding, restarts and prediction."""
+"""What all estimators with centres share in fitting: validation, seeding and restarts."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans import engines, seeding
+from tkmeans.estimators.longfit import Runs, TimeUp
+from tkmeans.estimators.looking import Review, look, review, reviewed
+from tkmeans.estimators.predicting import Predicting, label_column, to_user
 from tkmeans.estimators.running import CallbackSupportMixin, told_to_callbacks
-from tkmeans.estimators.uncertainty import UncertaintyMixin
 from tkmeans.estimators.validation import (
     check_choice,
-    check_enough_rows,
-    check_features_observed,
     check_integer,
     check_real,
     check_spread,
-    checked_sample_weight,
-    observed_features,
+    check_survey,
     warn_of_early_end,
     warn_of_empty_rows,
     warn_user,
 )
-from tkmeans.models import CenterModel
 from tkmeans.models.dof import first_dof
 from tkmeans.search import robust_search
-from tkmeans.sources import ArraySource, Sample
-from tkmeans.sources.frames import measure
-from tkmeans.stats import Array, Block, Fit, Frame, Params
+from tkmeans.sources import ArraySource, Column, Sample, Source
+from tkmeans.sources.base import to_numpy
+from tkmeans.stats import Array, Fit, Frame, Params
 
 SEEDINGS: dict[str, seeding.Seeding] = {
     "robust": seeding.kmeans_plusplus,  # where the native engine, which has the search, is missing
@@ -63,27 +61,16 @@ class Start(NamedTuple):
     weights_differ: bool | None = None  # None if that is not known yet
 
 
-class CenterEstimator(
-    CallbackSupportMixin,
-    UncertaintyMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    BaseEstimator,
-    ABC,
-):
+class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
     """A scikit-learn clusterer whose clusters are centres."""
 
     # Set by __init__ of the final classes, with scikit-learn's meaning.
-    n_clusters: int
     dof: float | str
     init: Any
     n_init: int | str
     max_iter: int
     tol: float
     accelerate: bool
-    engine: str
-    n_jobs: int | None
     random_state: Any
     verbose: int
 
@@ -92,37 +79,43 @@ class CenterEstimator(
         """Complain about parameters that make no sense."""
 
     @abstractmethod
-    def _run(self, source: ArraySource, start: Start) -> Fit:
-        """EM from one start."""
+    def _run(self, source: Source, start: Start, runs: Runs) -> None:
+        """EM from one start: one run, or more if there is a choice."""
 
     @abstractmethod
     def _merit(self, fit: Fit) -> float:
         """What decides between runs from several starts: the larger, the better."""
 
-    @abstractmethod
-    def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
-        """Fitted attributes that follow from the training rows' squared distances to their centres."""
+    def _keep_review(self, found: Review, rows: dict[str, Array], source: Source) -> None:
+        """Fitted attributes that follow from the distances of the training rows; none here."""
 
-    @abstractmethod
-    def _model(self) -> CenterModel:
-        """The fitted model, to predict with."""
+    # What a fit keeps of every training row besides its label.
+    _row_fields: tuple[str, ...] = ()
+
+    # What the objective is, to the reader of a progress report.
+    _objective: str = "objective"
 
     # ---- fitting -----------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, resume: Any = None) -> Self:
         """Find the clusters of X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), path or dask collection
             The rows to cluster. float32 stays float32; anything else becomes float64. NaN
-            marks a missing value: a row counts with the features it has, exactly. A row that
-            has none does not count, and a warning names it.
+            marks a missing value: a row counts with the features it has, exactly. A path names
+            a .npy, Parquet, Feather or CSV file or a directory of them, which may be larger
+            than memory (:class:`tkmeans.DataFile` chooses columns); a dask array or
+            dataframe is visited where it is.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. A row of weight 2 is that row twice; a row
             of weight 0 takes no part, but is labelled.
+        resume : path, default=None
+            A checkpoint of the same fit, to go on from there. The result is the same, to the
+            last bit, as if it had not been interrupted.
 
         Returns
         -------
@@ -131,35 +124,45 @@ class CenterEstimator(
         """
         self._check_shared_params()
         self._check_params()
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        return self._fit_rows(X, checked_sample_weight(sample_weight, X))
+        with self._open(X, sample_weight, reset=True) as source:
+            return self._fit_source(source, resume)
+
+    def _fit_rows(self, X: Array, weight: Array | None) -> Self:
+        """Find the clusters of an array that has been checked."""
+        with ArraySource(X, weight, n_threads=effective_n_jobs(self.n_jobs)) as source:
+            return self._fit_source(source, None)
 
     @told_to_callbacks
-    def _fit_rows(self, X: Array, weight: Array | None) -> Self:
-        """Find the clusters of rows that have been checked."""
-        check_features_observed(X, weight, getattr(self, "feature_names_in_", None))
-        check_enough_rows(self.n_clusters, X, weight)
-        frame = measure(X, weight)
-        check_spread(frame.unit)
-        with self._source(X, weight, frame) as source:
-            best = max((self._run(source, start) for start in self._starts(source)), key=self._merit)
-        self._keep(best, frame, X.dtype)
-        self.labels_, d2 = self._label_training_rows(X, weight, best.stats.n)
-        self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
-        n_seen = observed_features(X)
-        self._keep_distances(d2, n_seen, weight)
-        warn_of_empty_rows(n_seen)
-        self._warn_of_tiny_clusters(weight)
-        if not best.converged:
-            warn_of_early_end(self)
+    def _fit_source(self, source: Source, resume: Any) -> Self:
+        """Find the clusters of a source whose features have been checked."""
+        found = source.survey()
+        check_survey(found, self.n_clusters, getattr(self, "feature_names_in_", None))
+        source.frame = source.measure()
+        check_spread(source.frame.unit)
+        rng = check_random_state(0 if self._init_is_array() else self.random_state)  # an array leaves nothing to chance
+        runs = Runs(self, source, rng, self._merit, resume)
+        try:
+            for start in self._starts(source, runs.rng):
+                self._run(source, start, runs)
+        except TimeUp:
+            pass
+        except KeyboardInterrupt:
+            self._keep_what_there_is(runs, source)
+            raise
+        self._keep(runs.best(), source.frame, source.dtype)
+        self._review_training_rows(source, runs.best().stats.n)
+        self._give_back(source)
+        warn_of_empty_rows(found.n_empty, found.n_rows, found.first_empty)
+        if not self.converged_:
+            warn_of_early_end(self, time_is_up=runs.time_is_up)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the clusters of X and say which one each row belongs to.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), path or dask collection
             The rows to cluster.
         y : Ignored
             Present for API consistency.
@@ -173,9 +176,25 @@ class CenterEstimator(
         """
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def _warn_of_tiny_clusters(self, weight: Array | None) -> None:
+    def _keep_what_there_is(self, runs: Runs, source: Source) -> None:
+        """After Ctrl-C: the best parameters so far, without another pass over the rows."""
+        if not runs.has_any():
+            return
+        best = runs.best()
+        self._keep(best, source.frame, source.dtype)
+        self._number_clusters(np.round(best.stats.n))
+        self._give_back(source)
+        for name in ("labels_", "inertia_", "outlier_pvalues_", "_training_distances"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        checkpoint = getattr(self, "checkpoint", None)
+        raise KeyboardInterrupt(
+            f"{type(self).__name__} was interrupted after {self.n_iter_} iterations. The best parameters so far are on "
+            "the estimator, and predict works; labels_ and what else describes the training rows is missing"
+            + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on.")
+        ) from None
+
+    def _warn_of_tiny_clusters(self, sizes: Array) -> None:
         """A centre that hardly any row claims sits on an outlier, most likely."""
-        sizes = np.bincount(self.labels_, weights=weight, minlength=self.n_clusters)
         tiny = np.flatnonzero((sizes > 0) & (sizes < TINY_CLUSTER * sizes.sum() / self.n_clusters))
         if len(tiny):
             named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
@@ -188,23 +207,21 @@ class CenterEstimator(
         check_integer("n_clusters", self.n_clusters, least=1)
         check_integer("max_iter", self.max_iter, least=1)
         check_real("tol", self.tol, positive=False)
+        if getattr(self, "max_time", None) is not None:
+            check_real("max_time", self.max_time, positive=True, hint=" of seconds or None")
         check_choice("engine", self.engine, engines.CHOICES)
         if self.n_init != "auto":
             check_integer("n_init", self.n_init, least=1)
         if isinstance(self.init, str):
             check_choice("init", self.init, SEEDINGS, hint=", an array of centres or a callable")
 
-    def _source(self, X: Array, weight: Array | None, frame: Frame) -> ArraySource:
-        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
-
-    def _starts(self, source: ArraySource) -> Iterator[Start]:
+    def _starts(self, source: Source, rng: np.random.RandomState) -> Iterator[Start]:
         """As many starts as `n_init` asks for, one at a time."""
-        rng = check_random_state(0 if self._init_is_array() else self.random_state)  # an array leaves nothing to chance
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
         sample = seeding.canonical(seeding.complete(source.sample(size, rng), self.n_clusters))
         if len(sample.X) < self.n_clusters:
             warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={self.n_clusters}: some will be empty.")
-        floor = SCALE_FLOOR[source.X.dtype.name]
+        floor = SCALE_FLOOR[source.dtype.name]
         for _ in range(self._n_init()):
             if isinstance(self.init, str) and self.init == "robust" and engines.select("auto").NAME == "native":
                 found = robust_search(sample, self.n_clusters, rng, None if self.dof == "estimate" else float(self.dof))
@@ -224,12 +241,14 @@ class CenterEstimator(
             return 10 if callable(self.init) or self.init in ("random", "uniform") else 1
         return int(self.n_init)
 
-    def _initial_centers(self, source: ArraySource, sample: Sample, rng: np.random.RandomState) -> Array:
+    def _initial_centers(self, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
         if isinstance(self.init, str):
             return SEEDINGS[self.init](sample, self.n_clusters, rng)
-        centers = self.init(source.X, self.n_clusters, random_state=rng) if callable(self.init) else self.init
-        centers = check_array(centers, dtype=np.float64, input_name="init")
-        wanted = (self.n_clusters, source.X.shape[1])
+        centers = self.init
+        if callable(self.init):
+            centers = self.init(source.example(sample), self.n_clusters, random_state=rng)
+        centers = check_array(to_numpy(centers), dtype=np.float64, input_name="init")
+        wanted = (self.n_clusters, source.n_features)
         if centers.shape != wanted:
             raise ValueError(f"init must give centres of shape {wanted} (n_clusters, n_features), got {centers.shape}")
         return source.frame.enter(centers)
@@ -262,109 +281,31 @@ class CenterEstimator(
         self.cluster_centers_ = self.cluster_centers_[order]
         self.cluster_weights_ = self.cluster_weights_[order]
 
-    def _label_training_rows(self, X: Array, weight: Array | None, soft_sizes: Array) -> list[Array]:
-        """Number the clusters by size; label every row just as `predict` would, and its squared distance."""
+    def _give_back(self, source: Source) -> None:
+        """Arrays of the library that the rows came in."""
+        self.cluster_centers_ = to_user(source, self.cluster_centers_)
+        self.cluster_weights_ = to_user(source, self.cluster_weights_)
+
+    def _visit_training_rows(self, source: Source, fields: tuple[str, ...], columns: list[Column]) -> Any:
+        """Fields of all rows, and their review."""
+        lens = self._lens(source)
+        if not source.lazy:
+            return source.collect(partial(review, lens, fields), columns)
+        rows = [source.collect(partial(look, lens, (f,)), [c])[0][0] for f, c in zip(fields, columns, strict=True)]
+        return rows, source.reduce(partial(reviewed, lens))
+
+    def _review_training_rows(self, source: Source, soft_sizes: Array) -> None:
+        """Number the clusters by size; label every row just as `predict` would."""
+        training, source.frame = source.frame, self._fitted_frame(source.dtype)
         self._number_clusters(np.round(soft_sizes))  # most often right, and then one look is enough
-        rows = self._look(X, "label", "d2")
-        if self._number_clusters(np.bincount(rows[0], weights=weight, minlength=self.n_clusters)):
-            rows = self._look(X, "label", "d2")
-        return rows
-
-    # ---- predicting ----------------------------------------------------------------
-
-    def predict_proba(self, X: Any) -> Array:
-        """Say how probable each cluster is for each row (eqn:tau).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to look at.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_clusters)
-            Non-negative; every row sums to 1.
-        """
-        X = self._checked(X)
-        model, params, frame = self._fitted(X.dtype)
-        kernel = model.kernel(params)
-        return self._collect(X, frame, lambda block: [model.engine.memberships(block, params, kernel)])[0]
-
-    def transform(self, X: Any) -> Array:
-        """Measure the distance of each row to every centre.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to measure.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-            Euclidean distances.
-        """
-        X = self._checked(X)
-        model, params, frame = self._fitted(X.dtype)
-        distances = self._collect(X, frame, lambda block: [model.engine.distances(block, params)])[0]
-        distances *= X.dtype.type(frame.unit)
-        return distances
-
-    def robust_weights(self, X: Any) -> Array:
-        """Say how far each row is trusted: the sum over clusters of tau times u.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to look at.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_samples,)
-            About 1 for an ordinary row, near 0 for an outlier.
-        """
-        return self._look(self._checked(X), "trust")[0]
-
-    def _checked(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-
-    def _look(self, X: Array, *fields: str) -> list[Array]:
-        """Fields of `Rows` for every row of X under the fitted model, in the user's units."""
-        model, params, frame = self._fitted(X.dtype)
-        kernel = model.kernel(params)
-
-        def look(block: Block) -> list[Array]:
-            rows = model.engine.rows(block, params, kernel)._asdict()
-            rows["d2"] = rows["d2"].astype(np.float64) * frame.unit**2
-            rows["log_density"] -= np.asarray(observed_features(block.X) * np.log(frame.unit), dtype=X.dtype)
-            return [rows[field] for field in fields]
-
-        return self._collect(X, frame, look)
-
-    def _collect(self, X: Array, frame: Frame, function: Callable[[Block], list[Array]]) -> list[Array]:
-        """The arrays that `function` gives for each block, joined."""
-        whole: list[Array] = []
-        start = 0
-        with self._source(X, None, frame) as source:
-            for parts in source.map(function):
-                whole = whole or [np.empty((len(X), *part.shape[1:]), part.dtype) for part in parts]
-                for array, part in zip(whole, parts, strict=True):
-                    array[start : start + len(part)] = part
-                start += len(parts[0])
-        return whole
-
-    def _fitted(self, dtype: Any) -> tuple[CenterModel, Params, Frame]:
-        """The fitted attributes as a model, in a frame that fits the centres and rows of `dtype`."""
-        frame = Frame(np.median(self.cluster_centers_, axis=0).astype(dtype), float(np.sqrt(self.scale_)))
-        centers = frame.enter(self.cluster_centers_.astype(np.float64))
-        return self._model(), Params(centers, 1.0, self.dof_, np.log(self.cluster_weights_)), frame
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.allow_nan = True
-        return tags
+        fields = ("label",) if source.lean else ("label", *self._row_fields)
+        columns = [label_column(source), *(Column(name, np.float64) for name in fields[1:])]
+        for _ in range(2):
+            rows: Any = None  # not two sets of them, if there are many
+            rows, found = self._visit_training_rows(source, fields, columns)
+            if not self._number_clusters(found.sizes):
+                break
+        source.frame = training
+        self.labels_, self.inertia_ = rows[0], found.inertia
+        self._keep_review(found, dict(zip(fields[1:], rows[1:], strict=True)), source)
+        self._warn_of_tiny_clusters(found.sizes)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from tkmeans import engines
 from tkmeans.em import SmallMove
 from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
-from tkmeans.estimators.running import run_em
-from tkmeans.estimators.validation import check_real, checked_sample_weight
+from tkmeans.estimators.longfit import Runs
+from tkmeans.estimators.looking import inertia
+from tkmeans.estimators.predicting import label_column
+from tkmeans.estimators.validation import check_real
 from tkmeans.models import Fast
-from tkmeans.sources import ArraySource
-from tkmeans.stats import Array, Fit, Params
+from tkmeans.sources import Source
+from tkmeans.stats import Fit, Params
 
 
 @final
@@ -46,6 +47,11 @@ class FastTKMeans(CenterEstimator):
         The code that visits the rows.
     n_jobs : int, default=None
         Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
+    max_time : float, default=None
+        Seconds after which a fit ends with what it has; None for no limit.
+    checkpoint : path, default=None
+        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on
+        after a crash.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
     verbose : int, default=0
@@ -102,6 +108,8 @@ class FastTKMeans(CenterEstimator):
         tol: float = 1e-4,
         engine: str = "auto",
         n_jobs: int | None = None,
+        max_time: float | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -113,49 +121,51 @@ class FastTKMeans(CenterEstimator):
         self.tol = tol
         self.engine = engine
         self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
     def _check_params(self) -> None:
         check_real("dof", self.dof, positive=True, hint=" (1.0 in the paper; TKMeans can estimate it)")
 
-    def _run(self, source: ArraySource, start: Start) -> Fit:
+    def _run(self, source: Source, start: Start, runs: Runs) -> None:
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
-        params = Params(start.centers, SCALE_FLOOR[source.X.dtype.name], float(self.dof), equal)
-        stop = SmallMove(self.tol)
-        return run_em(self, source, self._model(), params, stop=stop, max_iter=self.max_iter)
+        params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
+        runs.em(source, self._model(self._engine(source)), params, stop=SmallMove(self.tol), max_iter=self.max_iter)
 
     def _merit(self, fit: Fit) -> float:
         """Against the sum of squared distances, weighted by the memberships."""
         return -float(np.sum(fit.stats.wd2))
 
-    def _model(self) -> Fast:
-        return Fast(engine=engines.select(self.engine))
+    def _model(self, engine: Any) -> Fast:
+        return Fast(engine=engine)
 
-    def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
-        pass
-
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, out: Any = None) -> Any:
         """Say which cluster each row belongs to.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), path or dask collection
             The rows to label.
+        out : path, default=None
+            The Parquet file to write labels to. None returns them, or if X is a path, writes
+            them beside it.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            The number of the most probable cluster.
+            The number of the most probable cluster; or the path of the file written.
         """
-        return self._look(self._checked(X), "label")[0]
+        with self._checked(X, "predict") as source:
+            return self._look(source, "label", label_column(source), out)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the negative inertia of the rows, as KMeans does.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), path or dask collection
             The rows to score.
         y : Ignored
             Present for API consistency.
@@ -167,8 +177,5 @@ class FastTKMeans(CenterEstimator):
         score : float
             Minus the weighted sum of squared distances to the nearest centre.
         """
-        check_is_fitted(self)
-        X = self._checked(X)
-        weight = checked_sample_weight(sample_weight, X)
-        (d2,) = self._look(X, "d2")
-        return -float(np.sum(d2) if weight is None else d2 @ weight)
+        with self._checked(X, "score", sample_weight) as source:
+            return -source.reduce(partial(inertia, self._lens(source))).value

@@ -6,12 +6,15 @@ from functools import partial
 from typing import Any, Self, final
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from tkmeans.em import Plateau
 from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start
+from tkmeans.estimators.longfit import Runs
+from tkmeans.estimators.looking import Review, review
 from tkmeans.estimators.running import run_em
 from tkmeans.estimators.streams import Distances, Latest, Waiting, pull_variance
 from tkmeans.estimators.student import StudentEstimator, n_rows_of
@@ -19,12 +22,11 @@ from tkmeans.estimators.validation import (
     check_integer,
     check_real,
     checked_sample_weight,
-    observed_features,
     warn_of_empty_rows,
 )
 from tkmeans.models import Stepwise, Tracked
 from tkmeans.outliers import comparable, sketch
-from tkmeans.sources import ArraySource, Batches
+from tkmeans.sources import ArraySource, Batches, Column, Source
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params, Stats
 
 # Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
@@ -198,38 +200,49 @@ class MiniBatchTKMeans(StudentEstimator):
 
     # ---- all rows at hand ------------------------------------------------------------
 
-    def _fit_rows(self, X: Array, weight: Array | None) -> Self:
-        super()._fit_rows(X, weight)
+    def _fit_source(self, source: Source, resume: Any) -> Self:
+        if not isinstance(source, ArraySource):
+            raise TypeError(
+                "MiniBatchTKMeans takes batches from arrays in memory; hand the blocks of larger data to partial_fit, "
+                "or fit TKMeans, which reads files and dask collections"
+            )
+        if resume is not None:
+            raise TypeError("MiniBatchTKMeans writes no checkpoints to resume from; go on with partial_fit")
+        super()._fit_source(source, resume)
         self.n_steps_ = self.n_iter_
-        self.n_samples_seen_ = len(X)
-        counted = len(X) if weight is None else int(np.count_nonzero(weight))
+        self.n_samples_seen_ = source.n_rows
+        counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
         if self._takes_batches(counted):
             batches_per_pass = -(-counted // self.batch_size)
             self.n_iter_ = -(-self.n_steps_ // batches_per_pass)
         self._keep_drift()
         return self
 
-    def _run(self, source: ArraySource, start: Start) -> Fit:
+    def _run(self, source: Source, start: Start, runs: Runs) -> None:
         """EM over the first rows, and then over one batch after another."""
-        counted = np.arange(len(source.X)) if source.weight is None else np.flatnonzero(source.weight)
+        assert isinstance(source, ArraySource)
+        counted = np.arange(source.n_rows) if source.weight is None else np.flatnonzero(source.weight)
         if not self._takes_batches(len(counted)):
-            return self._climb(source, start, FIRST_TOL)
+            self._climb(source, start, FIRST_TOL, runs)
+            return
         n_first = self._n_first()
         order = check_random_state(self.random_state).permutation(counted)
         with source.part(order[:n_first]) as first:
-            begun = self._climb(first, start, FIRST_TOL)
+            first_runs = Runs(self, first, runs.rng, self._merit, None)
+            self._climb(first, start, FIRST_TOL, first_runs)
+        begun = first_runs.best()
         batches = Batches(source, np.roll(order, -n_first), self.batch_size)
         run = run_em(
             self,
             batches,
-            self._stepwise(source.X.dtype, n_rows_of(source), begun.params),
+            self._stepwise(source, n_rows_of(source), begun.params),
             Tracked(begun.params, begun.stats, begun.stats.total),
             stop=Plateau(self.tol, times=self.max_no_improvement or batches.per_pass),
             max_iter=self.max_iter * batches.per_pass,
         )
         params, memory, _ = run.params
-        total = len(counted) if source.weight is None else float(np.sum(source.weight, dtype=np.float64))
-        return Outcome(params, memory.faded(total / memory.total), run.history, run.n_passes, run.converged)
+        scaled = memory.faded(source.total / memory.total)
+        runs.keep(Outcome(params, scaled, run.history, run.n_passes, run.converged))
 
     def _takes_batches(self, n_rows: int) -> bool:
         return n_rows > max(self._n_first(), self.batch_size)
@@ -239,10 +252,10 @@ class MiniBatchTKMeans(StudentEstimator):
             return max(self.init_size, self.n_clusters)
         return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
 
-    def _stepwise(self, dtype: Any, n_rows: float, params: Params) -> Stepwise:
+    def _stepwise(self, source: Source, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}
         want_entropy = self.cluster_weights == "auto" and self._n_init() > 1
-        student = self._student(dtype, n_rows, weights_differ[self.cluster_weights], want_entropy=want_entropy)
+        student = self._student(source, n_rows, weights_differ[self.cluster_weights], want_entropy=want_entropy)
         return Stepwise(model=student, half_life=self.half_life)
 
     # ---- batch by batch ----------------------------------------------------------------
@@ -302,8 +315,8 @@ class MiniBatchTKMeans(StudentEstimator):
         X = X.astype(np.promote_types(X.dtype, self.cluster_centers_.dtype), copy=False)
         before = self._tracked
         remembered = max(before.rows, self.n_samples_seen_) * before.memory.total / before.rows
-        model = self._stepwise(X.dtype, remembered, before.params)
         with self._source(X, weight, self._frame) as source:
+            model = self._stepwise(source, remembered, before.params)
             stats = source.reduce(model.e_step(before))
             variance = sum(source.map(partial(pull_variance, model=model.model, params=before.params)))
         self._latest = self._latest.after(stats, variance, self.batch_size)
@@ -313,18 +326,23 @@ class MiniBatchTKMeans(StudentEstimator):
         self.n_steps_ += 1
         self.n_samples_seen_ += len(X)
         self._keep_drift()
-        n_seen = observed_features(X)
-        self._latest_distances = self._latest_distances.then(Distances.of(self._describe(X, weight), n_seen, weight))
+        self._latest_distances = self._latest_distances.then(self._describe(X, weight))
         d2, n_seen_each, weights = self._latest_distances
         self._training_distances = sketch(*comparable(d2, n_seen_each, self.n_features_in_, weights))
-        warn_of_empty_rows(n_seen)
 
-    def _describe(self, X: Array, weight: Array | None) -> Array:
+    def _describe(self, X: Array, weight: Array | None) -> Distances:
         """Keep the fitted attributes that are about the rows of one batch; their squared distances."""
-        self.labels_, d2 = self._look(X, "label", "d2")
-        self.inertia_ = float(np.sum(d2) if weight is None else d2 @ weight)
-        self.outlier_pvalues_ = self._tail_probability(d2, observed_features(X))
-        return d2
+        columns = [Column("cluster", np.int64), *(Column(name, np.float64) for name in self._row_fields)]
+        with self._source(X, weight, self._fitted_frame(X.dtype)) as source:
+            rows, found = source.collect(partial(review, self._lens(source), ("label", *self._row_fields)), columns)
+            seen = source.survey()
+        self.labels_, self.outlier_pvalues_, d2, n_seen = rows
+        self.inertia_ = found.inertia
+        warn_of_empty_rows(seen.n_empty, seen.n_rows, seen.first_empty)
+        return Distances.of(d2, n_seen, weight)
+
+    def _source(self, X: Array, weight: Array | None, frame: Frame) -> ArraySource:
+        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
 
     # ---- what is kept ------------------------------------------------------------------
 
@@ -348,9 +366,11 @@ class MiniBatchTKMeans(StudentEstimator):
         self.center_drift_ = np.linalg.norm(self._latest.shifts(), axis=1) * self._frame.unit
         self.drift_pvalues_ = self._latest.pvalues()
 
-    def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
-        super()._keep_distances(d2, n_seen, weight)
-        self._latest_distances = Distances.of(d2, n_seen, weight)
+    _row_fields = ("pvalue", "d2", "n_seen")
+
+    def _keep_review(self, found: Review, rows: dict[str, Array], source: Source) -> None:
+        super()._keep_review(found, rows, source)
+        self._latest_distances = Distances.of(rows["d2"], rows["n_seen"], source.weight)
 
     def _per_row(self, stats: Stats) -> float:
         """The log-likelihood per row, in the user's units."""
@@ -361,11 +381,16 @@ class MiniBatchTKMeans(StudentEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")
 
-    def _checked(self, X: Any) -> Array:
+    def _checked(self, X: Any, method: str, sample_weight: Any = None) -> Source:
         waiting = getattr(self, "_waiting", None)
         if waiting is not None and not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"the {waiting.counted} rows so far are too few for n_clusters={self.n_clusters}, or have no value of "
                 "some feature; go on with partial_fit"
             )
-        return super()._checked(X)
+        return super()._checked(X, method, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False
+        return tags

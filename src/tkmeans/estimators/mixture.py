@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Self, final
 
 import numpy as np
+from scipy.special import entr
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
@@ -329,6 +330,9 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
             Non-negative; every row sums to 1.
         """
         return self._look(X).tau.T
+
+    def _entropy(self, X: Any) -> Array:
+        return np.sum(entr(self.predict_proba(X)), axis=1)
 
     def robust_weights(self, X: Any) -> Array:
         """Say how far each row is trusted: the sum over components of tau times u.

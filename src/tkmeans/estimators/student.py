@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import fdtrc
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans import engines
 from tkmeans.em import SmallGain
 from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
-from tkmeans.estimators.running import run_em
-from tkmeans.estimators.validation import (
-    check_choice,
-    check_dof,
-    check_integer,
-    check_real,
-    checked_sample_weight,
-    observed_features,
-    warn_user,
-)
+from tkmeans.estimators.longfit import Runs
+from tkmeans.estimators.looking import Review, astray, improbable, labels
+from tkmeans.estimators.predicting import label_column
+from tkmeans.estimators.validation import check_choice, check_dof, check_integer, check_real, warn_user
 from tkmeans.models import Student
 from tkmeans.models.dof import least_dof
-from tkmeans.outliers import comparable, fit_outlier_model, sketch, threshold_over, warn_of_clumps
-from tkmeans.sources import ArraySource
+from tkmeans.outliers import OutlierModel, Sketch, fit_outlier_model, median, warn_of_clumps
+from tkmeans.sources import ArraySource, Column, Source, TensorSource
+from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array, Fit, Params, Stats
 
 # The median row of a t distribution is about one scale per feature from its centre; a million is no such fit.
@@ -46,41 +41,31 @@ class StudentEstimator(CenterEstimator, ABC):
         check_dof(self.dof)
         check_choice("cluster_weights", self.cluster_weights, ["auto", "equal", "estimate"])
 
-    def _climb(self, source: ArraySource, start: Start, tol: float) -> Fit:
-        """EM over all rows of the source, with equal or estimated cluster weights or whichever is better."""
+    def _climb(self, source: Source, start: Start, tol: float, runs: Runs) -> None:
+        """EM over all rows of the source, with equal or estimated cluster weights, or both if that is open."""
         lowest = least_dof(self.n_clusters, self.n_features_in_, n_rows_of(source))
         dof = max(start.dof, lowest) if self.dof == "estimate" else float(self.dof)
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
         params = Params(start.centers, start.scale, dof, equal)
-        runs = (
-            run_em(
-                self,
-                source,
-                model,
-                params,
-                stop=SmallGain(tol),
-                max_iter=self.max_iter,
-                accelerate=self.accelerate,
-            )
-            for model in self._candidates(source, start)
-        )
-        return max(runs, key=self._merit)
+        options = {"stop": SmallGain(tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
+        for model in self._candidates(source, start):
+            runs.em(source, model, params, **options)
 
-    def _candidates(self, source: ArraySource, start: Start) -> Iterator[Student]:
+    def _candidates(self, source: Source, start: Start) -> Iterator[Student]:
         open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
         icl_decides = self.cluster_weights == "auto" and (len(open_question) > 1 or self._n_init() > 1)
         for estimate_weights in {"equal": [False], "estimate": [True], "auto": open_question}[self.cluster_weights]:
-            yield self._student(source.X.dtype, n_rows_of(source), estimate_weights, want_entropy=icl_decides)
+            yield self._student(source, n_rows_of(source), estimate_weights, want_entropy=icl_decides)
 
-    def _student(self, dtype: Any, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
-        """The model to fit to so many rows of this type."""
+    def _student(self, source: Source, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
+        """The model to fit to so many rows like those of the source."""
         return Student(
-            engine=engines.select(self.engine),
+            engine=self._engine(source),
             estimate_dof=self.dof == "estimate",
             estimate_weights=estimate_weights,
             want_entropy=want_entropy,
             least_dof=least_dof(self.n_clusters, self.n_features_in_, n_rows),
-            scale_floor=SCALE_FLOOR[dtype.name],
+            scale_floor=SCALE_FLOOR[source.dtype.name],
         )
 
     def _merit(self, fit: Fit) -> float:
@@ -89,22 +74,28 @@ class StudentEstimator(CenterEstimator, ABC):
             return fit.stats.objective
         return -self._icl(fit.stats, np.exp(fit.params.log_weights))
 
-    def _model(self) -> Student:
-        return Student(engine=engines.select(self.engine))
+    def _model(self, engine: Any) -> Student:
+        return Student(engine=engine)
 
-    def _keep_distances(self, d2: Array, n_seen: Array, weight: Array | None) -> None:
-        if np.median(d2) > COLLAPSED * self.n_features_in_ * self.scale_:
+    _row_fields: tuple[str, ...] = ("pvalue",)
+    _objective = "log-likelihood"
+
+    def _keep_review(self, found: Review, rows: dict[str, Array], source: Source) -> None:
+        d2, mass = found.comparable().sketch()  # in units of the scale
+        if median(Sketch(d2, mass)) > COLLAPSED * self.n_features_in_:
             warn_user(
                 f"The scale collapsed to {self.scale_:.3g}: {self.n_clusters} centres fit equal rows, or a few rows in "
                 f"{self.n_features_in_} dimensions, ever better, so the likelihood has no maximum. "
                 "Labels are of use, p-values are not: take fewer clusters or a larger dof such as 30."
             )
-        self.outlier_pvalues_ = self._tail_probability(d2, n_seen)
-        self._training_distances = sketch(*comparable(d2, n_seen, self.n_features_in_, weight))
+        self._training_distances = Sketch(d2 * self.scale_, mass)
+        self.__dict__.pop("outlier_pvalues_", None)  # of an earlier fit
+        if rows:
+            self.outlier_pvalues_ = rows["pvalue"]
 
     # ---- labels and outliers ---------------------------------------------------------
 
-    def predict(self, X: Any, *, outlier_label: int | None = None) -> Array:
+    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Any:
         """Say which cluster each row belongs to.
 
         Parameters
@@ -114,20 +105,24 @@ class StudentEstimator(CenterEstimator, ABC):
         outlier_label : int, default=None
             A label such as -1 for the rows that :meth:`outliers` finds. None gives
             every row the cluster it is nearest to.
+        out : path, default=None
+            The Parquet file to write labels to. None returns them, or if X is a path, writes
+            them beside it.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            The number of the most probable cluster.
+            The number of the most probable cluster; or the path of the file written.
         """
-        X = self._checked(X)
-        labels, d2 = self._look(X, "label", "d2")
-        if outlier_label is not None:
+        with self._checked(X, "predict") as source:
+            column = label_column(source)
+            if outlier_label is None:
+                return self._look(source, "label", column, out)
             check_integer("outlier_label", outlier_label, least=-(2**31))
-            labels[self._stray(d2, observed_features(X), 0.5)] = outlier_label
-        return labels
+            mark = partial(labels, self._lens(source), self._strays(0.5), 0.5, outlier_label)
+            return self._answer(source, mark, column, out)
 
-    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Array:
+    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Any:
         """Say which rows are outliers.
 
         Parameters
@@ -165,27 +160,31 @@ class StudentEstimator(CenterEstimator, ABC):
         (150, 150)
         """
         check_choice("rule", rule, ["strays", "tail"])
-        X = self._checked(X)
         level = {"strays": 0.5, "tail": 0.01}[rule] if level is None else level
         check_real("level", level, positive=True)
         if level >= 1:
             raise ValueError(f"level must be a probability below 1, got {level!r}")
-        (d2,), n_seen = self._look(X, "d2"), observed_features(X)
-        found = self._tail_probability(d2, n_seen) < level if rule == "tail" else self._stray(d2, n_seen, level)
-        complete = found & np.asarray(n_seen == X.shape[1])
-        warn_of_clumps(X[complete], 3 * np.sqrt(self.n_features_in_ * self.scale_))
+        with self._checked(X, "outliers") as source:
+            lens = self._lens(source)
+            judge = partial(improbable, lens, level)
+            if rule == "strays":
+                judge = partial(astray, lens, self._strays(level), level)
+            found = self._answer(source, judge, Column("outlier", np.bool_))
+            if isinstance(source, (ArraySource, TensorSource)):  # rows elsewhere are too many to look at together
+                strays = source.rows(np.flatnonzero(to_numpy(found)))
+                strays = strays[~np.any(np.isnan(strays), axis=1)]
+                warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * self.scale_))
         return found
 
-    def _stray(self, d2: Array, n_seen: Array, level: float) -> Array:
-        """Whether rows at these squared distances, over so many features, are more probably strays than `level`."""
-        model = fit_outlier_model(self._training_distances, self.n_features_in_, level)
-        numbers, which = np.unique(n_seen, return_inverse=True)  # most often all features, and one number
-        thresholds = np.array([threshold_over(int(number), model, self.n_features_in_, level) for number in numbers])
-        return d2 > thresholds[which.reshape(np.shape(n_seen))]
+    def _strays(self, level: float) -> OutlierModel:
+        """What the training rows say of strays."""
+        if not hasattr(self, "_training_distances"):
+            raise NotFittedError("the fit was interrupted before its outliers were looked at; let it end, or resume it")
+        return fit_outlier_model(self._training_distances, self.n_features_in_, level)
 
     # ---- the density ---------------------------------------------------------------
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Any) -> Any:
         """Compute the log-likelihood of each row.
 
         Parameters
@@ -198,7 +197,8 @@ class StudentEstimator(CenterEstimator, ABC):
         log_density : ndarray of shape (n_samples,)
             The logarithm of the mixture's density.
         """
-        return self._look(self._checked(X), "log_density")[0]
+        with self._checked(X, "score_samples") as source:
+            return self._look(source, "log_density", Column("log_density", source.dtype))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the mean log-likelihood of the rows.
@@ -217,9 +217,8 @@ class StudentEstimator(CenterEstimator, ABC):
         score : float
             The larger, the better the rows fit the model.
         """
-        X = self._checked(X)
-        log_density = self._look(X, "log_density")[0]
-        return float(np.average(log_density, weights=checked_sample_weight(sample_weight, X)))
+        stats = self._stats(X, sample_weight)
+        return stats.objective / stats.total
 
     def aic(self, X: Any) -> float:
         """Compute the Akaike information criterion of the model on X; smaller is better.
@@ -286,13 +285,14 @@ class StudentEstimator(CenterEstimator, ABC):
         check_is_fitted(self)
         check_integer("n_samples", n_samples, least=1)
         rng = check_random_state(self.random_state)
-        labels = rng.choice(self.n_clusters, n_samples, p=self.cluster_weights_ / self.cluster_weights_.sum())
+        centers, weights = to_numpy(self.cluster_centers_), to_numpy(self.cluster_weights_)
+        labels = rng.choice(self.n_clusters, n_samples, p=weights / weights.sum())
         noise = rng.standard_normal((n_samples, self.n_features_in_)) * np.sqrt(self.scale_)
         u = rng.chisquare(self.dof_, n_samples) / self.dof_  # eqn:XU
-        X = self.cluster_centers_[labels] + noise / np.sqrt(u)[:, None]
-        return X.astype(self.cluster_centers_.dtype), labels
+        X = centers[labels] + noise / np.sqrt(u)[:, None]
+        return X.astype(centers.dtype), labels
 
-    def outlier_pvalues(self, X: Any) -> Array:
+    def outlier_pvalues(self, X: Any) -> Any:
         """Say how probable so large a distance is for a row of the nearest cluster.
 
         Under the model the squared distance over p times the scale follows an F
@@ -309,20 +309,15 @@ class StudentEstimator(CenterEstimator, ABC):
             Small for rows that do not look like any cluster's; NaN for rows without a
             single observed feature.
         """
-        X = self._checked(X)
-        return self._tail_probability(self._look(X, "d2")[0], observed_features(X))
+        with self._checked(X, "outlier_pvalues") as source:
+            return self._look(source, "pvalue", Column("outlier_pvalue", np.float64))
 
-    def _tail_probability(self, d2: Array, n_seen: Array) -> Array:
-        p = np.where(n_seen > 0, n_seen, np.nan)  # nothing observed, nothing to say
-        return fdtrc(p, self.dof_, d2 / (p * self.scale_))
-
-    def _stats(self, X: Any) -> Stats:
+    def _stats(self, X: Any, sample_weight: Any = None) -> Stats:
         """The statistics of X under the fitted model, with the log-likelihood in the user's units."""
-        X = self._checked(X)
-        model, params, frame = self._fitted(X.dtype)
-        with self._source(X, None, frame) as source:
-            stats = source.reduce(model.e_step(params))
-        return stats._replace(objective=stats.objective - stats.cells * np.log(frame.unit))
+        with self._checked(X, "score", sample_weight) as source:
+            lens = self._lens(source)
+            stats = source.reduce(lens.model.e_step(lens.params))
+        return stats._replace(objective=stats.objective - stats.cells * np.log(lens.frame.unit))
 
     def _icl(self, stats: Stats, cluster_weights: Array) -> float:
         penalty = self._n_parameters(cluster_weights) * np.log(np.sum(stats.n))
@@ -330,11 +325,11 @@ class StudentEstimator(CenterEstimator, ABC):
 
     def _n_parameters(self, cluster_weights: Array) -> int:
         """Centres, the scale, nu if it was estimated, and weights if they differ."""
-        weights_differ = np.ptp(cluster_weights) > 1e-12
+        weights_differ = np.ptp(to_numpy(cluster_weights)) > 1e-12
         n_weights = self.n_clusters - 1 if weights_differ else 0
         return self.n_clusters * self.n_features_in_ + 1 + (self.dof == "estimate") + n_weights
 
 
-def n_rows_of(source: ArraySource) -> float:
+def n_rows_of(source: Source) -> float:
     """As rows count at least once, weights that sum to 1 do not make them few."""
-    return len(source.X) if source.weight is None else max(len(source.X), float(np.sum(source.weight)))
+    return max(source.n_rows, source.total)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, final
 
 from tkmeans.estimators.base import Start
+from tkmeans.estimators.longfit import Runs
 from tkmeans.estimators.student import StudentEstimator
-from tkmeans.sources import ArraySource
-from tkmeans.stats import Fit
+from tkmeans.sources import Source
 
 
 @final
@@ -51,6 +51,11 @@ class TKMeans(StudentEstimator):
     n_jobs : int, default=None
         Threads to use, as elsewhere in scikit-learn: None means 1 unless in a
         :obj:`joblib.parallel_config` context, -1 means all. Results do not depend on it.
+    max_time : float, default=None
+        Seconds after which a fit ends with what it has; None for no limit.
+    checkpoint : path, default=None
+        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on
+        after a crash.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
     verbose : int, default=0
@@ -134,6 +139,8 @@ class TKMeans(StudentEstimator):
         accelerate: bool = True,
         engine: str = "auto",
         n_jobs: int | None = None,
+        max_time: float | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -147,8 +154,10 @@ class TKMeans(StudentEstimator):
         self.accelerate = accelerate
         self.engine = engine
         self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
-    def _run(self, source: ArraySource, start: Start) -> Fit:
-        return self._climb(source, start, self.tol)
+    def _run(self, source: Source, start: Start, runs: Runs) -> None:
+        self._climb(source, start, self.tol, runs)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
-from scipy.special import entr
-
 from tkmeans.stats import Array
 
 
@@ -15,8 +12,8 @@ class UncertaintyMixin(ABC):
     """What follows from the probabilities of the clusters, whatever the mixture."""
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> Array:
-        """Of shape (n_samples, n_clusters)."""
+    def _entropy(self, X: Any) -> Array:
+        """Of each row's probabilities."""
 
     def assignment_entropy(self, X: Any) -> Array:
         """Say how open it is which cluster each row belongs to: the entropy of its probabilities.
@@ -42,4 +39,4 @@ class UncertaintyMixin(ABC):
         >>> model.assignment_entropy([[1.0], [4.0], [5.0]]).round(2)
         array([0.  , 0.26, 0.69])
         """
-        return np.sum(entr(self.predict_proba(X)), axis=1)
+        return self._entropy(X)

@@ -13,7 +13,9 @@ import numpy as np
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
-from tkmeans.stats import Array
+from tkmeans.sources import Source, Survey
+from tkmeans.sources.base import to_numpy
+from tkmeans.stats import Array, namespace
 
 # Between a user's line and a warning there is code of ours and, where it calls us, of scikit-learn.
 _LIBRARIES = (Path(__file__).parents[1], Path(sklearn.__file__).parent)
@@ -31,13 +33,13 @@ def _in_libraries(file: str) -> bool:
     return any(Path(file).is_relative_to(home) for home in _LIBRARIES)
 
 
-def warn_of_early_end(estimator: Any) -> None:
-    """Say that a fit ran out of iterations, and what to do."""
+def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
+    """Say that a fit ran out of iterations or of time, and what to do."""
     good_enough = f", or tol={estimator.tol} if the answer is good enough" if hasattr(estimator, "tol") else ""
-    warn_user(
-        f"{type(estimator).__name__} did not converge in max_iter={estimator.max_iter} iterations; "
-        f"raise max_iter{good_enough}."
-    )
+    limit, amount = "max_iter", f"{estimator.max_iter} iterations"
+    if time_is_up:
+        limit, amount = "max_time", f"{estimator.max_time} seconds ({estimator.n_iter_} iterations)"
+    warn_user(f"{type(estimator).__name__} did not converge in {limit}={amount}; raise {limit}{good_enough}.")
 
 
 def check_integer(name: str, value: Any, *, least: int) -> None:
@@ -77,10 +79,18 @@ def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Real):
-        sample_weight = np.full(len(X), sample_weight)
-    weight = np.ascontiguousarray(sample_weight, dtype=X.dtype)
-    if weight.shape != (len(X),):
-        raise ValueError(f"sample_weight must have shape ({len(X)},), one weight per row, got {weight.shape}")
+        sample_weight = np.full(X.shape[0], sample_weight)
+    if not isinstance(X, np.ndarray):  # checked as an array of NumPy, and then taken to where X is
+        weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float64)
+        return namespace(X).asarray(weight, dtype=X.dtype, device=X.device)
+    return checked_weight(sample_weight, len(X), X.dtype)
+
+
+def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
+    """Weights as an array of NumPy, one per row and not negative."""
+    weight = np.ascontiguousarray(sample_weight, dtype=dtype)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight must have shape ({n_rows},), one weight per row, got {weight.shape}")
     if not np.all(np.isfinite(weight)):
         raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
     if np.any(weight < 0):
@@ -92,20 +102,47 @@ def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
 
 def check_enough_rows(n_clusters: int, X: Array, weight: Array | None) -> None:
     """Complain if there are fewer rows than clusters."""
-    n_rows = len(X) if weight is None else int(np.count_nonzero(weight))
+    _check_count(n_clusters, len(X) if weight is None else int(np.count_nonzero(weight)), weight is not None)
+
+
+def check_survey(found: Survey, n_clusters: int, names: Array | None) -> None:
+    """Complain of rows that no fit could be made of."""
+    if np.any(found.infinite):
+        raise ValueError(f"X has infinite values in {_features(found.infinite, names)}; clip them or mark them as NaN")
+    if not (np.isfinite(found.total) and np.isfinite(found.least)):
+        raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
+    if found.least < 0:
+        raise ValueError(f"sample_weight must not be negative, got {found.least}; a weight of 0 ignores a row")
+    if found.total == 0 and found.n_rows:
+        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
+    _check_count(n_clusters, found.n_counted, found.n_counted < found.n_rows)
+    lost = found.observed == 0
+    if np.any(lost):
+        raise ValueError(f"{_features(lost, names)} has no observed value in any row; drop it")
+
+
+def check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
+    """Keep the number and names of the features, or complain if they are not those of the fit."""
+    if reset:
+        estimator.n_features_in_ = source.n_features
+        estimator.__dict__.pop("feature_names_in_", None)
+        if source.names is not None:
+            estimator.feature_names_in_ = np.array(source.names, dtype=object)
+    elif source.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+
+
+def _check_count(n_clusters: int, n_rows: int, weighted: bool) -> None:
     if n_rows < n_clusters:
-        counted = f"n_samples={n_rows}" if weight is None else f"{n_rows} rows of positive sample_weight"
+        counted = f"{n_rows} rows of positive sample_weight" if weighted else f"n_samples={n_rows}"
         raise ValueError(f"{counted} should be >= n_clusters={n_clusters}; choose at most {n_rows} clusters")
 
 
-def check_features_observed(X: Array, weight: Array | None, names: Array | None) -> None:
-    """Complain if a feature is missing in every row that counts."""
-    if not _has_nan(X):
-        return
-    lost = np.all(np.isnan(X if weight is None else X[weight > 0]), axis=0)
-    if np.any(lost):
-        named = ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(lost))
-        raise ValueError(f"feature {named} has no observed value in any row; drop it")
+def _features(marked: Array, names: Any) -> str:
+    return "feature " + ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(marked))
 
 
 def check_spread(spread: float) -> None:
@@ -116,24 +153,21 @@ def check_spread(spread: float) -> None:
 
 def observed_features(X: Array) -> Any:
     """How many features each row has: one number if all have all, so that complete data cost nothing."""
-    return np.sum(~np.isnan(X), axis=1) if _has_nan(X) else X.shape[1]
+    xp = namespace(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not bool(xp.isnan(xp.sum(X))):  # one pass, no mask; a sum that overflows both ways is looked at again
+            return int(X.shape[1])
+    missing = xp.isnan(X)
+    return xp.sum(xp.astype(~missing, xp.int64), axis=1) if bool(xp.any(missing)) else int(X.shape[1])
 
 
-def warn_of_empty_rows(n_seen: Any) -> None:
-    """Say what becomes of rows that have no observed value; `n_seen` as `observed_features` gives it."""
-    empty = np.flatnonzero(np.asarray(n_seen) == 0)
-    if len(empty):
-        named = ", ".join(str(row) for row in empty[:5]) + (", ..." if len(empty) > 5 else "")
+def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> None:
+    """Say what becomes of rows that have no observed value."""
+    if n_empty:
+        named = ", ".join(map(str, first)) + (", ..." if n_empty > len(first) else "")
         warn_user(
-            f"{len(empty)} of {len(n_seen)} rows without a single observed value (row {named}): they do not move the "
+            f"{n_empty} of {n_rows} rows without a single observed value (row {named}): they do not move the "
             "clusters, and nothing tells which is theirs; their probabilities are the cluster weights, and their "
             "p-values NaN.",
             UserWarning,
         )
-
-
-def _has_nan(X: Array) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isnan(np.sum(X)):  # one pass, no mask; a sum that overflows both ways is looked at again
-            return False
-    return bool(np.any(np.isnan(X)))

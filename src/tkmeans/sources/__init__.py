@@ -1,7 +1,20 @@
-"""Where rows come from. A source maps a function over blocks; nothing else is asked of it."""
+"""Where rows come from: anything that can be visited block by block."""
 
-from tkmeans.sources.arrays import ArraySource
-from tkmeans.sources.base import Sample, Source
+from tkmeans.sources.arrays import ArraySource, TensorSource
+from tkmeans.sources.base import Column, Sample, Seen, Source, Survey, Visited
 from tkmeans.sources.batches import Batches
+from tkmeans.sources.opening import as_source, kind_of
 
-__all__ = ["ArraySource", "Batches", "Sample", "Source"]
+__all__ = [
+    "ArraySource",
+    "Batches",
+    "Column",
+    "Sample",
+    "Seen",
+    "Source",
+    "Survey",
+    "TensorSource",
+    "Visited",
+    "as_source",
+    "kind_of",
+]

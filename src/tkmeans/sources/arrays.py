@@ -1,85 +1,78 @@
-"""Rows that are in memory already: fixed blocks of them, mapped over threads."""
+"""Rows that are in memory already, as a NumPy array or as one of another library."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import reduce
-from typing import TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
-from tkmeans.sources.base import Sample
-from tkmeans.stats import Array, Block, Frame, S
+from tkmeans.sources.base import BLOCK_ROWS, Column, M, Sample, to_numpy
+from tkmeans.sources.blocks import BlockSource
+from tkmeans.stats import Array, Block, Frame, namespace
 
-# Blocks have the same size whatever the number of threads and are merged in order,
-# so results do not depend on it, to the last bit. Large enough that what Python does
-# per block is negligible, small enough to keep every thread busy.
-BLOCK_ROWS = 8192
-
-T = TypeVar("T")
+# The reference engine, which runs on tensors, wants fewer and larger operations.
+TENSOR_ROWS = 65536
 
 
 @final
-class ArraySource:
-    """A NumPy array, visited in blocks by one or more threads; use as a context manager."""
+class ArraySource(BlockSource):
+    """A NumPy array, visited in blocks by one or more threads."""
 
     def __init__(
         self,
         X: Array,
         weight: Array | None,
-        frame: Frame,
+        frame: Frame | None = None,
         *,
         n_threads: int = 1,
         block_rows: int = BLOCK_ROWS,
     ) -> None:
-        self.X, self.weight, self.frame = X, weight, frame
-        self._block_rows = block_rows
-        n_threads = min(n_threads, -(-len(X) // block_rows))
-        self._n_threads = n_threads
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
+        self.X = X
+        self.n_features, self.dtype = X.shape[1], X.dtype
 
-    def __enter__(self) -> ArraySource:
-        return self
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.X)
 
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+    def runs(self) -> Iterator[Array]:
+        """All rows at once."""
+        yield self.X
 
-    def reduce(self, summarize: Callable[[Block], S]) -> S:
-        """The merged statistics of all blocks, in the order of the rows."""
-        return reduce(lambda whole, part: whole.merge(part), self.map(summarize))
+    def rows(self, picked: Array) -> Array:
+        """Rows by their numbers."""
+        return self.X[picked]
 
-    def map(self, function: Callable[[Block], T]) -> Iterator[T]:
-        """`function` of every block, in the order of the rows."""
-        if self._pool is None:
-            yield from map(function, self.blocks())
-            return
-        # A few blocks ahead of the one being merged: results of all of them at once
-        # could be larger than the data.
-        under_way: deque[Future[T]] = deque()
-        for block in self.blocks():
-            under_way.append(self._pool.submit(function, block))
-            if len(under_way) > 2 * self._n_threads:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+    def part(self, rows: Array) -> ArraySource:
+        """The rows of these numbers, as a source of their own in the same frame."""
+        weight = None if self.weight is None else self.weight[rows]
+        return ArraySource(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self._block_rows)
 
-    def sample(self, size: int, rng: np.random.RandomState) -> Sample:
-        """About `size` rows in proportion to weight, evenly along the array; all rows if no more."""
-        weight = np.ones(len(self.X)) if self.weight is None else np.asarray(self.weight, dtype=np.float64)
-        counted = np.flatnonzero(weight)
-        if len(counted) <= size:
-            return self._rows(counted, weight[counted])
-        up_to = np.cumsum(weight)
-        marks = (np.arange(size) + rng.random_sample()) * (up_to[-1] / size)
-        picked, times = np.unique(np.searchsorted(up_to, marks, side="right"), return_counts=True)
-        picked = np.minimum(picked, len(weight) - 1)
-        return self._rows(picked, times * (up_to[-1] / size))
+    def example(self, sample: Sample) -> Array:
+        """All rows."""
+        return self.X
 
-    def _rows(self, picked: Array, weight: Array) -> Sample:
-        return Sample(self.frame.enter(self.X[picked]).astype(np.float64), weight)
+
+@final
+class TensorSource(BlockSource):
+    """An array of another library that follows the array API; the rows stay where they are."""
+
+    def __init__(self, X: Array, weight: Array | None, frame: Frame | None = None) -> None:
+        super().__init__(weight, frame, n_threads=1, block_rows=TENSOR_ROWS)
+        xp = namespace(X)
+        self.X, self.array_library = X, xp.__name__
+        self.n_features, self.dtype = X.shape[1], np.dtype("float32" if X.dtype == xp.float32 else "float64")
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.X.shape[0])
+
+    def runs(self) -> Iterator[Array]:
+        """All rows at once."""
+        yield self.X
 
     def part(self, rows: Array) -> ArraySource:
         """The rows of these numbers, as a source of their own in the same frame."""
@@ -87,7 +80,28 @@ class ArraySource:
         return ArraySource(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self._block_rows)
 
     def blocks(self) -> Iterator[Block]:
-        """The rows in runs of fixed size."""
-        for start in range(0, len(self.X), self._block_rows):
-            part = slice(start, start + self._block_rows)
-            yield Block(self.X[part], None if self.weight is None else self.weight[part], self.frame)
+        """The rows in blocks, with a frame that is where they are."""
+        for block in super().blocks():
+            frame = block.frame
+            yield block if frame is None else block._replace(frame=frame._replace(origin=self.like(frame.origin)))
+
+    def reduce(self, summarize: Callable[[Block], M]) -> M:
+        """The merged summaries, as NumPy arrays: what follows from them is small."""
+        whole: Any = super().reduce(summarize)
+        return type(whole)(*map(to_numpy, whole))
+
+    def rows(self, picked: Array) -> Array:
+        """Rows by their numbers, as a NumPy array."""
+        xp = namespace(self.X)
+        return to_numpy(xp.take(self.X, xp.asarray(picked, device=self.X.device), axis=0))
+
+    def example(self, sample: Sample) -> Array:
+        """All rows."""
+        return self.X
+
+    def like(self, values: Array) -> Array:
+        """A NumPy array as one of this library, of the same type, where the rows are."""
+        return namespace(self.X).asarray(values, device=self.X.device)
+
+    def _empty(self, column: Column) -> Any:
+        return self.like(super()._empty(column))

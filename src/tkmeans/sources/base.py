@@ -1,13 +1,34 @@
-"""What the EM loop and the seeding ask of a source."""
+"""What estimators, the EM loop and the seeding ask of a source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
 
-from tkmeans.stats import Array, Block, Frame, S
+from tkmeans.sources.frames import evenly, measure
+from tkmeans.stats import Array, Block, Frame, namespace
+
+# Blocks have the same size whatever the number of threads and are merged in order,
+# so results do not depend on it, to the last bit. Large enough that what Python does
+# per block is negligible, small enough to keep every thread busy.
+BLOCK_ROWS = 8192
+
+
+_NAMED = 5  # rows in a message, at most
+
+
+class Mergeable(Protocol):
+    """What blocks of rows can be summed up in."""
+
+    def merge(self, other: Self) -> Self:
+        """The summary of both blocks, this one's rows first."""
+        ...
+
+
+M = TypeVar("M", bound=Mergeable)
 
 
 class Sample(NamedTuple):
@@ -17,15 +38,192 @@ class Sample(NamedTuple):
     weight: Array  # (m,) positive; sums to the total weight of the source
 
 
-class Source(Protocol):
-    """Rows that are visited block by block."""
+class Column(NamedTuple):
+    """One of the results that a look at the rows has for each of them."""
+
+    name: str
+    dtype: Any
+    width: int | None = None  # None for one number per row
+
+
+class Survey(NamedTuple):
+    """What must be known of all rows before a fit; rows of weight 0 do not count."""
+
+    n_rows: int
+    n_counted: int
+    total: float  # weight
+    least: float  # weight
+    observed: Array  # (p,) rows that count and have the feature
+    infinite: Array  # (p,) whether any row at all is infinite there
+    n_empty: int = 0  # rows without a single observed value
+    first_empty: tuple[int, ...] = ()  # the numbers of a few of them
+
+    def merge(self, other: Survey) -> Survey:
+        """The survey of both sets of rows."""
+        return Survey(
+            self.n_rows + other.n_rows,
+            self.n_counted + other.n_counted,
+            self.total + other.total,
+            min(self.least, other.least),
+            self.observed + other.observed,
+            self.infinite | other.infinite,
+            self.n_empty + other.n_empty,
+            (*self.first_empty, *(self.n_rows + row for row in other.first_empty))[:_NAMED],
+        )
+
+
+class Seen(NamedTuple):
+    """What a look at a block found: something for each row, and a summary of them."""
+
+    rows: tuple[Array, ...]
+    summary: Any = None  # Mergeable, or None if nobody asked
+
+
+class Visited(Protocol):
+    """All that the EM loop asks of a source."""
 
     frame: Frame
 
-    def reduce(self, summarize: Callable[[Block], S]) -> S:
-        """The merged statistics of all blocks, in the order of the rows."""
+    def reduce(self, summarize: Callable[[Block], M]) -> M:
+        """The merged summaries of all blocks, in the order of the rows."""
         ...
 
+
+class Source(ABC):
+    """Rows that are visited block by block; use as a context manager."""
+
+    n_features: int
+    dtype: Any  # NumPy's float64 or float32
+    names: list[str] | None = None  # of the features
+    frame: Frame
+    weight: Any = None  # of each row; None means one each
+    lean = False  # whether rows are too many to keep more than a label of each
+    lazy = False  # whether what is collected is computed later, and so has no summary yet
+    array_library = "numpy"  # of the blocks
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:  # noqa: B027
+        """Nothing to close, unless a source has something."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """The number of rows; a survey may be needed to know it."""
+
+    @property
+    @abstractmethod
+    def total(self) -> float:
+        """The summed weight of the rows."""
+
+    @abstractmethod
+    def reduce(self, summarize: Callable[[Block], M]) -> M:
+        """The merged summaries of all blocks, in the order of the rows."""
+
+    @abstractmethod
+    def collect(self, look: Callable[[Block], Seen], columns: list[Column]) -> tuple[list[Any], Any]:
+        """What `look` says of each row, in the kind of array the rows came in, and the merged summary."""
+
+    @abstractmethod
+    def survey(self) -> Survey:
+        """Count rows and values, in one pass."""
+
+    @abstractmethod
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
         """About `size` rows drawn in proportion to weight; all rows if there are no more."""
-        ...
+
+    @abstractmethod
+    def measure(self) -> Frame:
+        """The coordinates to work in, from rows at equal intervals."""
+
+    def beside(self, name: str) -> Any:
+        """The file that results about these rows go to; None for rows that are not in a file."""
+        return None
+
+    def example(self, sample: Sample) -> Array:
+        """What a callable `init` is given: the rows, or if they are not in memory, the sample."""
+        return self.frame.leave(sample.X)
+
+
+class CountedRows(Source):
+    """Rows that have a number each, with weights in memory."""
+
+    @abstractmethod
+    def rows(self, picked: Array) -> Array:
+        """Rows by their ascending numbers, as a NumPy array in the user's coordinates."""
+
+    @property
+    def total(self) -> float:
+        """The summed weight of the rows."""
+        return float(self.n_rows if self.weight is None else np.sum(to_numpy(self.weight), dtype=np.float64))
+
+    def sample(self, size: int, rng: np.random.RandomState) -> Sample:
+        """About `size` rows in proportion to weight, evenly along the rows; all rows if no more."""
+        picked, weight = spread_sample(self.n_rows, to_numpy(self.weight), size, rng)
+        return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
+
+    def measure(self) -> Frame:
+        """The coordinates to work in, from rows at equal intervals."""
+        weight = to_numpy(self.weight)
+        picked = evenly(self.n_rows, weight)
+        return measure(self.rows(picked), None if weight is None else weight[picked])
+
+
+def spread_sample(n_rows: int, weight: Array | None, size: int, rng: np.random.RandomState) -> tuple[Array, Array]:
+    """Numbers and weights of about `size` rows, at equal intervals of weight; of all that count if no more."""
+    if weight is None and n_rows <= size:
+        return np.arange(n_rows), np.ones(n_rows)
+    if weight is None:
+        total = float(n_rows)
+        marks = (np.arange(size) + rng.random_sample()) * (total / size)
+        picked, times = np.unique(np.floor(marks).astype(np.int64), return_counts=True)
+    else:
+        counted = np.flatnonzero(weight)
+        if len(counted) <= size:
+            return counted, np.asarray(weight, dtype=np.float64)[counted]
+        up_to = np.cumsum(weight, dtype=np.float64)
+        total = up_to[-1]
+        marks = (np.arange(size) + rng.random_sample()) * (total / size)
+        picked, times = np.unique(np.searchsorted(up_to, marks, side="right"), return_counts=True)
+    return np.minimum(picked, n_rows - 1), times * (total / size)
+
+
+def survey(block: Block) -> Survey:
+    """Look for what is missing or infinite; rows that are neither cost one sum."""
+    X, weight = block.X, block.weight
+    xp = namespace(X)
+    n_rows, n_features = X.shape
+    n_counted = n_rows if weight is None else int(xp.count_nonzero(weight))
+    total = float(n_rows) if weight is None else float(xp.sum(weight, dtype=xp.float64))
+    least = 1.0 if weight is None or not n_rows else float(xp.min(weight))
+    with np.errstate(over="ignore", invalid="ignore"):
+        fine = bool(xp.isfinite(xp.sum(X)))  # a sum of large numbers may overflow: then look again
+    if fine:
+        return Survey(n_rows, n_counted, total, least, np.full(n_features, n_counted), np.zeros(n_features, bool))
+    seen = ~xp.isnan(X) if weight is None else ~xp.isnan(X) & (weight > 0)[:, None]
+    observed = to_numpy(xp.sum(xp.astype(seen, xp.int64), axis=0))
+    infinite = to_numpy(xp.any(xp.isinf(X), axis=0))
+    empty = np.flatnonzero(to_numpy(xp.all(xp.isnan(X), axis=1)))
+    first = tuple(int(row) for row in empty[:_NAMED])
+    return Survey(n_rows, n_counted, total, least, observed, infinite, len(empty), first)
+
+
+def to_numpy(values: Any) -> Any:
+    """An array of any library as a NumPy array; everything else as it is."""
+    if values is None or isinstance(values, (np.ndarray, np.generic, float, int, tuple)):
+        return values
+    if hasattr(values, "detach"):  # torch
+        return values.detach().cpu().numpy()
+    try:
+        return np.asarray(values)
+    except (TypeError, RuntimeError):  # it is on another device
+        return np.from_dlpack(values, device="cpu", copy=True)
+
+
+def merged(parts: Iterable[M]) -> M:
+    """One summary of many, in their order."""
+    whole: Any = None
+    for part in parts:
+        whole = part if whole is None else whole.merge(part)
+    return cast(M, whole)

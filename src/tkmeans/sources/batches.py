@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 
 from tkmeans.sources.arrays import ArraySource
-from tkmeans.sources.base import Sample
-from tkmeans.stats import Array, Block, S
+from tkmeans.sources.base import M, Sample
+from tkmeans.stats import Array, Block
 
 
 @final
@@ -25,7 +25,7 @@ class Batches:
         self.per_pass = len(batches)
         self._next = cycle(batches)
 
-    def reduce(self, summarize: Callable[[Block], S]) -> S:
+    def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The statistics of the next batch."""
         with self._whole.part(next(self._next)) as batch:
             return batch.reduce(summarize)

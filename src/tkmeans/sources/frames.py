@@ -19,7 +19,8 @@ def measure(X: Array, weight: Array | None) -> Frame:
     intervals: neither can be carried away by outliers, nor depends on chance. Rows
     of weight 0 do not count.
     """
-    X, weight = _thinned(X, weight)
+    picked = evenly(len(X), weight)
+    X, weight = X[picked], np.ones(len(picked)) if weight is None else weight[picked]
     origin = _median(X, weight)
     with np.errstate(over="ignore"):
         away = np.abs(X.astype(np.float64) - origin)
@@ -34,10 +35,17 @@ def measure(X: Array, weight: Array | None) -> Frame:
     return Frame(origin.astype(X.dtype), spread)
 
 
-def _thinned(X: Array, weight: Array | None) -> tuple[Array, Array]:
-    counted = np.arange(len(X)) if weight is None else np.flatnonzero(weight > 0)
-    kept = counted[:: max(1, len(counted) // _ROWS_TO_LOOK_AT)]
-    return X[kept], np.ones(len(kept)) if weight is None else weight[kept]
+def evenly(n_rows: int, weight: Array | None) -> Array:
+    """The numbers of the rows to measure; measuring these alone gives the same frame."""
+    if weight is None:
+        return np.arange(0, n_rows, stride(n_rows))
+    counted = np.flatnonzero(weight > 0)
+    return counted[:: stride(len(counted))]
+
+
+def stride(n_counted: int) -> int:
+    """The interval between rows to measure."""
+    return max(1, n_counted // _ROWS_TO_LOOK_AT)
 
 
 def _median(X: Array, weight: Array) -> Array:

@@ -1,0 +1,282 @@
+"""Rows in dask collections: visited where they are, by the scheduler that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from tkmeans.sources.base import BLOCK_ROWS, Column, M, Sample, Seen, Source, Survey, merged, survey
+from tkmeans.sources.frames import measure, stride
+from tkmeans.stats import Array, Block, Frame
+
+_MERGED_AT_ONCE = 8  # summaries, on the way from the partitions to the one of all rows
+
+
+class PartitionError(RuntimeError):
+    """A partition that cannot be computed or looked at, by its number."""
+
+
+@final
+class DaskSource(Source):
+    """A dask array or dataframe. Only summaries, and the few rows of a sample, leave the workers."""
+
+    lazy = True
+
+    def __init__(self, X: Any, weight: Any, names: list[str] | None) -> None:
+        if hasattr(X, "columns"):
+            self.names = _chosen(X, names)
+            X = X[self.names]
+            single = all(X.dtypes[name] == np.float32 for name in self.names)
+            lengths = [np.nan] * X.npartitions
+        else:
+            X = _matrix(X)
+            single = X.dtype == np.float32
+            lengths = list(X.chunks[0])
+        self.n_features, self.dtype = X.shape[1], np.dtype("f4" if single else "f8")
+        self._parts = list(np.ravel(X.to_delayed()))
+        self._lengths = lengths  # of the partitions; NaN where a survey has to count them
+        self._surveys: list[Survey] = []
+        self.weight = weight
+        self._weights = [None] * len(self._parts) if weight is None else self._partitioned(weight)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        if np.any(np.isnan(self._lengths)):
+            self.survey()
+        return int(sum(self._lengths))
+
+    @property
+    def total(self) -> float:
+        """The summed weight of the rows."""
+        return float(self.survey().total)
+
+    # ---- passes ------------------------------------------------------------------------
+
+    def reduce(self, summarize: Callable[[Block], M]) -> M:
+        """The merged summaries of all partitions, in their order, in one graph."""
+        from dask import delayed
+
+        level = self._on_every_partition(_summarized, summarize)
+        while len(level) > 1:
+            groups = (level[i : i + _MERGED_AT_ONCE] for i in range(0, len(level), _MERGED_AT_ONCE))
+            level = [delayed(_merged, pure=False)(*group) for group in groups]
+        return self._compute(level)[0]
+
+    def survey(self) -> Survey:
+        """Count rows and values, in one pass; the counts of each partition are kept."""
+        if not self._surveys:
+            self._surveys = self._compute(self._on_every_partition(_summarized, survey))
+            self._lengths = [found.n_rows for found in self._surveys]
+        return merged(self._surveys)
+
+    def collect(self, look: Callable[[Block], Seen], columns: list[Column]) -> tuple[list[Any], Any]:
+        """What `look` will say of each row: lazy arrays, and no summary."""
+        import dask.array as da
+
+        found = self._on_every_partition(_looked_at, look)
+        whole = []
+        for j, column in enumerate(columns):
+            width = () if column.width is None else (column.width,)
+            parts = (
+                da.from_delayed(part[j], (n, *width), dtype=column.dtype)
+                for part, n in zip(found, self._lengths, strict=True)
+            )
+            whole.append(da.concatenate(list(parts), allow_unknown_chunksizes=True))
+        return whole, None
+
+    def _on_every_partition(self, task: Callable[..., Any], function: Callable[[Block], Any]) -> list[Any]:
+        from dask import delayed
+
+        # One node of the graph, so that parameters travel once to each worker, not once with each task.
+        shared = _Shared(function, getattr(self, "frame", None), self.dtype, self.n_features)
+        shared = delayed(shared, traverse=False)
+        task = delayed(task, pure=False)
+        pairs = zip(self._parts, self._weights, strict=True)
+        return [task(shared, part, weight, number) for number, (part, weight) in enumerate(pairs)]
+
+    def _compute(self, tasks: list[Any]) -> Any:
+        import dask
+
+        try:
+            return dask.compute(*tasks)
+        except Exception as error:
+            if isinstance(error, PartitionError) or type(error).__name__ == "KilledWorker":
+                raise
+            raise self._named(error) from error
+
+    def _named(self, error: Exception) -> Exception:
+        """The same complaint with the number of the partition that cannot be computed; one by one, to find it."""
+        from dask import delayed
+
+        for number, part in enumerate(self._parts):
+            try:
+                delayed(len)(part).compute()
+            except Exception as reason:
+                return PartitionError(f"partition {number} of X cannot be computed: {_told(reason)}")
+        return error
+
+    # ---- some of the rows ----------------------------------------------------------------
+
+    def measure(self) -> Frame:
+        """The coordinates to work in, from rows at equal intervals."""
+        n_counted = self._of_partitions("n_counted")
+        X, weight = self._rows(np.arange(0, sum(n_counted), stride(int(sum(n_counted)))), n_counted, _counted_rows)
+        return measure(X, None if self.weight is None else weight)
+
+    def sample(self, size: int, rng: np.random.RandomState) -> Sample:
+        """About `size` rows in proportion to weight, evenly along the rows; all rows if no more."""
+        n_counted, masses = self._of_partitions("n_counted"), self._of_partitions("total")
+        if sum(n_counted) <= size:
+            X, weight = self._rows(np.arange(sum(n_counted)), n_counted, _counted_rows)
+        else:
+            each = float(sum(masses)) / size
+            X, times = self._rows((np.arange(size) + rng.random_sample()) * each, masses, _rows_by_mass)
+            weight = times * each
+        return Sample(self.frame.enter(X).astype(np.float64), weight)
+
+    def _of_partitions(self, field: str) -> list[float]:
+        self.survey()
+        return [getattr(found, field) for found in self._surveys]
+
+    def _rows(self, places: Array, extents: list[float], pick: Callable[..., Any]) -> tuple[Array, Array]:
+        """Rows by ascending places on a line along which the partitions have these extents, in one pass."""
+        from dask import delayed
+
+        pick = delayed(pick, pure=False)
+        ends = np.cumsum(extents)
+        owner = np.minimum(np.searchsorted(ends, places, side="right"), len(ends) - 1)
+        tasks = [
+            pick(self._parts[i], self._weights[i], places[owner == i] - (ends[i] - extents[i]), self.dtype)
+            for i in np.unique(owner)
+        ]
+        X, weight = zip(*self._compute(tasks), strict=True)
+        return np.concatenate(X), np.concatenate(weight)
+
+    def _partitioned(self, weight: Any) -> list[Any]:
+        """The weights of each partition's rows."""
+        if hasattr(weight, "to_delayed"):
+            if not hasattr(weight, "npartitions") or weight.ndim != 1:
+                raise ValueError("sample_weight must have one weight per row")
+            chunks = getattr(weight, "chunks", None)
+            if chunks is not None and not np.any(np.isnan([*self._lengths, *chunks[0]])):
+                weight = weight.rechunk((tuple(self._lengths),))
+            if weight.npartitions != len(self._parts):
+                raise ValueError(
+                    f"sample_weight has {weight.npartitions} partitions and X has {len(self._parts)}; "
+                    "they must be partitioned alike"
+                )
+            return list(np.ravel(weight.to_delayed()))
+        self._weights = [None] * len(self._parts)
+        n_rows = self.n_rows
+        self._surveys = []  # counted without weights
+        weight = np.broadcast_to(weight, n_rows) if np.ndim(weight) == 0 else np.asarray(weight)
+        if weight.shape != (n_rows,):
+            raise ValueError(f"sample_weight must have shape ({n_rows},), one weight per row, got {weight.shape}")
+        return np.split(weight, np.cumsum(self._lengths)[:-1].astype(int))
+
+
+# ---- what runs on the workers --------------------------------------------------------------
+
+
+class _Shared(NamedTuple):
+    """What all tasks of a pass have in common."""
+
+    function: Callable[[Block], Any]
+    frame: Frame | None
+    dtype: Any
+    n_features: int
+
+
+def _summarized(shared: _Shared, part: Any, weight: Any, number: int) -> Any:
+    return _named(number, lambda: merged(map(shared.function, _blocks(shared, part, weight))))
+
+
+def _merged(*parts: Any) -> Any:
+    return merged(parts)
+
+
+def _looked_at(shared: _Shared, part: Any, weight: Any, number: int) -> tuple[Array, ...]:
+    def look() -> tuple[Array, ...]:
+        seen = [shared.function(block).rows for block in _blocks(shared, part, weight)]
+        return tuple(np.concatenate(column) for column in zip(*seen, strict=True))
+
+    return _named(number, look)
+
+
+def _named(number: int, function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except Exception as error:
+        raise PartitionError(f"partition {number} of X cannot be looked at: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
+
+
+def _blocks(shared: _Shared, part: Any, weight: Any) -> list[Block]:
+    X = _array(part, shared.dtype)
+    if X.shape[1:] != (shared.n_features,):
+        raise ValueError(f"it has the shape {X.shape}, where {shared.n_features} features were expected")
+    weight = None if weight is None else _array(weight, shared.dtype)
+    if weight is not None and weight.shape != X.shape[:1]:
+        raise ValueError(f"it has {len(X)} rows, but sample_weight has {len(weight)} there")
+    cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, max(len(X), 1), BLOCK_ROWS)]
+    frame: Any = shared.frame
+    return [Block(X[cut], None if weight is None else weight[cut], frame) for cut in cuts]
+
+
+def _counted_rows(part: Any, weight: Any, places: Array, dtype: Any) -> tuple[Array, Array]:
+    """Rows by their place among those that count."""
+    X = _array(part, dtype)
+    if weight is None:
+        picked = places.astype(np.int64)
+        return X[picked], np.ones(len(picked))
+    weight = _array(weight, dtype)
+    picked = np.flatnonzero(weight > 0)[places.astype(np.int64)]
+    return X[picked], weight[picked].astype(np.float64)
+
+
+def _rows_by_mass(part: Any, weight: Any, places: Array, dtype: Any) -> tuple[Array, Array]:
+    """The rows in which the places along the cumulated weight lie, and how many do in each."""
+    X = _array(part, dtype)
+    if weight is None:
+        picked = np.minimum(np.floor(places).astype(np.int64), len(X) - 1)
+    else:
+        weight = _array(weight, dtype)
+        picked = np.searchsorted(np.cumsum(weight, dtype=np.float64), places, side="right")
+        picked = np.minimum(picked, np.flatnonzero(weight > 0)[-1])
+    picked, times = np.unique(picked, return_counts=True)
+    return X[picked], times
+
+
+def _array(part: Any, dtype: Any) -> Array:
+    """A partition as an array of NumPy."""
+    if hasattr(part, "to_numpy"):  # pandas
+        return np.ascontiguousarray(part.to_numpy(dtype=dtype, na_value=np.nan))
+    return np.ascontiguousarray(part, dtype=dtype)
+
+
+# ---- what people pass ------------------------------------------------------------------------
+
+
+def _chosen(X: Any, names: list[str] | None) -> list[str]:
+    from pandas.api.types import is_numeric_dtype
+
+    present = list(X.columns)
+    for name in names or []:
+        if name not in present:
+            raise ValueError(f"the dask dataframe has no column {name!r}; it has {', '.join(map(repr, present))}")
+    for name in names or present:
+        if not is_numeric_dtype(X.dtypes[name]):
+            raise ValueError(f"column {name!r} of the dask dataframe holds {X.dtypes[name]}, not numbers; leave it out")
+    return names or present
+
+
+def _matrix(X: Any) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, rows and features, got an array of shape {X.shape}")
+    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})

@@ -1,0 +1,304 @@
+"""Tables on disk, read a run of rows at a time: .npy, Parquet, Arrow (Feather), CSV and Arrow datasets."""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from tkmeans.stats import Array
+
+_MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
+_SUFFIXES = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv")
+
+
+class Table(ABC):
+    """One file."""
+
+    place: str  # its name, for messages
+    names: list[str] | None
+    n_features: int
+    dtype: Any
+    n_rows: int | None  # None if nobody has counted them
+
+    @abstractmethod
+    def batches(self, n_rows: int) -> Iterator[Array]:
+        """The rows in order, about `n_rows` at a time, as arrays of shape (some, p)."""
+
+    def rows(self, picked: Array) -> Array:
+        """Rows by their ascending numbers."""
+        found, start = [np.empty((0, self.n_features), self.dtype)], 0
+        for batch in self.batches(run_rows(self.n_features * self.dtype.itemsize, 1)):
+            first, last = np.searchsorted(picked, [start, start + len(batch)])
+            found.append(batch[picked[first:last] - start])
+            start += len(batch)
+        return np.concatenate(found)
+
+
+def open_table(path: Any, columns: list[str] | None) -> Table:
+    """The table at `path`: a file, all files of a directory one after the other, or an Arrow dataset."""
+    if type(path).__module__ == "pyarrow._dataset":
+        return DatasetTable(path, columns)
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or directory {str(path)!r}")
+    if not path.is_dir():
+        return _open_file(path, columns)
+    files = sorted(
+        file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and not file.name.startswith((".", "_"))
+    )
+    if not files:
+        raise FileNotFoundError(f"directory {str(path)!r} holds no file of the kinds {', '.join(_SUFFIXES)}")
+    first = _open_file(files[0], columns)
+    return Concatenated([first, *(_open_file(file, columns or first.names) for file in files[1:])])
+
+
+def _open_file(path: Path, columns: list[str] | None) -> Table:
+    with open(path, "rb") as file:
+        head = file.read(6)
+    if not head:
+        raise ValueError(f"{str(path)!r} is empty")
+    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "csv")
+    if kind == "csv" and path.suffix.lower() in (".npy", ".parquet", ".feather", ".arrow"):
+        raise ValueError(f"{str(path)!r} does not begin like a {path.suffix} file; it is damaged or misnamed")
+    tables: dict[str, Any] = {"npy": NpyTable, "parquet": ParquetTable, "feather": FeatherTable, "csv": CsvTable}
+    return tables[kind](path, columns)
+
+
+@final
+class Concatenated(Table):
+    """Files one after the other."""
+
+    def __init__(self, tables: list[Table]) -> None:
+        first = tables[0]
+        for table in tables:
+            if table.n_features != first.n_features:
+                raise ValueError(
+                    f"{table.place} has {table.n_features} columns, but {first.place} has {first.n_features}"
+                )
+        self.place, self.names, self.n_features = first.place, first.names, first.n_features
+        self.dtype = np.result_type(*(table.dtype for table in tables))
+        counts = [table.n_rows for table in tables]
+        self.n_rows = None if None in counts else sum(count or 0 for count in counts)
+        self._tables = tables
+
+    def batches(self, n_rows: int) -> Iterator[Array]:
+        """The rows of all files in order."""
+        for table in self._tables:
+            for batch in table.batches(n_rows):
+                yield batch.astype(self.dtype, copy=False)
+
+
+@final
+class NpyTable(Table):
+    """A matrix in NumPy's own format. Read, not mapped: mapped pages count as memory in use."""
+
+    def __init__(self, path: Path, columns: list[str] | None) -> None:
+        self.place, self.names = repr(str(path)), None
+        self._path = path
+        with open(path, "rb") as file:
+            try:
+                version = np.lib.format.read_magic(file)
+                read_header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+                shape, by_columns, self._stored = read_header[min(version[0], 2)](file)
+            except ValueError as error:
+                raise ValueError(f"{self.place} is not a whole .npy file: {error}") from error
+            self._offset = file.tell()
+        if len(shape) != 2 or self._stored.kind not in "fiub":
+            raise ValueError(f"{self.place} holds {self._stored} of shape {shape}; a matrix of numbers is needed")
+        if by_columns:
+            raise ValueError(f"{self.place} is stored column by column; save np.ascontiguousarray(X) instead")
+        self.n_rows, self.n_features = shape
+        self.dtype = np.dtype("f4" if self._stored == np.dtype("f4") else "f8")
+        self._row_bytes = self._stored.itemsize * self.n_features
+        missing = self._offset + self.n_rows * self._row_bytes - path.stat().st_size
+        if missing > 0:
+            raise ValueError(f"{self.place} is cut short: {missing} bytes of its {self.n_rows} rows are missing")
+
+    def batches(self, n_rows: int) -> Iterator[Array]:
+        """The rows in order."""
+        with open(self._path, "rb", buffering=0) as file:
+            for start in range(0, self.n_rows or 0, n_rows):
+                yield self._read(file, start, min(n_rows, (self.n_rows or 0) - start))
+
+    def rows(self, picked: Array) -> Array:
+        """Rows by their numbers, one by one."""
+        with open(self._path, "rb", buffering=0) as file:
+            parts = [self._read(file, int(row), 1) for row in picked]
+        return np.concatenate([np.empty((0, self.n_features), self.dtype), *parts])
+
+    def _read(self, file: Any, start: int, n_rows: int) -> Array:
+        values = np.fromfile(file, self._stored, n_rows * self.n_features, offset=self._seek(file, start))
+        if len(values) < n_rows * self.n_features:
+            raise ValueError(f"{self.place} has become shorter while it was read")
+        return values.reshape(n_rows, self.n_features).astype(self.dtype, copy=False)
+
+    def _seek(self, file: Any, start: int) -> int:
+        file.seek(self._offset + start * self._row_bytes)
+        return 0
+
+
+class ArrowTable(Table):
+    """A table that pyarrow reads, in batches of columns."""
+
+    @abstractmethod
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        """Record batches with the columns of `names`."""
+
+    def batches(self, n_rows: int) -> Iterator[Array]:
+        """The rows in order."""
+        with self._naming_the_file():
+            for batch in self._batches(n_rows):
+                yield self._interleaved(batch)
+
+    def _interleaved(self, batch: Any) -> Array:
+        columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.names or []]
+        X = np.empty((batch.num_rows, self.n_features), self.dtype)
+        for j, column in enumerate(columns):
+            X[:, j] = column
+        return X
+
+    def _choose(self, schema: Any, columns: list[str] | None) -> None:
+        """The columns to read, and their common type; complain of those that are missing or not numbers."""
+        pa = pyarrow("to read this file")
+        present = schema.names
+        for name in columns or []:
+            if name not in present:
+                raise ValueError(f"{self.place} has no column {name!r}; it has {', '.join(map(repr, present))}")
+        self.names = list(columns or present)
+        self.n_features = len(self.names)
+        types = [schema.field(name).type for name in self.names]
+        for name, kind in zip(self.names, types, strict=True):
+            is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+            if not any(test(kind) for test in is_number):
+                raise ValueError(
+                    f"column {name!r} of {self.place} holds {kind}, not numbers; choose others with "
+                    "tkmeans.DataFile(path, columns=[...])"
+                )
+        single = types and all(kind == pa.float32() or kind == pa.float16() for kind in types)
+        self.dtype = np.dtype("f4" if single else "f8")
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        pa = pyarrow("to read this file")
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{self.place} cannot be read: {self._sentence(error)}") from error
+
+    def _sentence(self, error: Exception) -> str:
+        return str(error).splitlines()[0]
+
+
+@final
+class ParquetTable(ArrowTable):
+    """A Parquet file, decoded a few pages at a time."""
+
+    def __init__(self, path: Path, columns: list[str] | None) -> None:
+        self.place, self._path = repr(str(path)), path
+        with self._naming_the_file(), self._file() as file:
+            self._choose(file.schema_arrow, columns)
+            self.n_rows = file.metadata.num_rows
+
+    def _file(self) -> Any:
+        import pyarrow.parquet as pq
+
+        # A buffer per column instead of all columns of a row group, which may be large.
+        return pq.ParquetFile(self._path, buffer_size=1 << 14, pre_buffer=False)
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        with self._file() as file:
+            yield from file.iter_batches(n_rows, columns=self.names, use_threads=False)
+
+
+@final
+class FeatherTable(ArrowTable):
+    """An Arrow file, also known as Feather; its batches are as the writer made them."""
+
+    def __init__(self, path: Path, columns: list[str] | None) -> None:
+        self.place, self._path = repr(str(path)), path
+        pa = pyarrow("to read Feather")
+        with self._naming_the_file(), pa.OSFile(str(path)) as file:
+            reader = pa.ipc.open_file(file)
+            self._choose(reader.schema, columns)
+            self._fields = [reader.schema.get_field_index(name) for name in self.names or []]
+        self.n_rows = None
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        pa = pyarrow("to read Feather")
+        with pa.OSFile(str(self._path)) as file:
+            reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=self._fields))
+            for i in range(reader.num_record_batches):
+                batch = reader.get_batch(i)
+                for start in range(0, batch.num_rows, n_rows):
+                    yield batch.slice(start, n_rows)
+
+
+@final
+class CsvTable(ArrowTable):
+    """A CSV file with a header; tabs separate a .tsv."""
+
+    def __init__(self, path: Path, columns: list[str] | None) -> None:
+        self.place, self._path = repr(str(path)), path
+        pyarrow("to read CSV")
+        with self._naming_the_file(), self._reader({}) as reader:
+            self._header = reader.schema.names
+            self._choose(reader.schema, columns)
+        self.dtype, self.n_rows = np.dtype("f8"), None
+
+    def _reader(self, options: dict[str, Any]) -> Any:
+        import pyarrow.csv as csv
+
+        delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
+        return csv.open_csv(
+            self._path,
+            read_options=csv.ReadOptions(block_size=1 << 22),
+            parse_options=csv.ParseOptions(delimiter=delimiter),
+            convert_options=csv.ConvertOptions(**options),
+        )
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        pa = pyarrow("to read CSV")
+        types = dict.fromkeys(self.names or [], pa.float64())  # what looks like integers at first may not be later
+        with self._reader({"include_columns": self.names, "column_types": types}) as reader:
+            yield from reader
+
+    def _sentence(self, error: Exception) -> str:
+        """Arrow counts the columns; people know their names."""
+        return re.sub(
+            r"column #(\d+)", lambda found: f"column {self._header[int(found[1])]!r}", super()._sentence(error)
+        )
+
+
+@final
+class DatasetTable(ArrowTable):
+    """A `pyarrow.dataset.Dataset`, filtered or not."""
+
+    def __init__(self, dataset: Any, columns: list[str] | None) -> None:
+        self.place, self._dataset = "the dataset", dataset
+        self._choose(dataset.schema, columns)
+        self.n_rows = None
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        # Little is read ahead here: what is waiting to be computed should be bounded.
+        return self._dataset.to_batches(columns=self.names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1)
+
+
+def run_rows(row_bytes: int, block_rows: int) -> int:
+    """Rows to read at once: about a quarter of a megabyte, and a multiple of the block's."""
+    return block_rows * max(1, math.floor((1 << 18) / (row_bytes * block_rows)))
+
+
+def pyarrow(purpose: str) -> Any:
+    """The pyarrow module, or how to get it."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'") from error
+    return pyarrow

@@ -1,0 +1,184 @@
+"""Dask: lazy answers, one small result per pass, and partitions that fail by name."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from helpers import t_mixture
+
+from tkmeans import TKMeans
+
+dask = pytest.importorskip("dask", reason="needs the extra dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+from tkmeans.sources.dask import DaskSource  # noqa: E402
+
+X, _, CENTERS = t_mixture(n=12_000, n_clusters=4, n_features=3, scale=0.05)
+MODEL = TKMeans(4, init=CENTERS)
+
+
+def lazily(rows, n_parts, prepare=lambda number, part: part):
+    """A dask array whose chunks are made when they are asked for."""
+    parts = [
+        da.from_delayed(dask.delayed(prepare)(i, part), part.shape, part.dtype)
+        for i, part in enumerate(np.array_split(rows, n_parts))
+    ]
+    return da.concatenate(parts)
+
+
+def corrupt(number, part):
+    if number == 2:
+        raise OSError("the footer of the file is missing")
+    return part
+
+
+def test_answers_are_lazy_and_computed_by_chunks():
+    model = MODEL.fit(X)
+    data = lazily(X, 4, corrupt)
+    answers = [model.predict(data), model.transform(data), model.predict_proba(data), model.outlier_pvalues(data)]
+    assert [answer.shape for answer in answers] == [(12_000,), (12_000, 4), (12_000, 4), (12_000,)]
+    np.testing.assert_array_equal(answers[0][:6000], model.labels_[:6000])  # chunks 0 and 1 are fine
+    with pytest.raises(OSError, match="the footer"):
+        answers[0].compute()
+
+
+def test_nothing_but_small_results_leaves_the_workers(monkeypatch):
+    gathered = []
+    honest = DaskSource._compute
+
+    def compute(self, tasks):
+        found = honest(self, tasks)
+        gathered.append(sum(getattr(part, "nbytes", 8) for record in found for part in record))
+        return found
+
+    monkeypatch.setattr(DaskSource, "_compute", compute)
+    rows = np.tile(X, (5, 1))
+    model = TKMeans(4, random_state=0, cluster_weights="equal").fit(lazily(rows, 8))
+    assert max(gathered) <= 8192 * 4 * 8  # the rows that are measured; the data are 1.4 MB
+    # Survey, frame, sample and review are one pass each; so is every step, and an extrapolation that was rejected.
+    assert len(gathered) < 4 + 2 * (model.n_iter_ + 1)
+    assert max(gathered[3:-2]) < 2000
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_a_partition_that_cannot_be_made_is_named(scheduler):
+    with (
+        dask.config.set(scheduler=scheduler),
+        pytest.raises(RuntimeError, match="partition 2 of X cannot be computed: OSError: the footer of the file"),
+    ):
+        MODEL.fit(lazily(X, 4, corrupt))
+
+
+def test_a_partition_that_cannot_be_looked_at_is_named():
+    def short(number, part):
+        return part[:, :2] if number == 1 else part
+
+    with pytest.raises(RuntimeError, match="partition 1 of X cannot be looked at: ValueError"):
+        MODEL.fit(lazily(X, 4, short))
+
+
+def test_partitions_may_be_empty():
+    frame = dd.from_pandas(__import__("pandas").DataFrame(X, columns=list("abc")), npartitions=3)
+    without_middle = frame.map_partitions(lambda part: part[part.index % 3 == 0] if part.index[0] else part.iloc[:0])
+    rows = without_middle.compute().to_numpy()
+    ours, theirs = MODEL.fit(without_middle).cluster_centers_, TKMeans(4, init=CENTERS).fit(rows).cluster_centers_
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    np.testing.assert_array_equal(MODEL.labels_.compute(), TKMeans(4, init=CENTERS).fit(rows).labels_)
+
+
+def test_weights_may_be_dask_arrays_and_series_of_the_same_partitions():
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    expected = TKMeans(4, init=CENTERS).fit(X, sample_weight=weight).cluster_centers_
+    pd = pytest.importorskip("pandas")
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(w=weight), npartitions=3)
+    pairs = [(da.from_array(X, chunks=(5000, 3)), da.from_array(weight, chunks=4000)), (frame[list("abc")], frame["w"])]
+    for rows, weights in pairs:
+        np.testing.assert_allclose(MODEL.fit(rows, sample_weight=weights).cluster_centers_, expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="sample_weight has 2 partitions and X has 3"):
+        MODEL.fit(frame[list("abc")], sample_weight=frame["w"].repartition(npartitions=2))
+
+
+def test_columns_of_a_dataframe_are_found_by_name_and_text_is_refused():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(name="row")
+    model = MODEL.fit(dd.from_pandas(frame[list("abc")], npartitions=2))
+    shuffled = dd.from_pandas(frame[["name", "c", "a", "b"]], npartitions=2)
+    np.testing.assert_array_equal(model.predict(shuffled), model.labels_)
+    with pytest.raises(ValueError, match=r"column 'name' of the dask dataframe holds .*not numbers; leave it out"):
+        TKMeans(4).fit(shuffled)
+    with pytest.raises(ValueError, match="the dask dataframe has no column 'b'; it has 'a', 'c'"):
+        model.predict(dd.from_pandas(frame[["a", "c"]], npartitions=2))
+
+
+def test_it_drops_into_a_pipeline_of_dask_ml():
+    preprocessing = pytest.importorskip("dask_ml.preprocessing", reason="dask-ml is not installed")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    ours = make_pipeline(preprocessing.StandardScaler(), TKMeans(4, random_state=0)).fit(da.from_array(X, chunks=3000))
+    theirs = make_pipeline(StandardScaler(), TKMeans(4, random_state=0)).fit(X)
+    np.testing.assert_allclose(ours[-1].cluster_centers_, theirs[-1].cluster_centers_, rtol=1e-9)
+    np.testing.assert_array_equal(ours.predict(da.from_array(X, chunks=3000)).compute(), theirs.predict(X))
+
+
+# ---- a cluster of processes ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    with (
+        dask.config.set({"distributed.worker.memory.terminate": False, "distributed.admin.log-format": "%(message)s"}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def slowly(number, part):
+    time.sleep(0.03)
+    return part
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_killed_worker_changes_nothing(client, tmp_path):
+    options = {"init": X[:4], "tol": 0, "max_iter": 8, "cluster_weights": "equal"}
+    data = lazily(X, 8, slowly)
+    whole = TKMeans(4, **options).fit(data)
+    victims = []
+
+    honest = DaskSource.reduce
+
+    def reduce(self, summarize):
+        victims.append(1)
+        if len(victims) == 6:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        return honest(self, summarize)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DaskSource, "reduce", reduce)
+        again = TKMeans(4, **options).fit(data)
+    assert len(victims) > 6
+    np.testing.assert_array_equal(again.cluster_centers_, whole.cluster_centers_)
+    np.testing.assert_array_equal(again.labels_.compute(), whole.labels_.compute())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_corrupt_file_ends_in_its_partitions_name_and_the_cluster_lives_on(client, tmp_path):
+    pd = pytest.importorskip("pandas")
+    for i, part in enumerate(np.array_split(X, 4)):
+        pd.DataFrame(part, columns=list("abc")).to_parquet(tmp_path / f"part{i}.parquet")
+    data = dd.read_parquet(tmp_path)
+    damaged = tmp_path / "part3.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-1000])
+    assert data.npartitions == 4
+    with pytest.raises(RuntimeError, match="partition 3 of X cannot be computed"):
+        MODEL.fit(data)
+    assert client.submit(sum, [1, 2]).result() == 3
+    sound = lazily(X, 4)
+    np.testing.assert_allclose(MODEL.fit(sound).cluster_centers_, TKMeans(4, init=CENTERS).fit(X).cluster_centers_)

@@ -1,0 +1,249 @@
+"""Files: what is read, what is written, and what is said when they are not as they should be."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from helpers import t_mixture
+
+from tkmeans import DataFile, FastTKMeans, TKMeans
+from tkmeans.sources.files import read_ahead, regrouped
+
+pa = pytest.importorskip("pyarrow", reason="needs the extra io")
+pq = pytest.importorskip("pyarrow.parquet")
+
+X, _, CENTERS = t_mixture(n=2000, n_clusters=4, n_features=2, scale=0.05)
+MODEL = TKMeans(4, init=CENTERS)
+
+
+def table(rows=X, **more):
+    return pa.table({"x": rows[:, 0], "y": rows[:, 1], **more})
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    pq.write_table(table(), tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+# ---- reading ---------------------------------------------------------------------------
+
+
+def test_columns_are_chosen_by_name_and_in_the_order_asked_for(tmp_path):
+    pq.write_table(table(name=["row"] * len(X), z=np.arange(len(X))), tmp_path / "rows.parquet")
+    ours = TKMeans(4, init=CENTERS[:, ::-1]).fit(DataFile(tmp_path / "rows.parquet", columns=["y", "x"]))
+    theirs = TKMeans(4, init=CENTERS[:, ::-1]).fit(X[:, ::-1])
+    np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
+    assert list(ours.feature_names_in_) == ["y", "x"]
+    labels = pq.read_table(ours.predict(tmp_path / "rows.parquet"))["cluster"]  # finds its columns by itself
+    np.testing.assert_array_equal(labels, theirs.labels_)
+
+
+def test_integers_and_missing_values_become_numbers_and_nan(tmp_path):
+    whole = np.round(X * 100).astype(int)
+    hidden = np.arange(len(X)) % 7 == 0
+    columns = {"x": pa.array(whole[:, 0], mask=hidden), "y": pa.array(whole[:, 1], type=pa.int32())}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    rows = whole.astype(float)
+    rows[hidden, 0] = np.nan
+    ours, theirs = (TKMeans(4, init=CENTERS * 100).fit(data) for data in (tmp_path / "rows.parquet", rows))
+    np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
+
+
+def test_a_path_may_be_a_string_and_threads_change_nothing(parquet):
+    one, two = (TKMeans(4, init=CENTERS, n_jobs=n).fit(str(parquet)) for n in (1, 2))
+    np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+
+
+def test_labels_of_a_file_are_small_and_p_values_are_left_out(parquet):
+    model = TKMeans(4, init=CENTERS).fit(parquet)
+    assert model.labels_.dtype == np.int32
+    assert not hasattr(model, "outlier_pvalues_")
+
+
+def test_rows_are_regrouped_without_changing_their_order():
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(0, 30, 50)
+    rows = np.arange(lengths.sum())[:, None]
+    for multiple in (1, 7, 16, 10_000):
+        groups = list(regrouped(np.split(rows, np.cumsum(lengths)[:-1]), multiple))
+        np.testing.assert_array_equal(np.concatenate(groups), rows)
+        assert all(len(group) % multiple == 0 for group in groups[:-1])
+
+
+def test_reading_overlaps_with_computing():
+    asked, made = threading.Event(), []
+
+    def items():
+        for i in range(3):
+            made.append(i)
+            if i == 1:
+                asked.set()
+            yield i
+
+    with ThreadPoolExecutor(1) as reader:
+        ahead = read_ahead(items(), 2, reader)
+        assert next(ahead) == 0
+        assert asked.wait(30)  # made by the other thread, though nobody has asked for it
+        assert list(ahead) == [1, 2]
+
+
+def test_an_error_of_the_reading_thread_reaches_the_caller():
+    def items():
+        yield 1
+        raise RuntimeError("the disk is gone")
+
+    with ThreadPoolExecutor(1) as reader, pytest.raises(RuntimeError, match="the disk is gone"):
+        list(read_ahead(items(), 3, reader))
+
+
+def test_threads_end_with_the_fit_even_if_it_fails(parquet):
+    before = threading.active_count()
+    MODEL.fit(parquet)
+    with pytest.raises(ValueError, match="n_clusters"):
+        TKMeans(len(X) + 1).fit(parquet)
+    assert threading.active_count() == before
+
+
+# ---- writing ---------------------------------------------------------------------------
+
+
+def test_labels_go_into_a_file_beside_the_input(parquet):
+    model = MODEL.fit(parquet)
+    out = model.predict(parquet)
+    assert out == parquet.with_name("rows.cluster.parquet")
+    written = pq.read_table(out)
+    assert written.schema.names == ["cluster"]
+    np.testing.assert_array_equal(written["cluster"], MODEL.fit(X).labels_)
+
+
+def test_out_names_another_file_and_works_for_arrays_too(parquet, tmp_path):
+    model = FastTKMeans(4, init=CENTERS).fit(X)  # which has no names
+    for data in (parquet, X):
+        out = model.predict(data, out=tmp_path / "labels.parquet")
+        np.testing.assert_array_equal(pq.read_table(out)["cluster"], model.labels_)
+
+
+def test_answers_with_a_number_per_cluster_have_a_column_per_cluster(parquet):
+    out = MODEL.fit(parquet).predict_proba(parquet)
+    written = pq.read_table(out)
+    assert written.schema.names == [f"probability{k}" for k in range(4)]
+    np.testing.assert_array_equal(np.column_stack(written.columns), MODEL.fit(X).predict_proba(X))
+
+
+def test_a_dataset_has_no_place_to_write_beside(parquet, tmp_path):
+    import pyarrow.dataset
+
+    data = pyarrow.dataset.dataset(parquet)
+    model = MODEL.fit(data)
+    with pytest.raises(ValueError, match="no place to write results beside it: use predict"):
+        model.predict(data)
+    assert model.predict(data, out=tmp_path / "labels.parquet").exists()
+
+
+# ---- what is wrong with a file -----------------------------------------------------------
+
+
+def one_sentence(error):
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_truncated_parquet_file_is_named(parquet):
+    parquet.write_bytes(parquet.read_bytes()[:-50])
+    with pytest.raises(ValueError, match=r"rows\.parquet' cannot be read") as error:
+        MODEL.fit(parquet)
+    one_sentence(error)
+
+
+def test_a_parquet_file_damaged_in_the_middle_is_named_and_nothing_is_left_half_written(tmp_path):
+    (tmp_path / "rows").mkdir()
+    for i in range(3):
+        pq.write_table(table(np.tile(X, (5, 1))), tmp_path / f"rows/part{i}.parquet", compression="gzip")
+    model = MODEL.fit(tmp_path / "rows")
+    out = model.predict(tmp_path / "rows")
+    before = out.read_bytes()
+    damaged = tmp_path / "rows/part1.parquet"
+    content = bytearray(damaged.read_bytes())
+    content[1000:3000] = bytes(2000)
+    damaged.write_bytes(content)
+    for task in (model.fit, model.predict):
+        with pytest.raises(ValueError, match=r"part1\.parquet' cannot be read") as error:
+            task(tmp_path / "rows")
+        one_sentence(error)
+    assert names(tmp_path) == ["rows", "rows.cluster.parquet"]
+    assert out.read_bytes() == before
+
+
+def test_a_text_column_of_a_csv_is_named_with_the_way_out(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,species\n" + "".join(f"{x},adelie\n" for x, _ in X))
+    message = r"column 'species' of .*rows\.csv' holds string, not numbers; choose others with tkmeans\.DataFile"
+    with pytest.raises(ValueError, match=message) as error:
+        MODEL.fit(path)
+    one_sentence(error)
+
+
+def test_text_deep_in_a_csv_column_is_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = [f"{i},{x},{y}\n" for i, (x, y) in enumerate(np.tile(X, (60, 1)))]
+    lines[-5] = "7,0.5,unknown\n"
+    path.write_text("id,x,y\n" + "".join(lines))
+    with pytest.raises(ValueError, match=r"rows\.csv' cannot be read: .*column 'y'.*'unknown'") as error:
+        MODEL.fit(DataFile(path, columns=["x", "y"]))
+    one_sentence(error)
+
+
+def test_a_column_missing_at_predict_is_named_with_its_file(parquet, tmp_path):
+    model = MODEL.fit(parquet)
+    pq.write_table(table().drop_columns("y"), tmp_path / "new.parquet")
+    with pytest.raises(ValueError, match=r"new\.parquet' has no column 'y'; it has 'x'") as error:
+        model.predict(tmp_path / "new.parquet")
+    one_sentence(error)
+    assert names(tmp_path) == ["new.parquet", "rows.parquet"]
+
+
+def test_a_column_missing_in_one_file_of_many_is_named_with_that_file(tmp_path):
+    pq.write_table(table(), tmp_path / "a.parquet")
+    pq.write_table(table().drop_columns("x"), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet' has no column 'x'; it has 'y'"):
+        MODEL.fit(tmp_path)
+
+
+def test_an_empty_directory_an_empty_file_and_a_missing_one_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"directory '.*' holds no file of the kinds \.npy, \.parquet"):
+        MODEL.fit(tmp_path)
+    (tmp_path / "rows.csv").write_text("")
+    with pytest.raises(ValueError, match=r"rows\.csv' is empty"):
+        MODEL.fit(tmp_path / "rows.csv")
+    with pytest.raises(FileNotFoundError, match=r"there is no file or directory '.*lost\.npy'"):
+        MODEL.fit(tmp_path / "lost.npy")
+    (tmp_path / "rows.csv").write_text("x,y\n")
+    with pytest.raises(ValueError, match=r"rows\.csv' has no rows"):
+        MODEL.fit(tmp_path / "rows.csv")
+    pq.write_table(table().slice(0, 0), tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match=r"none\.parquet' has no rows"):
+        MODEL.fit(tmp_path / "none.parquet")
+
+
+def test_an_npy_file_that_is_not_a_whole_matrix_of_numbers_is_refused(tmp_path):
+    path = tmp_path / "rows.npy"
+    np.save(path, X)
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(ValueError, match=r"rows\.npy' is cut short: 8 bytes of its 2000 rows are missing"):
+        MODEL.fit(path)
+    np.save(path, X[:, 0])
+    with pytest.raises(ValueError, match=r"holds float64 of shape \(2000,\); a matrix of numbers is needed"):
+        MODEL.fit(path)
+    np.save(path, np.asfortranarray(X))
+    with pytest.raises(ValueError, match=r"stored column by column; save np\.ascontiguousarray"):
+        MODEL.fit(path)
+    path.write_bytes(b"not what its name says")
+    with pytest.raises(ValueError, match=r"does not begin like a \.npy file"):
+        MODEL.fit(path)
