@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import nan_euclidean_distances
 
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
@@ -76,6 +75,8 @@ def _filled(X: Array) -> Array:
 
     Medians in the holes would gather rows of all clusters in the middle, where a search finds one cluster more.
     """
+    from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
+
     donors = X[:: -(-len(X) // DONORS)]
     filled = np.where(np.isnan(X), 0.0, X)  # the median, in the frame, where no donor has anything in common
     for start in range(0, len(X), DONORS):
