@@ -194,7 +194,7 @@ def survey(block: Block) -> Survey:
     X, weight = block.X, block.weight
     xp = namespace(X)
     n_rows, n_features = X.shape
-    n_counted = n_rows if weight is None else int(xp.count_nonzero(weight))
+    n_counted = n_rows if weight is None else int(xp.sum(xp.astype(weight != 0, xp.int64)))
     total = float(n_rows) if weight is None else float(xp.sum(weight, dtype=xp.float64))
     least = 1.0 if weight is None or not n_rows else float(xp.min(weight))
     with np.errstate(over="ignore", invalid="ignore"):
