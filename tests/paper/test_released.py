@@ -14,12 +14,13 @@ from tkmeans.paper.released import (
     ReleasedFast,
     ReleasedMedoids,
     ReleasedTKMeans,
+    Spheres,
     Visited,
     inverse_half_power,
     next_dof,
 )
 from tkmeans.sources import ArraySource
-from tkmeans.stats import Frame, Params
+from tkmeans.stats import Frame
 
 RUNS = np.load(Path(__file__).parents[1] / "data" / "released_runs.npz")
 INPUTS = ("iris", "S1sub", "dim032sub")
@@ -109,7 +110,7 @@ def test_a_medoid_has_the_least_sum_of_distances_to_its_cluster(norm, metric):
     X = np.random.default_rng(0).normal(size=(200, 3))
     labels = np.random.default_rng(1).integers(4, size=200)
     tau = (labels == np.arange(4)[:, None]).astype(float)
-    params = Params(np.zeros((4, 3)), 1.0, 1.0, np.zeros(4))
+    params = Spheres(np.zeros((4, 3)), 1.0, 1.0)
     new = ReleasedMedoids(norm=norm).m_step(Visited(X, tau, tau, 0.0), params)
     for k in range(4):
         own = X[labels == k]
@@ -118,7 +119,7 @@ def test_a_medoid_has_the_least_sum_of_distances_to_its_cluster(norm, metric):
 
 def test_far_rows_pull_a_released_centre_more_than_a_mean_would():
     X = np.vstack([np.random.default_rng(0).normal(size=(50, 2)), [[30.0, 0.0]]])
-    params = Params(X[:-1].mean(axis=0)[None], 1.0, 15.0, np.zeros(1))
+    params = Spheres(X[:-1].mean(axis=0)[None], 1.0, 15.0)
     model = ReleasedTKMeans()
     moved = model.m_step(model.look(X, params), params)
     assert moved.centers[0, 0] > X.mean(axis=0)[0] > params.centers[0, 0]
@@ -135,13 +136,13 @@ def test_a_cluster_that_lost_its_rows_moves_to_the_origin():
     X = RUNS["S1sub/X"]
     centers = np.vstack([RUNS["S1sub/start_centers"][:2], [[90.0, 90.0]]])
     model = METHODS["k-means"].model
-    params = Params(centers, 1.0, 1.0, np.zeros(3))
+    params = Spheres(centers, 1.0, 1.0)
     np.testing.assert_array_equal(model.m_step(model.look(X, params), params).centers[2], 0)
 
 
 def test_fast_weights_rows_by_membership_alone():
     X, centers = RUNS["S1sub/X"], RUNS["S1sub/start_centers"]
-    params = Params(centers, 1.0, 1.0, np.zeros(6))
+    params = Spheres(centers, 1.0, 1.0)
     model = ReleasedFast()
     stats = model.look(X, params)
     d = np.linalg.norm(X[:, None] - centers, axis=2)

@@ -12,18 +12,17 @@ from tkmeans import seeding
 from tkmeans.em import em
 from tkmeans.models import Model
 from tkmeans.paper.released import (
-    FIRST_DOF,
-    FIRST_SCALE,
     QuietFor,
     ReleasedFast,
     ReleasedKMeans,
     ReleasedMedoids,
     ReleasedTKMeans,
+    Spheres,
     Visited,
 )
 from tkmeans.paper.released_mixtures import Components, ReleasedGMM, ReleasedTMM
 from tkmeans.sources import ArraySource, Sample
-from tkmeans.stats import Array, Frame, Params
+from tkmeans.stats import Array, Frame
 
 
 class Run(NamedTuple):
@@ -81,11 +80,9 @@ class Released:
     steady: bool = False  # see QuietFor
     max_iter: int = 200
 
-    def first(self, centers: Array) -> Params | Components:
+    def first(self, centers: Array) -> Spheres | Components:
         """The parameters around the first centres."""
-        if self.mixture:
-            return Components.around(centers)
-        return Params(centers, FIRST_SCALE, FIRST_DOF, np.full(len(centers), -np.log(len(centers))))
+        return Components.around(centers) if self.mixture else Spheres.around(centers)
 
     def run(self, X: Array, centers: Array) -> Run:
         """Cluster the rows of X from these centres."""
