@@ -11,7 +11,6 @@ from tkmeans.em import Progress, em
 from tkmeans.paper.release import METHODS, plusplus, random_rows, roulette, shifted_plusplus, uniform
 from tkmeans.paper.released import (
     QuietFor,
-    ReleasedFast,
     ReleasedMedoids,
     ReleasedTKMeans,
     Spheres,
@@ -19,8 +18,9 @@ from tkmeans.paper.released import (
     inverse_half_power,
     next_dof,
 )
+from tkmeans.paper.released_fast import ReleasedFast
 from tkmeans.sources import ArraySource
-from tkmeans.stats import Frame
+from tkmeans.stats import Block, Frame
 
 RUNS = np.load(Path(__file__).parents[1] / "data" / "released_runs.npz")
 INPUTS = ("iris", "S1sub", "dim032sub")
@@ -144,11 +144,28 @@ def test_fast_weights_rows_by_membership_alone():
     X, centers = RUNS["S1sub/X"], RUNS["S1sub/start_centers"]
     params = Spheres(centers, 1.0, 1.0)
     model = ReleasedFast()
-    stats = model.look(X, params)
+    stats = model.e_step(params)(Block(X, None, Frame(np.zeros(2), 1.0)))
     d = np.linalg.norm(X[:, None] - centers, axis=2)
     tau = d**-3.0 / (d**-3.0).sum(axis=1, keepdims=True)  # D^-(1+p)/2
-    np.testing.assert_allclose(stats.tau.T, tau, rtol=1e-10)
-    np.testing.assert_allclose(model.m_step(stats, params).centers, (tau.T @ X) / tau.sum(axis=0)[:, None], rtol=1e-10)
+    np.testing.assert_array_equal(stats.labels, tau.argmax(axis=1))
+    later = model.m_step(stats, params)
+    change = model.e_step(later)(Block(X, None, Frame(np.zeros(2), 1.0))).objective - stats.objective
+    assert change == pytest.approx(released_q(X, later.centers) - released_q(X, centers), rel=1e-9)
+    np.testing.assert_allclose(later.centers, (tau.T @ X) / tau.sum(axis=0)[:, None], rtol=1e-10)
+
+
+def released_q(X, centers):
+    f = cdist(X, centers) ** -3.0
+    return np.sum(f / f.sum(axis=1, keepdims=True) * np.log(f))
+
+
+def test_a_released_fast_centre_that_stands_on_a_row_goes_to_the_origin():
+    X = RUNS["S1sub/X"]
+    params = Spheres(np.vstack([X[7], X[8] + 0.01]), 1.0, 1.0)
+    model = ReleasedFast()
+    moved = model.m_step(model.e_step(params)(Block(X, None, Frame(np.zeros(2), 1.0))), params).centers
+    np.testing.assert_array_equal(moved[0], 0)
+    assert np.all(moved[1] != 0)
 
 
 def test_starts_are_what_the_released_code_draws():

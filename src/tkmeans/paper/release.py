@@ -13,13 +13,12 @@ from tkmeans.em import em
 from tkmeans.models import Model
 from tkmeans.paper.released import (
     QuietFor,
-    ReleasedFast,
     ReleasedKMeans,
     ReleasedMedoids,
     ReleasedTKMeans,
     Spheres,
-    Visited,
 )
+from tkmeans.paper.released_fast import ReleasedFast
 from tkmeans.paper.released_mixtures import Components, ReleasedGMM, ReleasedTMM
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Frame
@@ -75,7 +74,7 @@ class Released:
     """One method: where it begins, what it does and when it ends."""
 
     start: Callable[[Array, int, np.random.RandomState], Array]
-    model: Model[Any, Visited]
+    model: Model[Any, Any]
     mixture: bool = False  # with a covariance for each component
     steady: bool = False  # see QuietFor
     max_iter: int = 200

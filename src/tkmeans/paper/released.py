@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -98,10 +98,22 @@ class QuietFor:
         return bool(np.isnan(q[-1]) or (len(change) >= self.times and np.all(quiet[-self.times :])))
 
 
-class ReleasedModel(ABC):
-    """What the released methods with one centre per cluster have in common."""
+class AsReleased:
+    """Nothing that was released is accelerated."""
 
-    climbs = False  # and most of them do not
+    climbs = False  # and most of it does not
+
+    def pack(self, params: Any) -> Array:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+    def unpack(self, vector: Array, like: Any) -> Any:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+
+class ReleasedModel(AsReleased, ABC):
+    """What most released methods with one centre per cluster have in common."""
 
     @abstractmethod
     def look(self, x: Array, params: Spheres) -> Visited:
@@ -119,14 +131,6 @@ class ReleasedModel(ABC):
                 return self.look(block.frame.enter(block.X), params)
 
         return visit
-
-    def pack(self, params: Spheres) -> Array:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
-
-    def unpack(self, vector: Array, like: Spheres) -> Spheres:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
 
 
 @final
@@ -168,29 +172,6 @@ class ReleasedMedoids(ReleasedModel):
                 own = stats.x[members]
                 centers[k] = own[np.argmin(costs(own))]
         return params._replace(centers=centers)
-
-
-@final
-class ReleasedFast(ReleasedModel):
-    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
-
-    With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the
-    code leaves u out and weights by tau alone. Taken literally the centres would
-    collapse onto single rows. At D = 0 its tau is not a number: one centre that stands on
-    a row takes all centres to the origin, where they stay together. So the "++" variant
-    moves its seeds by 0.01 first.
-    """
-
-    def look(self, x: Array, params: Spheres) -> Visited:
-        """tau is proportional to D^-c with c = (1 + p)/2; Q = sum of tau ln D^-c."""
-        d2 = squared_distances(x, params.centers)
-        tau = shares(inverse_half_power(d2, 1 + x.shape[1]))
-        q = -(1 + x.shape[1]) / 2 * sum_of_logs(tau, d2)
-        return Visited(x, tau, ones_like(tau), q)
-
-    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
-        """Only the centres move, with the weights tau."""
-        return params._replace(centers=weighted_means(stats.tau, stats.x))
 
 
 @final

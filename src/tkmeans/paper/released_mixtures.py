@@ -16,6 +16,7 @@ from scipy.special import gamma
 
 from tkmeans.paper.released import (
     FIRST_DOF,
+    AsReleased,
     Visited,
     next_dof,
     numbers,
@@ -47,10 +48,8 @@ class Components(NamedTuple):
         )
 
 
-class ReleasedMixture(ABC):
+class ReleasedMixture(AsReleased, ABC):
     """What the two have in common."""
-
-    climbs = False
 
     @abstractmethod
     def heights(self, params: Components, n_features: int) -> Array:
@@ -87,14 +86,6 @@ class ReleasedMixture(ABC):
                 return Visited(x, tau, self.trust(d2, params, n_features), sum_of_numbers(tau, log_f))
 
         return visit
-
-    def pack(self, params: Components) -> Array:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
-
-    def unpack(self, vector: Array, like: Components) -> Components:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
 
 
 @final
