@@ -148,24 +148,36 @@ def test_fast_weights_rows_by_membership_alone():
     d = np.linalg.norm(X[:, None] - centers, axis=2)
     tau = d**-3.0 / (d**-3.0).sum(axis=1, keepdims=True)  # D^-(1+p)/2
     np.testing.assert_array_equal(stats.labels, tau.argmax(axis=1))
-    later = model.m_step(stats, params)
-    change = model.e_step(later)(Block(X, None, Frame(np.zeros(2), 1.0))).objective - stats.objective
-    assert change == pytest.approx(released_q(X, later.centers) - released_q(X, centers), rel=1e-9)
-    np.testing.assert_allclose(later.centers, (tau.T @ X) / tau.sum(axis=0)[:, None], rtol=1e-10)
+    assert stats.objective == pytest.approx(np.sum(tau * np.log(d**-3.0)), rel=1e-9)
+    np.testing.assert_allclose(model.m_step(stats, params).centers, (tau.T @ X) / tau.sum(axis=0)[:, None], rtol=1e-10)
 
 
-def released_q(X, centers):
-    f = cdist(X, centers) ** -3.0
-    return np.sum(f / f.sum(axis=1, keepdims=True) * np.log(f))
-
-
-def test_a_released_fast_centre_that_stands_on_a_row_goes_to_the_origin():
-    X = RUNS["S1sub/X"]
-    params = Spheres(np.vstack([X[7], X[8] + 0.01]), 1.0, 1.0)
+def test_a_released_fast_centre_moves_even_if_no_row_is_near():
+    X = RUNS["dim032sub/X"]
+    params = Spheres(np.vstack([X[:5] + 0.01, np.full((1, 32), 9.0)]), 1.0, 1.0)
+    tau = cdist(X, params.centers) ** -33.0
+    tau /= tau.sum(axis=1, keepdims=True)
+    assert tau[:, 5].max() < 1e-16
     model = ReleasedFast()
-    moved = model.m_step(model.e_step(params)(Block(X, None, Frame(np.zeros(2), 1.0))), params).centers
-    np.testing.assert_array_equal(moved[0], 0)
-    assert np.all(moved[1] != 0)
+    moved = model.m_step(model.e_step(params)(Block(X, None, Frame(np.zeros(32), 1.0))), params).centers
+    np.testing.assert_allclose(moved, (tau.T @ X) / tau.sum(axis=0)[:, None], atol=1e-9)
+
+
+@pytest.mark.parametrize(("source", "away"), [("S1sub", 0.0), ("dim032sub", 0.0), ("dim032sub", 1e-12)])
+def test_a_released_fast_centre_that_stands_on_a_row_goes_to_the_origin(source, away):
+    X = RUNS[f"{source}/X"]
+    params = Spheres(np.vstack([X[7] + away, X[8] + 0.01, X[-1] - 0.01]), 1.0, 1.0)
+    block = Block(X, None, Frame(np.zeros(X.shape[1]), 1.0))
+    model = ReleasedFast()
+    with np.errstate(all="ignore"):
+        f = cdist(params.centers, X) ** -(1.0 + X.shape[1])
+        tau = f / f.sum(axis=0)
+        centers = tau @ X / tau.sum(axis=1)[:, None]
+        q = np.nansum(tau * np.log(f))
+    moved = model.m_step(model.e_step(params)(block), params)
+    np.testing.assert_array_equal(moved.centers[0], 0)
+    np.testing.assert_allclose(moved.centers[1:], centers[1:], rtol=1e-9)
+    assert model.e_step(params)(block).objective == pytest.approx(q, rel=1e-9)
 
 
 def test_starts_are_what_the_released_code_draws():

@@ -59,8 +59,8 @@ class Visited(NamedTuple):
 
     @property
     def labels(self) -> Array:
-        """The most probable cluster of each row; the first where nothing is known."""
-        return np.argmax(np.where(np.isnan(self.tau), -np.inf, self.tau), axis=0)
+        """The most probable cluster of each row."""
+        return most_probable(self.tau)
 
     def merge(self, other: Visited) -> Visited:
         """All rows, in their order."""
@@ -280,6 +280,11 @@ def sum_of_logs(tau: Array, base: Array) -> float:
     """The sum of tau times ln base, without the terms that are not numbers."""
     total = float(sum(t @ np.log(b) for t, b in zip(tau, base, strict=True)))
     return total if np.isfinite(total) else float(np.nansum(tau * np.log(base)))
+
+
+def most_probable(tau: Array) -> Array:
+    """The cluster of each row; the first where nothing is known."""
+    return np.argmax(np.where(np.isnan(tau), -np.inf, tau), axis=0)
 
 
 def ones_like(tau: Array) -> Array:
