@@ -8,7 +8,7 @@ component's matrix is that of all rows around all centres.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, final
 
 import numpy as np
@@ -76,7 +76,7 @@ class ReleasedMixture(AsReleased, ABC):
             with np.errstate(all="ignore"):
                 d2 = params.d2
                 if d2 is None or d2.shape[1] != len(x):  # unless this block is all rows, and measured
-                    d2 = np.array(list(mahalanobis(x, params)))
+                    d2 = mahalanobis(x, params)
                 f, log_f = np.empty_like(d2), np.empty_like(d2)
                 for k, height in enumerate(self.heights(params, n_features)):
                     fall = self.log_fall(d2[k], params.dof[k], n_features)
@@ -157,21 +157,22 @@ class ReleasedTMM(ReleasedMixture):
             raw = weight @ x / weight.sum(axis=1)[:, None]
             covariances = carried_covariances(np.multiply(tau, u, out=weight), sizes, x, raw) + 1e-4 * np.eye(p)
             new = Components(numbers(raw), covariances, sizes / len(x), params.dof)
-            d2, trust = np.empty_like(tau), np.empty_like(sizes)
-            for k, distances in enumerate(mahalanobis(x, new)):
-                d2[k] = distances
-                trust[k] = trust_sum(tau[k], distances, params.dof[k], p)
+            d2 = mahalanobis(x, new)
+            trust = np.array([trust_sum(tau[k], d2[k], params.dof[k], p) for k in range(len(tau))])
             return new._replace(dof=next_dof(trust / sizes, params.dof, p), d2=d2)
 
 
-def mahalanobis(x: Array, params: Components) -> Iterator[Array]:
-    """Squared distances of the rows in the metric of each component, one (n,) after the other."""
+def mahalanobis(x: Array, params: Components) -> Array:
+    """Squared distances in the metric of each component, (K, n)."""
+    out = np.empty((len(params.centers), len(x)))
+    precisions = np.linalg.inv(params.covariances)
     features = np.ascontiguousarray(x.T)  # (p, n): sums over features then run along the rows
     away, turned = np.empty_like(features), np.empty_like(features)
-    for center, precision in zip(params.centers, np.linalg.inv(params.covariances), strict=True):
+    for k, center in enumerate(params.centers):
         np.subtract(features, center[:, None], out=away)
-        np.matmul(precision, away, out=turned)
-        yield np.einsum("pn,pn->n", turned, away)
+        np.matmul(precisions[k], away, out=turned)
+        np.einsum("pn,pn->n", turned, away, out=out[k])
+    return out
 
 
 def carried_covariances(weight: Array, sizes: Array, x: Array, centers: Array) -> Array:
