@@ -29,7 +29,7 @@ from tkmeans.paper.released import (
     Visited,
     next_dof,
     squared_distances,
-    trust_sums,
+    trust_sum,
     weighted_means,
 )
 from tkmeans.sources import ArraySource
@@ -78,7 +78,8 @@ class Slips(ReleasedModel):
         d2 = squared_distances(x, centers)
         scale = float(np.vdot(tau * u, d2) / (p * len(x)))
         if self.released_dof:
-            means = trust_sums(tau, d2 / scale, nu, p) / tau.sum(axis=1)
+            trust = [trust_sum(tau[k], d2[k] / scale, nu, p) for k in range(len(tau))]
+            means = np.array(trust) / tau.sum(axis=1)
             return Params(centers, scale, float(next_dof(means.mean(), nu, p)), params.log_weights)
         half = (nu + p) / 2
         eta = 1 + np.vdot(tau, np.log(u) - u) / len(x) + digamma(half) - np.log(half)

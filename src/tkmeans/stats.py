@@ -85,6 +85,7 @@ class Kernel(NamedTuple):
     gain: Array  # (p + 1,) u at the centre
     log_trust_bias: Array  # (p + 1,) E(ln u) - ln E(u), eqn: un
     log_sums: bool = True  # are log_trust and entropy wanted? Without them an engine may take a shorter way
+    every_pair: bool = False  # do memberships below 1e-16 count? They move only a centre that no row is near
 
 
 class Located(Protocol):

@@ -11,15 +11,16 @@ from tkmeans.em import Progress, em
 from tkmeans.paper.release import METHODS, plusplus, random_rows, roulette, shifted_plusplus, uniform
 from tkmeans.paper.released import (
     QuietFor,
-    ReleasedFast,
     ReleasedMedoids,
     ReleasedTKMeans,
+    Spheres,
     Visited,
     inverse_half_power,
     next_dof,
 )
+from tkmeans.paper.released_fast import ReleasedFast
 from tkmeans.sources import ArraySource
-from tkmeans.stats import Frame, Params
+from tkmeans.stats import Block, Frame
 
 RUNS = np.load(Path(__file__).parents[1] / "data" / "released_runs.npz")
 INPUTS = ("iris", "S1sub", "dim032sub")
@@ -109,7 +110,7 @@ def test_a_medoid_has_the_least_sum_of_distances_to_its_cluster(norm, metric):
     X = np.random.default_rng(0).normal(size=(200, 3))
     labels = np.random.default_rng(1).integers(4, size=200)
     tau = (labels == np.arange(4)[:, None]).astype(float)
-    params = Params(np.zeros((4, 3)), 1.0, 1.0, np.zeros(4))
+    params = Spheres(np.zeros((4, 3)), 1.0, 1.0)
     new = ReleasedMedoids(norm=norm).m_step(Visited(X, tau, tau, 0.0), params)
     for k in range(4):
         own = X[labels == k]
@@ -118,7 +119,7 @@ def test_a_medoid_has_the_least_sum_of_distances_to_its_cluster(norm, metric):
 
 def test_far_rows_pull_a_released_centre_more_than_a_mean_would():
     X = np.vstack([np.random.default_rng(0).normal(size=(50, 2)), [[30.0, 0.0]]])
-    params = Params(X[:-1].mean(axis=0)[None], 1.0, 15.0, np.zeros(1))
+    params = Spheres(X[:-1].mean(axis=0)[None], 1.0, 15.0)
     model = ReleasedTKMeans()
     moved = model.m_step(model.look(X, params), params)
     assert moved.centers[0, 0] > X.mean(axis=0)[0] > params.centers[0, 0]
@@ -135,19 +136,48 @@ def test_a_cluster_that_lost_its_rows_moves_to_the_origin():
     X = RUNS["S1sub/X"]
     centers = np.vstack([RUNS["S1sub/start_centers"][:2], [[90.0, 90.0]]])
     model = METHODS["k-means"].model
-    params = Params(centers, 1.0, 1.0, np.zeros(3))
+    params = Spheres(centers, 1.0, 1.0)
     np.testing.assert_array_equal(model.m_step(model.look(X, params), params).centers[2], 0)
 
 
 def test_fast_weights_rows_by_membership_alone():
     X, centers = RUNS["S1sub/X"], RUNS["S1sub/start_centers"]
-    params = Params(centers, 1.0, 1.0, np.zeros(6))
+    params = Spheres(centers, 1.0, 1.0)
     model = ReleasedFast()
-    stats = model.look(X, params)
+    stats = model.e_step(params)(Block(X, None, Frame(np.zeros(2), 1.0)))
     d = np.linalg.norm(X[:, None] - centers, axis=2)
     tau = d**-3.0 / (d**-3.0).sum(axis=1, keepdims=True)  # D^-(1+p)/2
-    np.testing.assert_allclose(stats.tau.T, tau, rtol=1e-10)
+    np.testing.assert_array_equal(stats.labels, tau.argmax(axis=1))
+    assert stats.objective == pytest.approx(np.sum(tau * np.log(d**-3.0)), rel=1e-9)
     np.testing.assert_allclose(model.m_step(stats, params).centers, (tau.T @ X) / tau.sum(axis=0)[:, None], rtol=1e-10)
+
+
+def test_a_released_fast_centre_moves_even_if_no_row_is_near():
+    X = RUNS["dim032sub/X"]
+    params = Spheres(np.vstack([X[:5] + 0.01, np.full((1, 32), 9.0)]), 1.0, 1.0)
+    tau = cdist(X, params.centers) ** -33.0
+    tau /= tau.sum(axis=1, keepdims=True)
+    assert tau[:, 5].max() < 1e-16
+    model = ReleasedFast()
+    moved = model.m_step(model.e_step(params)(Block(X, None, Frame(np.zeros(32), 1.0))), params).centers
+    np.testing.assert_allclose(moved, (tau.T @ X) / tau.sum(axis=0)[:, None], atol=1e-9)
+
+
+@pytest.mark.parametrize(("source", "away"), [("S1sub", 0.0), ("dim032sub", 0.0), ("dim032sub", 1e-12)])
+def test_a_released_fast_centre_that_stands_on_a_row_goes_to_the_origin(source, away):
+    X = RUNS[f"{source}/X"]
+    params = Spheres(np.vstack([X[7] + away, X[8] + 0.01, X[-1] - 0.01]), 1.0, 1.0)
+    block = Block(X, None, Frame(np.zeros(X.shape[1]), 1.0))
+    model = ReleasedFast()
+    with np.errstate(all="ignore"):
+        f = cdist(params.centers, X) ** -(1.0 + X.shape[1])
+        tau = f / f.sum(axis=0)
+        centers = tau @ X / tau.sum(axis=1)[:, None]
+        q = np.nansum(tau * np.log(f))
+    moved = model.m_step(model.e_step(params)(block), params)
+    np.testing.assert_array_equal(moved.centers[0], 0)
+    np.testing.assert_allclose(moved.centers[1:], centers[1:], rtol=1e-9)
+    assert model.e_step(params)(block).objective == pytest.approx(q, rel=1e-9)
 
 
 def test_starts_are_what_the_released_code_draws():

@@ -164,7 +164,7 @@ def test_seconds_are_shown_but_not_judged():
 
 def test_the_page_counts_lists_the_exceptions_and_compares_our_default():
     results = invented(0.5)
-    text = Page(*(agreement.rows(name, results) for name in protocol.TABLES), "figs").text()
+    text = Page(*(agreement.rows(name, results) for name in protocol.TABLES), "figs", 1500.0).text()
     rows = agreement.rows("table1", results)
     agree, exact = (sum(row.verdict(rounding=r) == "agrees" for row in rows) for r in (True, False))
     assert f"in {agree} of 90 cells ({exact} if printed figures are taken as exact)" in text
@@ -172,6 +172,7 @@ def test_the_page_counts_lists_the_exceptions_and_compares_our_default():
     assert f"| fast t-k-means on S1 | 0.986 ± 0.000 | 0.500 ± 0.012 | 0.490 to 0.510 | {z:.1f} ✗ |" in text
     assert "| S1 | 0.986 | fast t-k-means | 0.500 ± 0.012 | -0.486 | ✗ | 0.500 ± 0.012 |" in text
     assert "(figs/collapse.png)" in text
+    assert "took 25.0 minutes of one core: 12.5\nminutes on two" in text
     assert "$" not in text
 
 
@@ -219,9 +220,11 @@ def test_all_of_it_ends_in_a_page_beside_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(protocol, "perform", lambda keys, *a, **k: {key: results[key] for key in keys})
     for name in ("voronoi", "collapse"):
         monkeypatch.setattr(figures, name, lambda *args: None)
-    counted = []
-    written = command.reproduce("all", tmp_path / "pages", reps=3, start=counted.append)
+    counted, told = [], []
+    written = command.reproduce("all", tmp_path / "pages", reps=3, start=counted.append, finish=told.append)
     assert counted == [(14 * (9 + 9 + 2) + 10 * 2) * 3]
+    seconds = sum(results[key]["seconds"] for key in protocol.wanted(protocol.TABLES, 3))
+    assert f"the {counted[0]} runs, earlier ones included, took {seconds:.0f} s of one core" in told[0]
     assert tmp_path / "pages.md" in written
     assert "(pages/table1.png)" in (tmp_path / "pages.md").read_text()
 

@@ -40,6 +40,7 @@ class Centers(NamedTuple):
     """All there is to estimate."""
 
     centers: Array  # (K, p)
+    made_of: Array | None = None  # (n,) the labels of the rows that the centres were made of
 
 
 class Labelled(NamedTuple):
@@ -89,12 +90,16 @@ class HardModel(ABC):
         return label
 
     def m_step(self, stats: Labelled, params: Centers) -> Centers:
-        """The best centre of each cluster; one that nobody belongs to stays."""
-        centers = params.centers.copy()
-        for k in np.unique(stats.label):
-            own = stats.label == k
+        """The best centre of each cluster; one that nobody belongs to stays, as does one with the same rows."""
+        centers, label, before = params.centers.copy(), stats.label, params.made_of
+        changed = np.unique(label)
+        if before is not None:
+            moved = label != before
+            changed = np.intersect1d(changed, np.concatenate([label[moved], before[moved]]))
+        for k in changed:
+            own = label == k
             centers[k] = self.center(stats.x[own], stats.weight[own])
-        return Centers(centers)
+        return Centers(centers, label)
 
     def pack(self, params: Centers) -> Array:
         """Steps are not smooth: there is nothing to extrapolate."""

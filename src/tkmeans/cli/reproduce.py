@@ -46,6 +46,7 @@ def reproduce(
             redo=redo,
             start=lambda total: progress.update(bar, total=total),
             tick=lambda done: progress.advance(bar, done),
+            finish=screen.err.print,
         )
     for path in written:
         print(path)

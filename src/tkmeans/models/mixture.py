@@ -9,7 +9,7 @@ not where components with different nu share one shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -87,14 +87,16 @@ class StudentMixture:
 
         def look(x: Array) -> Seen:
             d2 = np.empty((n_components, len(x)))
-            for k, factor in enumerate(factors):
-                white = self.shape.whiten(x - params.centers[k], factor)
-                np.einsum("np,np->n", white, white, out=d2[k])
+            for k, away in enumerate(differences(x, params.centers)):
+                white = self.shape.whiten(away, factors[k])
+                np.einsum("pn,pn->n", white, white, out=d2[k])
             d2 /= nu
             log_base = np.log1p(d2)
-            log_f = height - (nu + p) / 2 * log_base
+            log_f = (nu + p) / -2 * log_base
+            log_f += height
             top = log_f.max(axis=0)
-            tau = np.exp(log_f - top)
+            tau = log_f - top
+            np.exp(tau, out=tau)
             whole = tau.sum(axis=0)
             tau /= whole
             log_density = top + np.log(whole)
@@ -117,13 +119,16 @@ class StudentMixture:
             weight = np.ones(len(x)) if block.weight is None else block.weight
             tau *= weight
             wtau = tau * gain / base  # tau u
-            away = [x - center for center in params.centers]
+            wx, scatter = np.empty_like(params.centers), np.empty_like(params.spread)
+            for k, away in enumerate(differences(x, params.centers)):
+                wx[k] = away @ wtau[k]
+                scatter[k] = self.shape.scatter(wtau[k], away)
             n = tau.sum(axis=1)
             return MixtureStats(
                 n=n,
                 w=wtau.sum(axis=1),
-                wx=np.array([wtau[k] @ away[k] for k in range(len(away))]),
-                scatter=np.array([self.shape.scatter(wtau[k], away[k]) for k in range(len(away))]),
+                wx=wx,
+                scatter=scatter,
                 log_trust=n * log_trust_bias - np.einsum("kn,kn->k", tau, log_base),
                 objective=float(weight @ log_density),
                 entropy=float(weight @ entropy),
@@ -136,7 +141,7 @@ class StudentMixture:
         n = np.maximum(stats.n, np.finfo(float).tiny)
         step = stats.wx / np.maximum(stats.w, np.finfo(float).tiny)[:, None]
         around_new_centers = stats.scatter - np.array(
-            [self.shape.scatter(w[None], s[None]) for w, s in zip(stats.w, step, strict=True)]
+            [self.shape.scatter(w[None], s[:, None]) for w, s in zip(stats.w, step, strict=True)]
         )
         expansion = self._expansion(stats, n, params.dof)
         spread = self._spread(around_new_centers, n * expansion)
@@ -193,3 +198,10 @@ class StudentMixture:
             dof,
             log_weights - np.logaddexp.reduce(log_weights),
         )
+
+
+def differences(x: Array, centers: Array) -> Iterator[Array]:
+    """The rows as seen from one centre after the other, (p, n): features first, so that sums run along the rows."""
+    features = np.ascontiguousarray(x.T)
+    for center in centers:
+        yield features - center[:, None]

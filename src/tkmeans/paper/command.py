@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tkmeans.datasets import SYNTHETIC
 from tkmeans.paper import agreement, figures, protocol, tables
 from tkmeans.paper.page import Page
 
@@ -24,12 +26,14 @@ def reproduce(
     n_jobs: int | None = None,
     start: Callable[[int], object] = int,
     tick: Callable[[int], object] = int,
+    finish: Callable[[str], object] = str,
 ) -> list[Path]:
     """Run what is missing, write tables and figures, and say which files were written.
 
-    `start` is told the number of runs, `tick` how many more are done. Runs are kept in
-    ``out/runs.csv``; `redo` names a column whose runs are done anew.
+    `start` is told the number of runs, `tick` how many more are done, `finish` how long it
+    took. Runs are kept in ``out/runs.csv``; `redo` names a column whose runs are done anew.
     """
+    began = time.monotonic()
     names = [what] if what in protocol.TABLES else list(protocol.TABLES) if what == "all" else []
     path = out / "runs.csv"
     if redo is not None and path.exists():
@@ -52,6 +56,17 @@ def reproduce(
         written += figures.draw_all(built.get("table1", []), out)
     if what == "all":
         page = out.with_name(out.name + ".md")
-        page.write_text(Page(built["table1"], built["table2"], built["table3"], out.name).text(), encoding="utf-8")
+        cost = seconds(key_and_run for key_and_run in results.items() if key_and_run[0].dataset in SYNTHETIC)
+        text = Page(built["table1"], built["table2"], built["table3"], out.name, cost).text()
+        page.write_text(text, encoding="utf-8")
         written.append(page)
+    finish(
+        f"{time.monotonic() - began:.0f} s in all; the {len(results)} runs, earlier ones included, "
+        f"took {seconds(results.items()):.0f} s of one core"
+    )
     return written
+
+
+def seconds(runs: Iterable[tuple[protocol.Key, dict[str, float]]]) -> float:
+    """What these runs took of one core."""
+    return sum(run["seconds"] for _, run in runs)

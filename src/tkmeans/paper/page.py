@@ -24,12 +24,13 @@ SHORT_OF_BEST, STEADY = 0.005, 0.002
 
 
 class Page(NamedTuple):
-    """The rows of the three tables, and where the figures are as seen from the page."""
+    """The rows of the three tables, where the figures are as seen from the page, and what Table 1 cost."""
 
     table1: list[Row]
     table2: list[Row]
     table3: list[Row]
     figures: str
+    table1_seconds: float  # of one core, over all runs
 
     def text(self) -> str:
         """The page, in Markdown."""
@@ -49,6 +50,8 @@ class Page(NamedTuple):
             best_table2=_best_table2(self.table2),
             best_table2_verdict=_best_table2_verdict(self.table2),
             table1=markdown(self.table1),
+            table1_minutes=f"{self.table1_seconds / 60:.1f}",
+            table1_minutes_on_two=f"{self.table1_seconds / 120:.1f}",
             table2=markdown(self.table2),
             table3=markdown(self.table3),
             voronoi="\n\n".join(f"![{name}]({self.figures}/voronoi-{name}.png)" for name in planar),

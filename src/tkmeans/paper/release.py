@@ -12,18 +12,16 @@ from tkmeans import seeding
 from tkmeans.em import em
 from tkmeans.models import Model
 from tkmeans.paper.released import (
-    FIRST_DOF,
-    FIRST_SCALE,
     QuietFor,
-    ReleasedFast,
     ReleasedKMeans,
     ReleasedMedoids,
     ReleasedTKMeans,
-    Visited,
+    Spheres,
 )
+from tkmeans.paper.released_fast import ReleasedFast
 from tkmeans.paper.released_mixtures import Components, ReleasedGMM, ReleasedTMM
 from tkmeans.sources import ArraySource, Sample
-from tkmeans.stats import Array, Frame, Params
+from tkmeans.stats import Array, Frame
 
 
 class Run(NamedTuple):
@@ -76,16 +74,14 @@ class Released:
     """One method: where it begins, what it does and when it ends."""
 
     start: Callable[[Array, int, np.random.RandomState], Array]
-    model: Model[Any, Visited]
+    model: Model[Any, Any]
     mixture: bool = False  # with a covariance for each component
     steady: bool = False  # see QuietFor
     max_iter: int = 200
 
-    def first(self, centers: Array) -> Params | Components:
+    def first(self, centers: Array) -> Spheres | Components:
         """The parameters around the first centres."""
-        if self.mixture:
-            return Components.around(centers)
-        return Params(centers, FIRST_SCALE, FIRST_DOF, np.full(len(centers), -np.log(len(centers))))
+        return Components.around(centers) if self.mixture else Spheres.around(centers)
 
     def run(self, X: Array, centers: Array) -> Run:
         """Cluster the rows of X from these centres."""

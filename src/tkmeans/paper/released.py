@@ -18,16 +18,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import digamma
 
 from tkmeans.em import Progress
-from tkmeans.stats import Array, Block, Params
+from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01
+
+
+class Spheres(NamedTuple):
+    """Parameters of the methods with one centre per cluster."""
+
+    centers: Array  # (K, p)
+    scale: float  # alpha
+    dof: float  # nu
+    d2: Array | None = None  # (K, n) of all rows to these centres, where an M-step has measured it
+
+    @classmethod
+    def around(cls, centers: Array) -> Spheres:
+        """Where the released code begins."""
+        return cls(centers, FIRST_SCALE, FIRST_DOF)
 
 
 class Visited(NamedTuple):
@@ -45,8 +59,8 @@ class Visited(NamedTuple):
 
     @property
     def labels(self) -> Array:
-        """The most probable cluster of each row; the first where nothing is known."""
-        return np.argmax(np.where(np.isnan(self.tau), -np.inf, self.tau), axis=0)
+        """The most probable cluster of each row."""
+        return most_probable(self.tau)
 
     def merge(self, other: Visited) -> Visited:
         """All rows, in their order."""
@@ -84,20 +98,32 @@ class QuietFor:
         return bool(np.isnan(q[-1]) or (len(change) >= self.times and np.all(quiet[-self.times :])))
 
 
-class ReleasedModel(ABC):
-    """What the released methods with one centre per cluster have in common."""
+class AsReleased:
+    """Nothing that was released is accelerated."""
 
-    climbs = False  # and most of them do not
+    climbs = False  # and most of it does not
+
+    def pack(self, params: Any) -> Array:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+    def unpack(self, vector: Array, like: Any) -> Any:
+        """Nothing here is accelerated."""
+        raise NotImplementedError("the released code is run as it is: accelerate=False")
+
+
+class ReleasedModel(AsReleased, ABC):
+    """What most released methods with one centre per cluster have in common."""
 
     @abstractmethod
-    def look(self, x: Array, params: Params) -> Visited:
+    def look(self, x: Array, params: Spheres) -> Visited:
         """The E-step."""
 
     @abstractmethod
-    def m_step(self, stats: Visited, params: Params) -> Params:
+    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """The M-step."""
 
-    def e_step(self, params: Params) -> Callable[[Block], Visited]:
+    def e_step(self, params: Spheres) -> Callable[[Block], Visited]:
         """A function that does the E-step under `params` for one block of rows."""
 
         def visit(block: Block) -> Visited:
@@ -106,24 +132,16 @@ class ReleasedModel(ABC):
 
         return visit
 
-    def pack(self, params: Params) -> Array:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
-
-    def unpack(self, vector: Array, like: Params) -> Params:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
-
 
 @final
 class ReleasedKMeans(ReleasedModel):
     """k-means and k-means++. A cluster that lost its rows starts anew at the origin."""
 
-    def look(self, x: Array, params: Params) -> Visited:
+    def look(self, x: Array, params: Spheres) -> Visited:
         """Each row belongs to its nearest centre; Q = -sum of r D."""
         return _nearest(x, params.centers)
 
-    def m_step(self, stats: Visited, params: Params) -> Params:
+    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """Centres are means."""
         return params._replace(centers=weighted_means(stats.tau, stats.x))
 
@@ -141,11 +159,11 @@ class ReleasedMedoids(ReleasedModel):
 
     norm: int
 
-    def look(self, x: Array, params: Params) -> Visited:
+    def look(self, x: Array, params: Spheres) -> Visited:
         """Each row belongs to its nearest medoid; Q = -sum of r D."""
         return _nearest(x, params.centers)
 
-    def m_step(self, stats: Visited, params: Params) -> Params:
+    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """The sample with the least sum of differences becomes the medoid."""
         centers = params.centers.copy()
         costs = _squared_differences if self.norm == 2 else _absolute_differences
@@ -154,29 +172,6 @@ class ReleasedMedoids(ReleasedModel):
                 own = stats.x[members]
                 centers[k] = own[np.argmin(costs(own))]
         return params._replace(centers=centers)
-
-
-@final
-class ReleasedFast(ReleasedModel):
-    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
-
-    With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the
-    code leaves u out and weights by tau alone. Taken literally the centres would
-    collapse onto single rows. At D = 0 its tau is not a number: one centre that stands on
-    a row takes all centres to the origin, where they stay together. So the "++" variant
-    moves its seeds by 0.01 first.
-    """
-
-    def look(self, x: Array, params: Params) -> Visited:
-        """tau is proportional to D^-c with c = (1 + p)/2; Q = sum of tau ln D^-c."""
-        d2 = squared_distances(x, params.centers)
-        tau = shares(inverse_half_power(d2, 1 + x.shape[1]))
-        q = -(1 + x.shape[1]) / 2 * sum_of_logs(tau, d2)
-        return Visited(x, tau, ones_like(tau), q)
-
-    def m_step(self, stats: Visited, params: Params) -> Params:
-        """Only the centres move, with the weights tau."""
-        return params._replace(centers=weighted_means(stats.tau, stats.x))
 
 
 @final
@@ -189,17 +184,19 @@ class ReleasedTKMeans(ReleasedModel):
     * nu follows from the new centres and the new alpha: see `next_dof`.
     """
 
-    def look(self, x: Array, params: Params) -> Visited:
+    def look(self, x: Array, params: Spheres) -> Visited:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
         nu, alpha, p = params.dof, params.scale, x.shape[1]
-        base = squared_distances(x, params.centers)
-        base /= nu * alpha
+        d2 = params.d2
+        if d2 is None or d2.shape[1] != len(x):  # unless this block is all rows, and measured
+            d2 = squared_distances(x, params.centers)
+        base = d2 / (nu * alpha)
         base += 1
         tau = shares(inverse_half_power(base, int(FIRST_DOF) + p))
         q = -(FIRST_DOF + p) / 2 * sum_of_logs(tau, base)
-        return Visited(x, tau, (nu + p) / nu / base, q)
+        return Visited(x, tau, np.divide((nu + p) / nu, base, out=base), q)
 
-    def m_step(self, stats: Visited, params: Params) -> Params:
+    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """mu with tau / u, alpha around the old mu, nu by `next_dof`."""
         x, tau, u, _ = stats
         nu, alpha, p = params.dof, params.scale, x.shape[1]
@@ -208,9 +205,10 @@ class ReleasedTKMeans(ReleasedModel):
             sizes = tau.sum(axis=1)
             # eqn:alpha, where u D = alpha (nu + p - nu u)
             scale = alpha * (nu + p - nu * np.vdot(tau, u) / sizes.sum()) / p
-            mean_trust = trust_sums(tau, squared_distances(x, centers) / scale, nu, p) / sizes
-            dof = next_dof(np.mean(mean_trust), nu, p)
-        return Params(centers, float(scale), float(dof), params.log_weights)
+            d2 = squared_distances(x, centers)
+            trust = np.array([trust_sum(tau[k], d2[k] / scale, nu, p) for k in range(len(tau))])
+            dof = next_dof(np.mean(trust / sizes), nu, p)
+        return Spheres(centers, float(scale), float(dof), d2)
 
 
 def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
@@ -231,19 +229,23 @@ def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
 # way then stays in the processor's cache, which is twice as quick for 50 clusters.
 
 
-def trust_sums(tau: Array, distances: Array, dof: Array, n_features: int) -> Array:
-    """The sum of tau (ln u - u) of each cluster, (K,); `distances` are squared and over the scale."""
-    sums = np.empty(len(tau))
-    for k, nu in enumerate(np.broadcast_to(dof, len(tau))):
-        u = (nu + n_features) / (nu + distances[k])
-        sums[k] = tau[k] @ (np.log(u) - u)
-    return sums
+def trust_sum(tau: Array, distances: Array, dof: float, n_features: int) -> float:
+    """The sum of tau (ln u - u) of one cluster; `distances` are squared and over the scale."""
+    u = distances + dof
+    np.divide(dof + n_features, u, out=u)
+    trust = np.log(u)
+    trust -= u
+    return float(tau @ trust)
 
 
 def weighted_means(weight: Array, x: Array) -> Array:
     """The centres (K, p) that go with weights (K, n); 0 where they are not numbers."""
     with np.errstate(all="ignore"):
-        centers = weight @ x / weight.sum(axis=1)[:, None]
+        return numbers(weight @ x / weight.sum(axis=1)[:, None])
+
+
+def numbers(centers: Array) -> Array:
+    """The same, with 0 for what is not a number."""
     return np.where(np.isnan(centers), 0.0, centers)
 
 
@@ -278,6 +280,11 @@ def sum_of_logs(tau: Array, base: Array) -> float:
     """The sum of tau times ln base, without the terms that are not numbers."""
     total = float(sum(t @ np.log(b) for t, b in zip(tau, base, strict=True)))
     return total if np.isfinite(total) else float(np.nansum(tau * np.log(base)))
+
+
+def most_probable(tau: Array) -> Array:
+    """The cluster of each row; the first where nothing is known."""
+    return np.argmax(np.where(np.isnan(tau), -np.inf, tau), axis=0)
 
 
 def ones_like(tau: Array) -> Array:

@@ -16,12 +16,13 @@ from scipy.special import gamma
 
 from tkmeans.paper.released import (
     FIRST_DOF,
+    AsReleased,
     Visited,
     next_dof,
+    numbers,
     ones_like,
     shares,
-    trust_sums,
-    weighted_means,
+    trust_sum,
 )
 from tkmeans.stats import Array, Block
 
@@ -47,10 +48,8 @@ class Components(NamedTuple):
         )
 
 
-class ReleasedMixture(ABC):
+class ReleasedMixture(AsReleased, ABC):
     """What the two have in common."""
-
-    climbs = False
 
     @abstractmethod
     def heights(self, params: Components, n_features: int) -> Array:
@@ -73,27 +72,20 @@ class ReleasedMixture(ABC):
 
         def visit(block: Block) -> Visited:
             x = block.frame.enter(block.X)
+            n_features = x.shape[1]
             with np.errstate(all="ignore"):
                 d2 = params.d2
                 if d2 is None or d2.shape[1] != len(x):  # unless this block is all rows, and measured
                     d2 = mahalanobis(x, params)
                 f, log_f = np.empty_like(d2), np.empty_like(d2)
-                for k, height in enumerate(self.heights(params, x.shape[1])):
-                    fall = self.log_fall(d2[k], params.dof[k], x.shape[1])
-                    np.divide(height, np.exp(fall), out=f[k])
+                for k, height in enumerate(self.heights(params, n_features)):
+                    fall = self.log_fall(d2[k], params.dof[k], n_features)
                     np.subtract(np.log(height), fall, out=log_f[k])
+                    np.divide(height, np.exp(fall, out=fall), out=f[k])
                 tau = shares(f)
-                return Visited(x, tau, self.trust(d2, params, x.shape[1]), sum_of_numbers(tau, log_f))
+                return Visited(x, tau, self.trust(d2, params, n_features), sum_of_numbers(tau, log_f))
 
         return visit
-
-    def pack(self, params: Components) -> Array:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
-
-    def unpack(self, vector: Array, like: Components) -> Components:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
 
 
 @final
@@ -110,7 +102,7 @@ class ReleasedGMM(ReleasedMixture):
 
     def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
         """-D/2, where a Gaussian density falls by +D/2."""
-        return -d2 / 2
+        return d2 / -2
 
     def trust(self, d2: Array, params: Components, n_features: int) -> Array:
         """A Gaussian trusts every row."""
@@ -118,13 +110,14 @@ class ReleasedGMM(ReleasedMixture):
 
     def m_step(self, stats: Visited, params: Components) -> Components:
         """Means and covariances with the weights tau."""
+        x, tau, _, _ = stats
+        sizes = tau.sum(axis=1)
         with np.errstate(all="ignore"):
-            raw = stats.tau @ stats.x / stats.tau.sum(axis=1)[:, None]  # NaN and all: the sums see it
-            covariances = carried_covariances(stats.tau, stats.tau, stats.x, raw)
+            raw = tau @ x / sizes[:, None]  # NaN and all: the sums see it
+            covariances = carried_covariances(tau, sizes, x, raw)
             small = ~(np.linalg.det(covariances) > 1e-10)
-        covariances[small] += 1e-10 * np.eye(stats.x.shape[1])
-        weights = stats.tau.sum(axis=1) / len(stats.x)
-        return params._replace(centers=np.nan_to_num(raw, nan=0.0), covariances=covariances, weights=weights)
+        covariances[small] += 1e-10 * np.eye(x.shape[1])
+        return params._replace(centers=numbers(raw), covariances=covariances, weights=sizes / len(x))
 
 
 @final
@@ -143,25 +136,30 @@ class ReleasedTMM(ReleasedMixture):
 
     def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
         """(nu + p)/2 ln(1 + D/nu)."""
-        return (dof + n_features) / 2 * np.log(1 + d2 / dof)
+        fall = d2 / dof
+        fall += 1
+        np.log(fall, out=fall)
+        fall *= (dof + n_features) / 2
+        return fall
 
     def trust(self, d2: Array, params: Components, n_features: int) -> Array:
         """eqn:u_nk."""
         nu = params.dof[:, None]
-        return (nu + n_features) / (nu + d2)
+        u = nu + d2
+        return np.divide(nu + n_features, u, out=u)
 
     def m_step(self, stats: Visited, params: Components) -> Components:
         """Centres with tau / u, covariances with tau u around them, then nu."""
-        x, tau, p = stats.x, stats.tau, stats.x.shape[1]
-        sizes = tau.sum(axis=1)
+        x, tau, u, _ = stats
+        p, sizes = x.shape[1], tau.sum(axis=1)
         with np.errstate(all="ignore"):
-            weight = tau / stats.u
+            weight = tau / u
             raw = weight @ x / weight.sum(axis=1)[:, None]
-            covariances = carried_covariances(tau * stats.u, tau, x, raw) + 1e-4 * np.eye(p)
-            new = Components(weighted_means(weight, x), covariances, sizes / len(x), params.dof)
+            covariances = carried_covariances(np.multiply(tau, u, out=weight), sizes, x, raw) + 1e-4 * np.eye(p)
+            new = Components(numbers(raw), covariances, sizes / len(x), params.dof)
             d2 = mahalanobis(x, new)
-            sums = trust_sums(tau, d2, params.dof, p)
-            return new._replace(dof=next_dof(sums / sizes, params.dof, p), d2=d2)
+            trust = np.array([trust_sum(tau[k], d2[k], params.dof[k], p) for k in range(len(tau))])
+            return new._replace(dof=next_dof(trust / sizes, params.dof, p), d2=d2)
 
 
 def mahalanobis(x: Array, params: Components) -> Array:
@@ -169,20 +167,24 @@ def mahalanobis(x: Array, params: Components) -> Array:
     out = np.empty((len(params.centers), len(x)))
     precisions = np.linalg.inv(params.covariances)
     features = np.ascontiguousarray(x.T)  # (p, n): sums over features then run along the rows
-    for k, (center, precision) in enumerate(zip(params.centers, precisions, strict=True)):
-        away = features - center[:, None]
-        np.einsum("pn,pn->n", precision @ away, away, out=out[k])
+    away, turned = np.empty_like(features), np.empty_like(features)
+    for k, center in enumerate(params.centers):
+        np.subtract(features, center[:, None], out=away)
+        np.matmul(precisions[k], away, out=turned)
+        np.einsum("pn,pn->n", turned, away, out=out[k])
     return out
 
 
-def carried_covariances(weight: Array, tau: Array, x: Array, centers: Array) -> Array:
+def carried_covariances(weight: Array, sizes: Array, x: Array, centers: Array) -> Array:
     """S/n for each component, where the sums S and n go on from the component before."""
     sums = np.empty((len(centers), x.shape[1], x.shape[1]))
     features = np.ascontiguousarray(x.T)  # (p, n)
+    away = np.empty_like(features)
     for k, center in enumerate(centers):
-        away = features - center[:, None]
-        sums[k] = (weight[k] * away) @ away.T
-    return np.cumsum(sums, axis=0) / np.cumsum(tau.sum(axis=1))[:, None, None]
+        np.subtract(features, center[:, None], out=away)
+        away *= np.sqrt(weight[k])
+        np.matmul(away, away.T, out=sums[k])  # symmetric, which halves the work
+    return np.cumsum(sums, axis=0) / np.cumsum(sizes)[:, None, None]
 
 
 def sum_of_numbers(tau: Array, logs: Array) -> float:
