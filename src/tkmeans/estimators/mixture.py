@@ -27,6 +27,7 @@ from tkmeans.estimators.validation import (
     checked_sample_weight,
     warn_of_early_end,
 )
+from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.models.covariances import SHAPES, Shape
 from tkmeans.models.mixture import MixtureParams, MixtureStats, Seen, StudentMixture
 from tkmeans.sources import ArraySource, Sample
@@ -168,8 +169,9 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
             The fitted estimator.
         """
         self._check_params()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        return self._fit_rows(X, checked_sample_weight(sample_weight, X))
+        with all_or_nothing(self):
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            return self._fit_rows(X, checked_sample_weight(sample_weight, X))
 
     @told_to_callbacks
     def _fit_rows(self, X: Array, weight: Array | None) -> Self:
