@@ -198,7 +198,8 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         raise Interrupted(
             f"{type(self).__name__} was interrupted after {self.n_iter_} iterations. The best parameters so far are on "
             "the estimator, and predict works; labels_ and what else describes the training rows is missing"
-            + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on.")
+            + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on."),
+            self,
         ) from None
 
     def _warn_of_tiny_clusters(self, sizes: Array) -> None:

@@ -10,6 +10,10 @@ from typing import Any
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a fit that has left its best parameters on the estimator, and says so."""
 
+    def __init__(self, message: str, estimator: Any) -> None:
+        super().__init__(message)
+        self.estimator = estimator
+
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
@@ -21,9 +25,11 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
     before = dict(vars(estimator))  # attributes are replaced by a fit, never changed in place
     try:
         yield
-    except Interrupted:
-        raise
-    except BaseException:  # Ctrl-C too
+    except BaseException as fault:  # Ctrl-C too
+        if isinstance(fault, Interrupted) and fault.estimator is estimator:
+            raise
         vars(estimator).clear()
         vars(estimator).update(before)
+        if isinstance(fault, Interrupted):  # in a fit that this one has begun with, of which nothing is left
+            raise KeyboardInterrupt from None
         raise
