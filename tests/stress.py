@@ -1,7 +1,6 @@
 """Fits of many kinds, each told by a number; here, because other processes can import this file but not a test."""
 
 import hashlib
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -26,13 +25,11 @@ def answer(number):
     X = X.astype("float32") if number % 7 == 0 else X
     if number % 3 == 0 and number % len(ESTIMATORS) != 4:  # the mixture takes no missing values
         X[::11, 0] = np.nan if n_features > 1 else 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = ESTIMATORS[number % len(ESTIMATORS)](number).fit(X)
-        fitted = {name: value for name, value in sorted(vars(model).items()) if name.endswith("_")}
-        digest = hashlib.sha256()
-        for name, value in [*fitted.items(), ("predict", model.predict(X)), ("score", model.score(X))]:
-            digest.update(name.encode() + np.asarray(value).tobytes())
+    model = ESTIMATORS[number % len(ESTIMATORS)](number).fit(X)
+    fitted = {name: value for name, value in sorted(vars(model).items()) if name.endswith("_")}
+    digest = hashlib.sha256()
+    for name, value in [*fitted.items(), ("predict", model.predict(X)), ("score", model.score(X))]:
+        digest.update(name.encode() + np.asarray(value).tobytes())
     return digest.hexdigest()
 
 

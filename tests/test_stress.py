@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
@@ -10,7 +11,10 @@ from stress import answer, answers
 METHODS = [name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()]
 
 # Python warns of forks while there are threads; that they go well is what is tested.
-pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),  # some fits are cut short
+]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +24,9 @@ def alone():
 
 def test_many_threads_do_not_disturb_each_other(alone):
     numbers = [*alone] * 2
+    filters = list(warnings.filters)
     assert answers(numbers, n_threads=8) == [alone[number] for number in numbers]
+    assert warnings.filters == filters  # which threads share
 
 
 @pytest.mark.parametrize("method", METHODS)
