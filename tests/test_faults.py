@@ -192,3 +192,14 @@ def test_a_run_whose_line_was_cut_off_is_done_again_even_if_the_rest_looks_whole
     with mock.patch.object(protocol, "_do", lambda keys: [(key, runs[key]) for key in keys]):
         assert protocol.perform(keys, path, n_jobs=1) == runs
     assert protocol.read(path) == runs
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+def test_a_full_disk_behind_the_commands_output_is_told_in_a_sentence(tmp_path):
+    np.savetxt(tmp_path / "X.csv", X[:20], delimiter=",", header="a,b", comments="")
+    code = "from tkmeans.cli import main; main()"
+    command = [sys.executable, "-c", code, "fit", str(tmp_path / "X.csv"), "-k", "2", "--json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "Error: No space left on device"
