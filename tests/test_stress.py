@@ -50,8 +50,8 @@ def test_a_process_forked_in_the_middle_of_fits_gives_the_same(alone):
         thread.start()
     try:
         for _ in range(8):
-            with multiprocessing.get_context("fork").Pool(1) as pool:
-                assert pool.apply_async(answers, ([*alone], 3)).get(timeout=300) == list(alone.values())
+            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+                assert pool.submit(answers, [*alone], 3).result(timeout=300) == list(alone.values())
     finally:
         done.set()
         for thread in busy:

@@ -101,7 +101,10 @@ class FileSource(BlockSource):
             if expected is not None and n_rows > expected:
                 break
             yield run
-        if expected not in (None, n_rows) or self._table.stamp() != self._stamp:
+        self._check_unchanged(expected in (None, n_rows))
+
+    def _check_unchanged(self, as_long_as_before: bool) -> None:
+        if not as_long_as_before or self._table.stamp() != self._stamp:
             raise ValueError(f"{self._table.place} has changed while it was read; try again, or take a copy")
 
     def survey(self) -> Survey:
@@ -114,7 +117,9 @@ class FileSource(BlockSource):
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""
-        return self._reader.submit(self._table.rows, picked).result()
+        found = self._reader.submit(self._table.rows, picked).result()
+        self._check_unchanged(len(found) == len(picked))
+        return found
 
     def beside(self, name: str) -> Path:
         """The file for results, next to the input."""
