@@ -10,6 +10,7 @@ import copy
 import errno
 import gc
 import io
+import linecache
 import os
 import sys
 import tempfile
@@ -87,9 +88,14 @@ def at_lines(trap):
     def trace(frame, event, arg):
         if not frame.f_code.co_filename.startswith(OUR_CODE):
             return None
-        if event == "line":
-            trap()
-        return trace
+        visits = Counter()
+
+        def trace_line(frame, event, arg):
+            if event == "line" and not _leaves_a_block(frame, visits):
+                trap()
+            return trace_line
+
+        return trace_line
 
     before = sys.gettrace()
     threading.settrace(trace)
@@ -99,6 +105,14 @@ def at_lines(trap):
     finally:
         sys.settrace(before)
         threading.settrace(before)
+
+
+def _leaves_a_block(frame, visits):
+    """Whether a `with` is visited again at its end, where Python lets no interrupt in before __exit__ is called."""
+    if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+        return False
+    visits[frame.f_lineno] += 1
+    return visits[frame.f_lineno] % 2 == 0
 
 
 @contextmanager
