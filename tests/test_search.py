@@ -188,6 +188,13 @@ def new_search(rows=ROWS, weight=None, n_clusters=3, dof=1.0, noise_reach=600.0)
     return native.new_search(rows, np.ones(len(rows)) if weight is None else weight, n_clusters, dof, noise_reach)
 
 
+def with_one(value):
+    """The rows, one coordinate of which is another."""
+    rows = ROWS.copy()
+    rows[7, 1] = value
+    return rows
+
+
 def seeded(n_centers=4):
     search = new_search()
     search.seed(n_centers, UNIFORMS, 3)
@@ -203,6 +210,15 @@ def seeded(n_centers=4):
         ({"n_clusters": 0}, "clusters must be at least 1"),
         ({"dof": 0.0}, "dof must be positive"),
         ({"noise_reach": 0.0}, "noise_reach must be positive"),
+        ({"dof": np.inf}, "dof must be positive and finite"),
+        ({"noise_reach": np.nan}, "noise_reach must be positive and finite"),
+        ({"rows": with_one(np.nan)}, "rows must be finite"),
+        ({"rows": with_one(-np.inf)}, "rows must be finite"),
+        ({"rows": with_one(1e160)}, "no coordinate beyond 1e140"),  # its square overflows
+        ({"weight": np.zeros(20)}, "positive finite sum"),
+        ({"weight": np.full(20, 1e307)}, "positive finite sum"),
+        ({"weight": -np.arange(20.0)}, "must not be negative"),
+        ({"weight": np.full(20, np.nan)}, "must not be negative"),
     ],
 )
 def test_a_search_begins_only_with_rows_and_a_weight_for_each(arguments, message):
@@ -221,6 +237,9 @@ def test_a_search_begins_only_with_rows_and_a_weight_for_each(arguments, message
         (lambda search: search.restore(np.empty((3, 1)), 1.0), "same number of features"),
         (lambda search: search.restore(np.empty((0, 2)), 1.0), "at least one row"),
         (lambda search: search.restore(np.zeros((3, 2)), 0.0), "scale must be positive"),
+        (lambda search: search.restore(np.zeros((3, 2)), np.inf), "scale must be positive and finite"),
+        (lambda search: search.restore(np.full((3, 2), np.nan), 1.0), "centers must be finite"),
+        (lambda search: search.restore(np.full((3, 2), 1e200), 1.0), "no coordinate beyond 1e140"),
         (lambda search: search.read_centers(np.empty((3, 2))), "shape of centers"),
         (lambda search: search.read_centers(np.empty((4, 3))), "shape of centers"),
         (lambda search: search.read_rows(np.empty(3), np.empty(20)), "one entry per center"),
@@ -241,6 +260,8 @@ def test_an_array_of_the_wrong_shape_is_refused_and_harms_nothing(call, message)
         (4, UNIFORMS[:9], 3, r"trials \* \(target - 1\) uniforms"),
         (0, UNIFORMS, 3, "at least 1"),
         (4, UNIFORMS, 0, "at least 1"),
+        (2**62, UNIFORMS, 3, r"trials \* \(target - 1\) uniforms"),  # a product that overflows
+        (1, UNIFORMS[:0], 3, "uniforms"),
     ],
 )
 def test_seeding_takes_as_many_uniforms_as_it_draws(target, uniforms, trials, message):
@@ -256,12 +277,27 @@ def test_seeding_takes_as_many_uniforms_as_it_draws(target, uniforms, trials, me
         lambda search: search.inhale(0, 1, UNIFORMS, 2),
         lambda search: search.descend(3, 2),
         lambda search: search.cost,
+        lambda search: search.read_rows(np.empty(0), np.empty(20)),
     ],
-    ids=["refine", "inhale", "descend", "cost"],
+    ids=["refine", "inhale", "descend", "cost", "read_rows"],
 )
 def test_without_centres_there_is_nothing_to_improve(call):
     with pytest.raises(ValueError, match="seed or restore comes first"):
         call(new_search())
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 40])
+def test_rows_as_far_apart_as_they_may_be_are_searched_without_harm(n_features):
+    rows = np.random.default_rng(0).choice([-1e140, -1.0, 0.0, 5e-324, 1e140], (50, n_features))
+    search = new_search(rows, n_clusters=4)
+    search.seed(8, np.linspace(0, 0.99, 30), 3)
+    search.refine(3)
+    search.descend(2, 1)
+    search.inhale(2, 4, np.linspace(0, 0.99, 30), 6)
+    search.refine(3)
+    centers = np.empty((search.clusters, n_features))
+    search.read_centers(centers)
+    assert np.all(np.abs(centers) <= 1e140)
 
 
 def test_the_cost_of_every_state_on_the_way_down_is_told():

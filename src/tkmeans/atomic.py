@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+_DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 @contextmanager
@@ -36,18 +39,29 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with target.open("wb") as file:
             yield file
         return
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    name = ""
     try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, _usual_mode() if before is None else stat.S_IMODE(before.st_mode))
         os.replace(name, target)
-    except BaseException:  # Ctrl-C too
-        with suppress(FileNotFoundError):
+    except BaseException as fault:  # Ctrl-C too
+        with suppress(OSError):
             os.unlink(name)
+        if isinstance(fault, OSError) and _is_about(fault, target):
+            fault.filename = os.fspath(path)  # a name that people know
+            del fault.filename2
         raise
+
+
+def _is_about(fault: OSError, target: Path) -> bool:
+    """Whether a fault is of the temporary file, which it names, or of a full disk, where it names none."""
+    if fault.filename is None:
+        return fault.errno in _DISK_FULL
+    return os.fspath(fault.filename).startswith(str(target.with_name(f".{target.name}.")))
 
 
 def _usual_mode() -> int:

@@ -118,7 +118,7 @@ def test_bench_takes_ones_own_table_and_truth(run, csv_file):
 def test_reproduce_names_the_files_it_has_written(run, tmp_path, monkeypatch):
     from tkmeans.paper import command
 
-    def stub(what, out, *, reps, redo, start, tick):
+    def stub(what, out, *, reps, redo, start, tick, finish):
         start(2)
         tick(2)
         return [out / f"{what}-{reps}.md"]

@@ -74,7 +74,6 @@ def test_a_stopped_experiment_goes_on_where_it_was(tmp_path, monkeypatch):
     ticks = []
     done = []
     monkeypatch.setattr(protocol, "run", lambda key: done.append(key) or dict.fromkeys(protocol.MEASURES, 1.0))
-    path.write_text(path.read_text() + "\n")
     results = protocol.perform(keys, path, n_jobs=1, tick=ticks.append)
     assert done == keys[2:]
     assert sum(ticks) == len(keys)

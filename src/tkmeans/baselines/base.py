@@ -25,6 +25,7 @@ from tkmeans.estimators.validation import (
     checked_sample_weight,
     warn_of_early_end,
 )
+from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Block, Frame
 
@@ -172,6 +173,10 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if isinstance(self.init, str):
             check_choice("init", self.init, SEEDINGS, hint=" or an array of centres")
         self._check_params()
+        with all_or_nothing(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: Any, sample_weight: Any) -> Self:
         X = validate_data(self, X, dtype=np.float64)
         weight = checked_sample_weight(sample_weight, X)
         check_enough_rows(self.n_clusters, X, weight)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tkmeans.baselines.base import Baseline, Found, HardModel, alternate, distances_between
 from tkmeans.estimators.validation import check_choice
+from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
@@ -119,10 +120,11 @@ class KMedoids(Baseline):
         self : object
             The fitted estimator.
         """
-        super().fit(X, sample_weight=sample_weight)
-        rows = np.asarray(X, dtype=np.float64)
-        self.medoid_indices_ = distances_between(rows, self.cluster_centers_, "sqeuclidean").argmin(axis=0)
-        return self
+        with all_or_nothing(self):
+            super().fit(X, sample_weight=sample_weight)
+            rows = np.asarray(X, dtype=np.float64)
+            self.medoid_indices_ = distances_between(rows, self.cluster_centers_, "sqeuclidean").argmin(axis=0)
+            return self
 
     @property
     def _metric(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from tkmeans.atomic import replacing
 from tkmeans.cli.screen import out as console
 
 
@@ -85,6 +87,9 @@ def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         ax.set_title(title, weight="bold")
     figure.suptitle("The same rows, clustered twice; 5 % of them are wild, most far outside of the picture")
-    figure.savefig(path, dpi=130)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:] or "png", dpi=130)
     plt.close(figure)
+    with replacing(path) as file:
+        file.write(drawn.getvalue())
     return True

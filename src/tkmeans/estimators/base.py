@@ -27,6 +27,7 @@ from tkmeans.estimators.validation import (
     warn_of_empty_rows,
     warn_user,
 )
+from tkmeans.estimators.whole import Interrupted, all_or_nothing
 from tkmeans.models.dof import first_dof
 from tkmeans.search import robust_search
 from tkmeans.sources import ArraySource, Column, Sample, Source
@@ -124,7 +125,7 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         """
         self._check_shared_params()
         self._check_params()
-        with self._open(X, sample_weight, reset=True) as source:
+        with all_or_nothing(self), self._open(X, sample_weight, reset=True) as source:
             return self._fit_source(source, resume)
 
     def _fit_rows(self, X: Array, weight: Array | None) -> Self:
@@ -141,21 +142,28 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         check_spread(source.frame.unit)
         rng = check_random_state(0 if self._init_is_array() else self.random_state)  # an array leaves nothing to chance
         runs = Runs(self, source, rng, self._merit, resume)
+        training = source.frame
         try:
-            for start in self._starts(source, runs.rng):
-                self._run(source, start, runs)
-        except TimeUp:
-            pass
+            self._make_runs(source, runs)
+            self._keep(runs.best(), training, source.dtype)
+            self._review_training_rows(source, runs.best().stats.n)
         except KeyboardInterrupt:
+            source.frame = training
             self._keep_what_there_is(runs, source)
             raise
-        self._keep(runs.best(), source.frame, source.dtype)
-        self._review_training_rows(source, runs.best().stats.n)
         self._give_back(source)
         warn_of_empty_rows(found.n_empty, found.n_rows, found.first_empty)
         if not self.converged_:
             warn_of_early_end(self, time_is_up=runs.time_is_up)
         return self
+
+    def _make_runs(self, source: Source, runs: Runs) -> None:
+        """EM from every start, as long as there is time."""
+        try:
+            for start in self._starts(source, runs.rng):
+                self._run(source, start, runs)
+        except TimeUp:
+            pass
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the clusters of X and say which one each row belongs to.
@@ -187,10 +195,11 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         for name in ("labels_", "inertia_", "outlier_pvalues_", "_training_distances"):
             self.__dict__.pop(name, None)  # of an earlier fit
         checkpoint = getattr(self, "checkpoint", None)
-        raise KeyboardInterrupt(
+        raise Interrupted(
             f"{type(self).__name__} was interrupted after {self.n_iter_} iterations. The best parameters so far are on "
             "the estimator, and predict works; labels_ and what else describes the training rows is missing"
-            + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on.")
+            + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on."),
+            self,
         ) from None
 
     def _warn_of_tiny_clusters(self, sizes: Array) -> None:

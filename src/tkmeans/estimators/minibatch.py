@@ -24,6 +24,7 @@ from tkmeans.estimators.validation import (
     checked_sample_weight,
     warn_of_empty_rows,
 )
+from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.models import Stepwise, Tracked
 from tkmeans.outliers import comparable, sketch
 from tkmeans.sources import ArraySource, Batches, Column, Source
@@ -244,6 +245,9 @@ class MiniBatchTKMeans(StudentEstimator):
         scaled = memory.faded(source.total / memory.total)
         runs.keep(Outcome(params, scaled, run.history, run.n_passes, run.converged))
 
+    def _keep_what_there_is(self, runs: Runs, source: Source) -> None:
+        """After Ctrl-C: nothing, because a stream cannot go on from parameters alone."""
+
     def _takes_batches(self, n_rows: int) -> bool:
         return n_rows > max(self._n_first(), self.batch_size)
 
@@ -284,6 +288,10 @@ class MiniBatchTKMeans(StudentEstimator):
         """
         self._check_shared_params()
         self._check_params()
+        with all_or_nothing(self):
+            return self._partial_fit(X, sample_weight)
+
+    def _partial_fit(self, X: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "n_features_in_")
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=first)
         weight = checked_sample_weight(sample_weight, X)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self, final
 
 import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,8 +23,10 @@ from tkmeans.estimators.validation import (
     check_real,
     check_spread,
     checked_sample_weight,
+    unheard,
     warn_of_early_end,
 )
+from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.models.covariances import SHAPES, Shape
 from tkmeans.models.mixture import MixtureParams, MixtureStats, Seen, StudentMixture
 from tkmeans.sources import ArraySource, Sample
@@ -168,8 +168,9 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
             The fitted estimator.
         """
         self._check_params()
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        return self._fit_rows(X, checked_sample_weight(sample_weight, X))
+        with all_or_nothing(self):
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            return self._fit_rows(X, checked_sample_weight(sample_weight, X))
 
     @told_to_callbacks
     def _fit_rows(self, X: Array, weight: Array | None) -> Self:
@@ -261,8 +262,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
                 raise ValueError(f"means_init must have shape {wanted} (n_components, n_features), got {centers.shape}")
             centers = frame.enter(centers)
         elif self.init_params == "t-k-means" and len(sample.X) > self.n_components:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not be exact
+            with unheard():  # a start need not be exact
                 start = TKMeans(self.n_components, random_state=rng).fit(sample.X, sample_weight=sample.weight)
             weights = np.maximum(start.cluster_weights_, 1e-6)
             return start.cluster_centers_, start.scale_, np.log(weights / weights.sum())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -107,9 +108,10 @@ class Predicting(UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         names = None if reset else getattr(self, "feature_names_in_", None)
         weight = sample_weight if kind == "dask" else None
         source = as_source(X, weight, n_threads=n_threads, names=None if names is None else list(names))
-        check_columns(self, source, reset=reset)
-        if kind == "file" and sample_weight is not None:
-            source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
+        with closing_if_it_fails(source):
+            check_columns(self, source, reset=reset)
+            if kind == "file" and sample_weight is not None:
+                source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
         return source
 
     def _checked(self, X: Any, method: str, sample_weight: Any = None) -> Source:
@@ -117,7 +119,8 @@ class Predicting(UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         check_is_fitted(self)
         self._check_library(X, method)
         source = self._open(X, sample_weight, reset=False)
-        source.frame = self._fitted_frame(source.dtype)
+        with closing_if_it_fails(source):
+            source.frame = self._fitted_frame(source.dtype)
         return source
 
     def _check_library(self, X: Any, method: str) -> None:
@@ -178,6 +181,16 @@ class Predicting(UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         tags.input_tags.allow_nan = True
         tags.array_api_support = True
         return tags
+
+
+@contextmanager
+def closing_if_it_fails(source: Source) -> Iterator[None]:
+    """End a source's threads if what prepares it goes wrong."""
+    try:
+        yield
+    except BaseException:
+        source.__exit__()
+        raise
 
 
 def _library_and_device(X: Any) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,23 @@ from tkmeans.stats import Array, namespace
 _LIBRARIES = (Path(__file__).parents[1], Path(sklearn.__file__).parent)
 
 
+_heard: ContextVar[bool] = ContextVar("heard", default=True)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Let nobody hear of doubtful fits in the block; unlike the filters of `warnings`, in this thread alone."""
+    before = _heard.set(False)
+    try:
+        yield
+    finally:
+        _heard.reset(before)
+
+
 def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn of a doubtful fit, at the line of the user's code that led here."""
+    if not _heard.get():
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _in_libraries(frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tkmeans.atomic import replacing
 from tkmeans.datasets import SYNTHETIC
 from tkmeans.paper import agreement, figures, protocol, tables
 from tkmeans.paper.page import Page
@@ -51,14 +52,14 @@ def reproduce(
             ("html", tables.html(rows, _TITLES[name])),
         ):
             written.append(out / f"{name}.{suffix}")
-            written[-1].write_text(text, encoding="utf-8")
+            _write(written[-1], text)
     if what in ("figure", "all"):
         written += figures.draw_all(built.get("table1", []), out)
     if what == "all":
         page = out.with_name(out.name + ".md")
         cost = seconds(key_and_run for key_and_run in results.items() if key_and_run[0].dataset in SYNTHETIC)
         text = Page(built["table1"], built["table2"], built["table3"], out.name, cost).text()
-        page.write_text(text, encoding="utf-8")
+        _write(page, text)
         written.append(page)
     finish(
         f"{time.monotonic() - began:.0f} s in all; the {len(results)} runs, earlier ones included, "
@@ -70,3 +71,8 @@ def reproduce(
 def seconds(runs: Iterable[tuple[protocol.Key, dict[str, float]]]) -> float:
     """What these runs took of one core."""
     return sum(run["seconds"] for _, run in runs)
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as file:
+        file.write(text.encode())

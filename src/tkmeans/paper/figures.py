@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import engines
+from tkmeans.atomic import replacing
 from tkmeans.em import Never, em
 from tkmeans.models import Fast
 from tkmeans.paper.agreement import Row
@@ -40,11 +42,13 @@ def _save(figure: Any, path: Path) -> None:
     """With a palette of 64 colours: a third of the size, and nothing here has shades."""
     from PIL import Image  # matplotlib needs it too
 
-    figure.savefig(path, dpi=100)
-    with Image.open(path) as picture:
-        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=100)
     _pyplot().close(figure)
+    with Image.open(drawn) as picture:
+        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    with replacing(path) as file:
+        few.save(file, "png", optimize=True)
 
 
 def loss(path: Path) -> None:

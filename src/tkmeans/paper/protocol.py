@@ -7,6 +7,7 @@ Results go to a file line by line, so that a stopped experiment goes on where it
 from __future__ import annotations
 
 import csv
+import io
 import os
 import time
 import zlib
@@ -20,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from tkmeans.atomic import replacing
 from tkmeans.datasets import REAL, SYNTHETIC, fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
 from tkmeans.paper.correct import COLUMNS, UNSCALED, fitted
@@ -92,15 +94,16 @@ def wanted(tables: Iterable[str], reps: int) -> list[Key]:
 def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Callable[[int], object] = int) -> Results:
     """All these runs: those in the file are read from it, the others are done and added to it."""
     done = read(path)
+    if path.exists() and not path.read_bytes().endswith(b"\n"):
+        _write(path, done)  # the next line would go on where the last one was cut off
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = not path.exists()
+        if not path.exists():
+            _write(path, {})
         with path.open("a", newline="") as file:
             writer = csv.writer(file)
-            if fresh:
-                writer.writerow([*Key._fields, *MEASURES])
             for key, row in _results(open_keys, n_jobs or os.cpu_count() or 1):
                 writer.writerow([*key, *(row[measure] for measure in MEASURES)])
                 file.flush()
@@ -110,27 +113,33 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
 
 
 def read(path: Path) -> Results:
-    """The runs that a file holds; a line that was cut off counts as not done."""
+    """The runs that a file holds; a line that was cut off counts as not done, even if what is left looks whole."""
     if not path.exists():
         return {}
     results: Results = {}
-    with path.open(newline="") as file:
-        for line in csv.DictReader(file):
-            try:
-                key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
-                results[key] = {measure: float(line[measure]) for measure in MEASURES}
-            except (TypeError, ValueError):
-                continue
+    whole, _, _ = path.read_text(encoding="utf-8", errors="replace").rpartition("\n")
+    for line in csv.DictReader(whole.splitlines()):
+        try:
+            key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
+            results[key] = {measure: float(line[measure]) for measure in MEASURES}
+        except (TypeError, ValueError):
+            continue
     return results
 
 
 def forget(path: Path, column: str) -> None:
     """Take the runs of one column out of a file, so that they are done anew."""
-    kept = {key: row for key, row in read(path).items() if key.column != column}
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*Key._fields, *MEASURES])
-        writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in kept.items())
+    _write(path, {key: row for key, row in read(path).items() if key.column != column})
+
+
+def _write(path: Path, results: Results) -> None:
+    """A file of these runs, which are there whole or as they were."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([*Key._fields, *MEASURES])
+    writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in results.items())
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _results(keys: list[Key], n_jobs: int) -> Iterator[tuple[Key, dict[str, float]]]:

@@ -67,6 +67,7 @@ class FileSource(BlockSource):
 
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int) -> None:
         self._table: Table = open_table(file.path, file.columns)
+        self._stamp = self._table.stamp()
         super().__init__(weight, None, n_threads)
         self._path = file.path
         # One for all passes: what an allocator keeps for a thread is lost with it.
@@ -90,7 +91,21 @@ class FileSource(BlockSource):
         runs = regrouped(self._table.batches(n_rows), self._block_rows)
         # Several at a time: waking a thread costs as much as reading a little.
         groups = iter(lambda: list(islice(runs, _RUNS_AT_ONCE)), [])
-        return chain.from_iterable(read_ahead(groups, _GROUPS_AHEAD, self._reader))
+        return self._counted(chain.from_iterable(read_ahead(groups, _GROUPS_AHEAD, self._reader)))
+
+    def _counted(self, runs: Iterator[Array]) -> Iterator[Array]:
+        """The same runs, of a file that nobody writes to meanwhile: passes over different rows have no sum."""
+        expected, n_rows = self._table.n_rows, 0
+        for run in runs:
+            n_rows += len(run)
+            if expected is not None and n_rows > expected:
+                break
+            yield run
+        self._check_unchanged(expected in (None, n_rows))
+
+    def _check_unchanged(self, as_long_as_before: bool) -> None:
+        if not as_long_as_before or self._table.stamp() != self._stamp:
+            raise ValueError(f"{self._table.place} has changed while it was read; try again, or take a copy")
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""
@@ -102,7 +117,9 @@ class FileSource(BlockSource):
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""
-        return self._reader.submit(self._table.rows, picked).result()
+        found = self._reader.submit(self._table.rows, picked).result()
+        self._check_unchanged(len(found) == len(picked))
+        return found
 
     def beside(self, name: str) -> Path:
         """The file for results, next to the input."""

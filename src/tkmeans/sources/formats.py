@@ -26,6 +26,12 @@ class Table(ABC):
     n_features: int
     dtype: Any
     n_rows: int | None  # None if nobody has counted them
+    _path: Path
+
+    def stamp(self) -> tuple[Any, ...]:
+        """What would be another if somebody wrote to the file; empty where that cannot be seen."""
+        found = self._path.stat()
+        return found.st_size, found.st_mtime_ns
 
     @abstractmethod
     def batches(self, n_rows: int) -> Iterator[Array]:
@@ -87,6 +93,10 @@ class Concatenated(Table):
         counts = [table.n_rows for table in tables]
         self.n_rows = None if None in counts else sum(count or 0 for count in counts)
         self._tables = tables
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Those of all files."""
+        return tuple(table.stamp() for table in self._tables)
 
     def batches(self, n_rows: int) -> Iterator[Array]:
         """The rows of all files in order."""
@@ -189,6 +199,8 @@ class ArrowTable(Table):
         pa = pyarrow("to read this file")
         try:
             yield
+        except pa.ArrowMemoryError:
+            raise  # which is no fault of the file
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self.place} cannot be read: {self._sentence(error)}") from error
 
@@ -284,6 +296,10 @@ class DatasetTable(ArrowTable):
         self.place, self._dataset = "the dataset", dataset
         self._choose(dataset.schema, columns)
         self.n_rows = None
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Its files may be anywhere."""
+        return ()
 
     def _batches(self, n_rows: int) -> Iterator[Any]:
         # Little is read ahead here: what is waiting to be computed should be bounded.

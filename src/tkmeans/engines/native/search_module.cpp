@@ -3,6 +3,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -16,6 +18,28 @@ namespace {
 
 using Uniforms = Vector<const double>;
 
+// Squared distances between such points are finite, in any number of dimensions: a row has a nearest centre.
+constexpr double largest_coordinate = 1e140;
+
+bool is_finite(double value) { return std::abs(value) <= std::numeric_limits<double>::max(); }
+
+void require_points(const Matrix<const double>& points, const char* what) {
+    const double* values = points.data();
+    bool within = true;  // without a branch: NaN compares false
+    for (size_t i = 0; i < points.size(); ++i) within &= std::abs(values[i]) <= largest_coordinate;
+    require(within, what);
+}
+
+void require_weights(const Vector<const double>& weights) {
+    double total = 0;
+    bool positive = true;
+    for (size_t i = 0; i < weights.size(); ++i) {
+        positive &= weights.data()[i] >= 0;
+        total += weights.data()[i];
+    }
+    require(positive && total > 0 && is_finite(total), "weights must not be negative, and have a positive finite sum");
+}
+
 // A search together with the arrays it reads.
 class BoundSearch final {
  public:
@@ -25,8 +49,10 @@ class BoundSearch final {
         require(rows.shape(0) >= 1 && rows.shape(1) >= 1, "rows must have at least one row and one column");
         require(weights.shape(0) == rows.shape(0), "weights must have one entry per row");
         require(clusters >= 1, "clusters must be at least 1");
-        require(dof > 0, "dof must be positive");
-        require(noise_reach > 0, "noise_reach must be positive");
+        require(dof > 0 && is_finite(dof), "dof must be positive and finite");
+        require(noise_reach > 0 && is_finite(noise_reach), "noise_reach must be positive and finite");
+        require_points(rows, "rows must be finite, with no coordinate beyond 1e140");
+        require_weights(weights);
         search_ = engine_named(set).new_search(rows.data(), weights.data(), Index(rows.shape(0)), features(), clusters,
                                                dof, noise_reach);
     }
@@ -34,7 +60,7 @@ class BoundSearch final {
     void seed(Index target, Uniforms uniforms, int trials) {
         require(clusters() == 0, "a search is seeded once");
         require(target >= 1 && trials >= 1, "seeding takes a target and trials of at least 1");
-        require(Index(uniforms.shape(0)) >= 1 + trials * (target - 1),
+        require(uniforms.shape(0) >= 1 && (Index(uniforms.shape(0)) - 1) / trials >= target - 1,
                 "seeding takes 1 + trials * (target - 1) uniforms");
         nb::gil_scoped_release release;
         search_->seed(target, uniforms.data(), trials);
@@ -71,7 +97,8 @@ class BoundSearch final {
     void restore(Matrix<const double> centers, double scale) {
         require(centers.shape(0) >= 1, "centers must have at least one row");
         require(Index(centers.shape(1)) == features(), "rows and centers must have the same number of features");
-        require(scale > 0, "scale must be positive");
+        require(scale > 0 && is_finite(scale), "scale must be positive and finite");
+        require_points(centers, "centers must be finite, with no coordinate beyond 1e140");
         nb::gil_scoped_release release;
         search_->restore(centers.data(), Index(centers.shape(0)), scale);
     }
@@ -83,6 +110,7 @@ class BoundSearch final {
     }
 
     void read_rows(Vector<double> masses, Vector<double> nearest) const {
+        require_centers();
         require(Index(masses.shape(0)) == clusters(), "masses must have one entry per center");
         require(nearest.shape(0) == rows_.shape(0), "nearest must have one entry per row");
         search_->read_rows(masses.data(), nearest.data());

@@ -1,0 +1,10 @@
+"""A few of the random shapes and values that `tools/fuzz` tries by the thousand, without the sanitizers."""
+
+from collections import Counter
+
+from fuzzing import check
+
+
+def test_random_shapes_and_values_give_the_references_numbers_or_are_refused():
+    kinds = Counter(check(number) for number in range(200))
+    assert set(kinds) == {"ordinary", "hostile", "searched", "refused"}

@@ -1,0 +1,461 @@
+"""Faults at any moment of anything: out of memory, a full disk, Ctrl-C, a source that fails, a file that changes.
+
+`inject(n, seed)` draws what is done, what goes wrong, where and when, and looks at what is left: the
+exception must be the one that happened or name it, the estimator must be as it was or as Ctrl-C is documented
+to leave it, doing it again must give the answer as if nothing had been, threads must have ended, and
+files must be whole or as they were.
+"""
+
+import copy
+import errno
+import gc
+import io
+import linecache
+import os
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import numpy as np
+from deeds import DEEDS, FITS, WRITING, CommandFailed, Listener, X, begun
+
+import tkmeans.sources.dask as dask_source
+from tkmeans import atomic
+from tkmeans.engines import native, reference
+from tkmeans.estimators import longfit
+from tkmeans.estimators.whole import Interrupted
+from tkmeans.sources import ArraySource
+from tkmeans.sources.blocks import BlockSource
+from tkmeans.sources.formats import ArrowTable, NpyTable
+
+OUR_CODE = str(Path(atomic.__file__).parent)
+OLD = b"what was there before"
+GOOD_ROWS = X.copy()
+
+
+class WrongOutcome(AssertionError):
+    """Something was lost, half-written or swallowed."""
+
+
+# ---- places where a fault may happen ----------------------------------------------------------
+
+
+class Trap:
+    """Counts the moments at which a fault could happen, and springs at one of them."""
+
+    def __init__(self, spring=None, at=None):
+        self._lock, self._spring, self._at = threading.Lock(), spring, at
+        self.n_moments, self.sprung = 0, False
+
+    def __call__(self):
+        with self._lock:
+            self.n_moments += 1
+            now = self.n_moments == self._at
+        if now:
+            self.sprung = True
+            self._spring()
+
+
+@contextmanager
+def at_calls(trap, *places):
+    """A moment at every call of these functions, given as pairs of owner and name."""
+
+    def trapped(honest):
+        def call(*args, **options):
+            trap()
+            return honest(*args, **options)
+
+        return call
+
+    with ExitStack() as stack:
+        for owner, name in places:
+            stack.enter_context(mock.patch.object(owner, name, trapped(getattr(owner, name))))
+        yield
+
+
+@contextmanager
+def at_lines(trap):
+    """A moment at every line of the package that this thread, or one that it starts, comes to."""
+
+    def trace(frame, event, arg):
+        if not frame.f_code.co_filename.startswith(OUR_CODE):
+            return None
+        visits = Counter()
+
+        def trace_line(frame, event, arg):
+            if event == "line" and not _leaves_a_block(frame, visits):
+                trap()
+            return trace_line
+
+        return trace_line
+
+    before = sys.gettrace()
+    threading.settrace(trace)
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+        threading.settrace(before)
+
+
+def _leaves_a_block(frame, visits):
+    """Whether a `with` is visited again at its end, where Python lets no interrupt in before __exit__ is called."""
+    if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+        return False
+    visits[frame.f_lineno] += 1
+    return visits[frame.f_lineno] % 2 == 0
+
+
+@contextmanager
+def at_blocks(trap):
+    """A moment before every block of rows."""
+    honest = BlockSource.blocks
+
+    def blocks(self):
+        for block in honest(self):
+            trap()
+            yield block
+
+    with mock.patch.object(BlockSource, "blocks", blocks):
+        yield
+
+
+class FullDisk(io.FileIO):
+    """A file on a disk that may be full after any 64 bytes."""
+
+    def __init__(self, file, mode, trap):
+        super().__init__(file, mode)
+        self._trap = trap
+
+    def write(self, data):
+        for place in range(0, len(data), 64):
+            try:
+                self._trap()
+            except OSError:
+                super().write(memoryview(data)[:place])
+                raise
+        return super().write(data)
+
+
+@contextmanager
+def at_bytes(trap):
+    """A moment as bytes are written, and when a file is made, flushed to the disk or put in its place."""
+
+    def fdopen(descriptor, mode):
+        return io.BufferedWriter(FullDisk(descriptor, mode, trap))
+
+    def path_open(path, mode="r", **options):
+        if "a" not in mode:
+            return honest(path, mode, **options)
+        return io.TextIOWrapper(io.BufferedWriter(FullDisk(path, "a", trap)), newline="")
+
+    honest = Path.open
+    system = [(os, "fsync"), (os, "replace"), (os, "chmod"), (tempfile, "mkstemp")]
+    with (
+        at_calls(trap, *system),
+        mock.patch.object(os, "fdopen", fdopen),
+        mock.patch.object(Path, "open", path_open),
+    ):
+        yield
+
+
+def _calls(*places):
+    return lambda trap: at_calls(trap, *places)
+
+
+PLACES = {
+    "engine": _calls(*((engine, name) for engine in (native, reference) for name in ("summarize", "rows"))),
+    "allocation": _calls(*((np, name) for name in ("empty", "zeros", "concatenate", "ascontiguousarray"))),
+    "pass": _calls((BlockSource, "reduce"), (BlockSource, "collect"), (dask_source.DaskSource, "reduce")),
+    "block": at_blocks,
+    "line": at_lines,
+    "disk": at_bytes,
+    "reading": _calls((NpyTable, "_read"), (ArrowTable, "_interleaved")),
+    "partition": _calls((dask_source, "_array")),
+    "callback": _calls((Listener, "on_fit_task_begin"), (Listener, "on_fit_task_end")),
+}
+
+
+# ---- what goes wrong --------------------------------------------------------------------------
+
+
+def raising(make):
+    def spring(folder):
+        raise make()
+
+    return spring
+
+
+no_memory = raising(lambda: MemoryError("injected"))
+ctrl_c = raising(lambda: KeyboardInterrupt("injected"))
+disk_full = raising(lambda: OSError(errno.ENOSPC, "injected"))
+no_permission = raising(lambda: PermissionError(errno.EACCES, "injected"))
+broken = raising(lambda: RuntimeError("injected"))
+
+
+def rewriting(change):
+    """Somebody writes to the file that is being read."""
+
+    def spring(folder):
+        (path,) = folder.glob("X.*")
+        rows = change(GOOD_ROWS)
+        if path.suffix == ".npy":
+            np.save(path, rows)
+        else:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            pq.write_table(pa.table({"a": rows[:, 0], "b": rows[:, 1]}), path)
+
+    return spring
+
+
+def overwriting(value):
+    """Somebody writes to the rows in memory."""
+
+    def spring(folder):
+        X[100:130, 1] = value
+
+    return spring
+
+
+class Kind(NamedTuple):
+    """What is done, where it goes wrong, and how."""
+
+    deeds: list[str]
+    place: str
+    springs: list
+    raises: bool = True  # False: somebody else meddles, and nothing is raised at once
+
+
+FILES = ["a .npy file", "a Parquet file"]
+IN_MEMORY = ["t-k-means", "t-k-means in two threads", "t-k-means by the reference", "fast t-k-means"]
+KINDS = {
+    "out of memory in an engine": Kind(list(FITS), "engine", [no_memory]),
+    "out of memory in NumPy": Kind(list(DEEDS), "allocation", [no_memory]),
+    "out of memory at any line": Kind(list(DEEDS), "line", [no_memory]),
+    "Ctrl-C at any line": Kind(list(DEEDS), "line", [ctrl_c]),
+    "Ctrl-C in a pass": Kind(list(FITS), "pass", [ctrl_c]),
+    "Ctrl-C in a block": Kind(list(FITS), "block", [ctrl_c]),
+    "a block that cannot be read": Kind(list(FITS), "block", [broken, disk_full]),
+    "a file that cannot be read": Kind([*FILES, "a CSV file"], "reading", [broken, no_permission]),
+    "a partition that cannot be computed": Kind(["dask"], "partition", [broken, no_memory]),
+    "a callback that fails": Kind([name for name in FITS if "callbacks" in name], "callback", [broken, ctrl_c]),
+    "a full disk": Kind(list(WRITING), "disk", [disk_full]),
+    "no permission": Kind(list(WRITING), "disk", [no_permission]),
+    "a file that becomes shorter": Kind(FILES, "reading", [rewriting(lambda X: X[:-40])], raises=False),
+    "a file that becomes longer": Kind(FILES, "reading", [rewriting(lambda X: np.vstack([X, X]))], raises=False),
+    "a file whose values change": Kind(FILES, "reading", [rewriting(lambda X: X * np.inf)], raises=False),
+    "rows that change in memory": Kind(IN_MEMORY, "pass", [overwriting(np.inf), overwriting(np.nan)], raises=False),
+}
+KINDS = {name: kind for name, kind in KINDS.items() if kind.deeds}
+
+
+# ---- one fault --------------------------------------------------------------------------------
+
+
+@contextmanager
+def circumstances():
+    """Many small blocks, a checkpoint after every iteration, and warnings that nobody minds."""
+    with (
+        mock.patch.dict(ArraySource.__init__.__kwdefaults__, block_rows=128),
+        mock.patch.object(BlockSource.__init__, "__defaults__", (128,)),
+        mock.patch.object(longfit, "_SHARE_OF_TIME", 1e9),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@cache
+def undisturbed(name):
+    """The estimator after the deed, if nothing goes wrong."""
+    return _after(name, lambda trap: ExitStack(), Trap())
+
+
+@cache
+def n_moments(name, place):
+    trap = Trap()
+    _after(name, PLACES[place], trap)
+    return trap.n_moments
+
+
+def _after(name, place, trap):
+    estimator = copy.deepcopy(begun(name))
+    with tempfile.TemporaryDirectory() as folder:
+        DEEDS[name].prepare(Path(folder))
+        with place(trap):
+            DEEDS[name].act(estimator, Path(folder))
+    return estimator
+
+
+def one(kind, seed):
+    """One fault of this kind; how it ended, or None if its moment never came."""
+    rng = np.random.default_rng(seed)
+    kind = KINDS[kind]
+    name, spring = kind.deeds[rng.integers(len(kind.deeds))], kind.springs[rng.integers(len(kind.springs))]
+    with circumstances(), tempfile.TemporaryDirectory() as folder:
+        moments = n_moments(name, kind.place)
+        if not moments:
+            return None
+        trap = Trap(lambda: spring(Path(folder)), at=rng.integers(moments) + 1)
+        try:
+            outcome = _one(name, kind, trap, Path(folder), old_output=rng.random() < 0.5)
+        except WrongOutcome as wrong:
+            raise WrongOutcome(f"{name}, moment {trap._at} of {moments}: {wrong}") from wrong
+        finally:
+            X[:] = GOOD_ROWS
+    return outcome if trap.sprung else None
+
+
+def _one(name, kind, trap, folder, *, old_output):
+    deed, estimator = DEEDS[name], copy.deepcopy(begun(name))
+    undisturbed(name)
+    deed.prepare(folder)
+    if old_output and deed.output and not (folder / deed.output).exists():
+        (folder / deed.output).write_bytes(OLD)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    attributes, threads = copy.deepcopy(vars(estimator)) if estimator else {}, set(threading.enumerate())
+    with _nothing_ignored():
+        outcome = _outcome(deed, kind, trap, estimator, folder)
+        if outcome == "raised":
+            now = _state(estimator)
+            changed = [key for key in {**attributes, **now} if not _same(key, attributes, now)]
+            _check(not changed, f"half-fitted: {changed}")
+        _check(outcome != "coped" or _all_finite(estimator), "an attribute is not finite")
+        _check_threads(threads)
+    _check_files(deed, kind, files, folder)
+    if not trap.sprung or estimator is None:
+        return outcome
+    X[:] = GOOD_ROWS
+    deed.prepare(folder)
+    deed.act(estimator, folder)
+    expected = _state(undisturbed(name))
+    changed = [key for key in expected if not _same(key, expected, _state(estimator))]
+    _check(not changed, f"afterwards another answer: {changed}")
+    return outcome
+
+
+def _outcome(deed, kind, trap, estimator, folder):
+    try:
+        with PLACES[kind.place](trap):
+            deed.act(estimator, folder)
+    except Interrupted:
+        _check(not hasattr(estimator, "labels_"), "labels of an earlier fit")
+        _check(np.all(np.isfinite(estimator.cluster_centers_)), "centres that are not finite")
+        estimator.predict(X)
+        return "interrupted"
+    except CommandFailed as fault:
+        _check(fault.args[0] in (1, 130), f"exit code {fault.args[0]}")
+        return "raised"
+    except BaseException as fault:
+        _check(_tells(fault, kind, folder), f"the fault became {fault!r}")
+        return "raised"
+    _check(not (trap.sprung and kind.raises), "the fault was swallowed")
+    return "coped"
+
+
+def _tells(fault, kind, folder):
+    """Whether it is the fault that happened, or comes from it; or names the file or feature that has changed."""
+    if not kind.raises:
+        return isinstance(fault, ValueError) and (str(folder) in str(fault) or "values in feature 1" in str(fault))
+    while fault is not None:
+        if "injected" in str(fault):
+            return True
+        fault = fault.__cause__ or fault.__context__
+    return False
+
+
+def _check(holds, what):
+    if not holds:
+        raise WrongOutcome(what)
+
+
+def _state(estimator):
+    return {} if estimator is None else vars(estimator)
+
+
+def _same(key, a, b):
+    return key == "checkpoint" or (key in a and key in b and _equal(a[key], b[key]))
+
+
+def _equal(a, b):
+    """To the last bit."""
+    if hasattr(a, "compute") and hasattr(b, "compute"):
+        a, b = a.compute(scheduler="synchronous"), b.compute(scheduler="synchronous")
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and (np.array_equal(a, b) if a.dtype == object else a.tobytes() == b.tobytes())
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    return type(a) is type(b) and (a == b or repr(a) == repr(b))
+
+
+def _all_finite(estimator):
+    numbers = [value for key, value in _state(estimator).items() if key.endswith("_") and np.ndim(value) < 3]
+    return all(np.all(np.isfinite(value)) for value in numbers if np.asarray(value).dtype.kind == "f")
+
+
+def _check_threads(before):
+    """Threads of an executor that nobody holds any more end by themselves, a moment later."""
+    for _ in range(500):
+        if set(threading.enumerate()) <= before:
+            return
+        gc.collect()
+        time.sleep(0.01)
+    raise WrongOutcome(f"threads go on: {set(threading.enumerate()) - before}")
+
+
+def _check_files(deed, kind, before, folder):
+    after = {path.name: path.read_bytes() for path in folder.iterdir()}
+    left = set(after) - set(before) - {deed.output}
+    _check(not left, f"files are left: {left}")
+    for name in before:
+        _check(name in after, f"{name} is lost")
+        _check(name == deed.output or not kind.raises or after[name] == before[name], f"{name} was changed")
+    if deed.output in after and after[deed.output] != before.get(deed.output):
+        try:
+            whole = deed.is_whole(folder / deed.output)
+        except Exception as fault:
+            raise WrongOutcome(f"{deed.output} is not whole: {fault}") from fault
+        _check(whole, f"{deed.output} is not whole")
+
+
+@contextmanager
+def _nothing_ignored():
+    """Exceptions in a destructor are printed by Python and forgotten."""
+    ignored = []
+    with mock.patch.object(sys, "unraisablehook", lambda told: ignored.append(repr(told.exc_value))):
+        yield
+        _check(not ignored, f"printed and ignored: {ignored}")
+
+
+# ---- many faults ------------------------------------------------------------------------------
+
+
+def inject(n, seed=0):
+    """Inject n faults; how many of each kind ended how, as {(kind, outcome): count}.
+
+    Raises WrongOutcome, with what it takes to have them again, if something was lost, half-written or swallowed.
+    """
+    counts, wrong, number = Counter(), [], 0
+    while counts.total() + len(wrong) < n:
+        kind = list(KINDS)[number % len(KINDS)]
+        try:
+            outcome = one(kind, (seed, number))
+            if outcome is not None:
+                counts[kind, outcome] += 1
+        except WrongOutcome as fault:
+            wrong.append(f"one({kind!r}, ({seed}, {number})): {fault}")
+        number += 1
+    if wrong:
+        raise WrongOutcome(f"{len(wrong)} of {n} faults did harm:\n" + "\n".join(wrong))
+    return counts
