@@ -80,6 +80,13 @@ def test_a_partition_that_cannot_be_looked_at_is_named():
         MODEL.fit(lazily(X, 4, short))
 
 
+def test_labels_of_a_collection_are_stored_by_dask_itself(tmp_path):
+    model = TKMeans(4, init=CENTERS).fit(X)
+    with pytest.raises(TypeError, match="store what a dask collection gives with dask"):
+        model.predict(da.from_array(X, chunks=(500, -1)), out=tmp_path / "labels.parquet")
+    assert not list(tmp_path.iterdir())
+
+
 def test_partitions_may_be_empty():
     frame = dd.from_pandas(__import__("pandas").DataFrame(X, columns=list("abc")), npartitions=3)
     without_middle = frame.map_partitions(lambda part: part[part.index % 3 == 0] if part.index[0] else part.iloc[:0])

@@ -247,3 +247,13 @@ def test_an_npy_file_that_is_not_a_whole_matrix_of_numbers_is_refused(tmp_path):
     path.write_bytes(b"not what its name says")
     with pytest.raises(ValueError, match=r"does not begin like a \.npy file"):
         MODEL.fit(path)
+
+
+def test_results_are_written_a_row_group_at_a_time(parquet, monkeypatch):
+    monkeypatch.setattr("tkmeans.sources.writing._ROW_GROUP", 600 * 4)
+    model = TKMeans(4, init=CENTERS).fit(np.tile(X, (5, 1)))  # more rows than a block
+    pq.write_table(table(np.tile(X, (5, 1))), parquet)
+    out = model.predict_proba(parquet)
+    assert pq.ParquetFile(out).num_row_groups == 2
+    written = np.column_stack([column.to_numpy() for column in pq.read_table(out).columns])
+    np.testing.assert_array_equal(written, model.predict_proba(np.tile(X, (5, 1))))

@@ -74,11 +74,6 @@ class TensorSource(BlockSource):
         """All rows at once."""
         yield self.X
 
-    def part(self, rows: Array) -> ArraySource:
-        """The rows of these numbers, as a source of their own in the same frame."""
-        weight = None if self.weight is None else self.weight[rows]
-        return ArraySource(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self._block_rows)
-
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks, with a frame that is where they are."""
         for block in super().blocks():
