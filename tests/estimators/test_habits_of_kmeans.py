@@ -1,5 +1,6 @@
 """What scikit-learn's own tests ask of KMeans, asked of us where it is not asked elsewhere (see CONTRIBUTING)."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_a_single_iteration_is_enough_for_an_answer(Estimator):
 def test_more_iterations_never_lower_the_objective(Estimator):
     start = X[:4]
     reached = [short_fit(Estimator(4, init=start, max_iter=n, tol=0), X).lower_bound_ for n in (1, 3, 10, 100)]
-    assert all(later >= earlier - 1e-12 for earlier, later in zip(reached, reached[1:], strict=False))
+    assert all(later >= earlier - 1e-12 for earlier, later in itertools.pairwise(reached))
 
 
 def test_the_centres_of_a_fit_are_a_start_that_is_also_its_end(Estimator):
