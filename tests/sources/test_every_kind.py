@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from helpers import t_mixture
 
+import tkmeans
 from tkmeans import FastTKMeans, TKMeans
 
 X, _, CENTERS = t_mixture(n=9_500, n_clusters=5, n_features=3, dof=4.0, scale=0.05)
@@ -278,3 +279,14 @@ def test_a_fit_goes_on_from_its_checkpoint_to_the_same_end(kind, tmp_path):
     ours = TKMeans(5, random_state=0).fit(data, resume=path)
     np.testing.assert_array_equal(np.asarray(ours.cluster_centers_), np.asarray(whole.cluster_centers_))
     assert ours.lower_bounds_ == whole.lower_bounds_
+
+
+def test_a_model_file_brings_the_fit_back_as_arrays_of_numpy(kind, tmp_path):
+    model = TKMeans(5, init=CENTERS, checkpoint=tmp_path / "fit.npz").fit(kind.of(X))
+    tkmeans.save(model, tmp_path / "model.json")
+    again = tkmeans.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.cluster_centers_, np.asarray(model.cluster_centers_))
+    with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        np.testing.assert_array_equal(again.predict(X), TKMeans(5, init=CENTERS).fit(X).labels_)
+    assert hasattr(again, "labels_") == (not kind.name.startswith("dask"))

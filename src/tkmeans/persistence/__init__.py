@@ -19,6 +19,7 @@ from tkmeans import __version__
 from tkmeans.atomic import replacing
 from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
 from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
+from tkmeans.sources.base import to_numpy
 
 __all__ = ["ModelFileError", "load", "save"]
 
@@ -41,7 +42,9 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
         Where to write; a file that is there is replaced.
     training_rows : bool, default=True
         Whether to keep the attributes that have an entry for every training row (`labels_` and
-        `outlier_pvalues_`). Without them the file is small, and `predict` gives them again.
+        `outlier_pvalues_`). Without them the file is small, and `predict` gives them again. What a
+        fit of a dask collection would still have to compute is never kept, and tensors come
+        back as NumPy arrays.
 
     See Also
     --------
@@ -145,13 +148,13 @@ def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) ->
     return {
         "class": name,
         "params": {key: _encoded_param(key, value) for key, value in params.items()},
-        "fitted": {field: _encoded(value) for field, value in fitted.items() if value is not None},
+        "fitted": {field: _encoded(value) for field, value in fitted.items() if not _absent(value)},
     }
 
 
 def _encoded_param(key: str, value: Any) -> Any:
     try:
-        return encode(value)
+        return encode(os.fspath(value) if isinstance(value, os.PathLike) else value)
     except TypeError:
         raise TypeError(
             f"a model file cannot hold {key}={value!r}; it does not matter to a fitted estimator: "
@@ -159,7 +162,14 @@ def _encoded_param(key: str, value: Any) -> Any:
         ) from None
 
 
+def _absent(value: Any) -> bool:
+    """Whether a fit does not have this, or not yet: what dask would compute is left out."""
+    return value is None or hasattr(value, "__dask_graph__")
+
+
 def _encoded(value: Any) -> Any:
+    if hasattr(value, "__dlpack__"):  # an array, maybe of another library and on another device
+        value = to_numpy(value)
     if hasattr(value, "_asdict"):
         return encode(value._asdict())
     if isinstance(value, np.ndarray) and value.dtype == object:
