@@ -53,7 +53,7 @@ def prepared(name: str, scale: bool = True) -> tuple[Array, Array | None, int]:
     """Rows scaled as the authors did (or not), their labels if the paper used them, and K."""
     bunch = fetch_benchmark(name)
     rows = scaled(bunch.data) if scale else bunch.data.astype(float)
-    return rows, bunch.target if name in SYNTHETIC else None, bunch.n_clusters
+    return np.ascontiguousarray(rows), bunch.target if name in SYNTHETIC else None, bunch.n_clusters
 
 
 def run(key: Key) -> dict[str, float]:

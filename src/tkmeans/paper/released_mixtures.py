@@ -15,7 +15,16 @@ import numpy as np
 from scipy.special import gamma
 
 from tkmeans.paper.ellipsoids import Rows
-from tkmeans.paper.released import FIRST_DOF, AsReleased, most_probable, next_dof, numbers, shares, trust_sum
+from tkmeans.paper.released import (
+    FIRST_DOF,
+    AsReleased,
+    logarithms,
+    most_probable,
+    next_dof,
+    numbers,
+    shares,
+    trust_sum,
+)
 from tkmeans.stats import Array, Block
 
 
@@ -161,7 +170,7 @@ class ReleasedTMM(ReleasedMixture):
         """(nu + p)/2 ln(1 + D/nu)."""
         fall = d2 / dof
         fall += 1
-        np.log(fall, out=fall)
+        logarithms(fall, fall)
         fall *= (dof + n_features) / 2
         return fall
 
