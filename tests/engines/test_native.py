@@ -212,6 +212,10 @@ def test_logarithms_are_those_of_numpy_whatever_the_number(dtype):
         found = native.logarithms(values, np.empty_like(values))
         np.testing.assert_allclose(found, expected, rtol=16 * np.finfo(dtype).eps)
         np.testing.assert_array_equal(native.logarithms(values, values), found)  # in place
+    with pytest.raises(TypeError):
+        native.logarithms(values, np.empty(2 * len(values), dtype)[::2])
+    with pytest.raises(ValueError, match="one entry per number"):
+        native.logarithms(values, np.empty(len(values) + 1, dtype))
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
