@@ -200,6 +200,25 @@ def test_a_far_center_and_a_tiny_scale_do_no_harm(p):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
+def test_logarithms_are_those_of_numpy_whatever_the_number(dtype):
+    rng = np.random.default_rng(0)
+    far = 30 if dtype == "float32" else 300
+    numbers = np.concatenate([10 ** rng.uniform(-far, far, 1000), 1 + rng.uniform(-1e-3, 1e-3, 1000), np.ones(99)])
+    odd = numbers.copy()
+    odd[::150] = rng.permutation(np.resize([0.0, -0.0, -1.0, np.inf, -np.inf, np.nan, 1e-310], len(odd[::150])))
+    for values in (numbers.astype(dtype), odd.astype(dtype), numbers[:5].astype(dtype)):
+        with np.errstate(all="ignore"):
+            expected = np.log(values)
+        found = native.logarithms(values, np.empty_like(values))
+        np.testing.assert_allclose(found, expected, rtol=16 * np.finfo(dtype).eps)
+        np.testing.assert_array_equal(native.logarithms(values, values), found)  # in place
+    with pytest.raises(TypeError):
+        native.logarithms(values, np.empty(2 * len(values), dtype)[::2])
+    with pytest.raises(ValueError, match="one entry per number"):
+        native.logarithms(values, np.empty(len(values) + 1, dtype))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
 def test_rows_on_top_of_a_center_are_measured_exactly(dtype):
     block, params, kernel = case(64, 6, 200, dtype)
     X = (params.centers[np.arange(200) % 6] * 4).astype(dtype)

@@ -71,6 +71,12 @@ def distances(block: Block, params: Params) -> Array:
     return namespace(x).sqrt(_squared_distances(x, seen, params.centers))
 
 
+def logarithms(values: Array, out: Array) -> Array:
+    """The natural logarithms of numbers, (n,), into `out`, which may be the same array."""
+    out[...] = namespace(values).log(values)
+    return out
+
+
 def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
     x, seen, n_seen = _enter(block)
     xp = namespace(x)

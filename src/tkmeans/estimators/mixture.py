@@ -457,7 +457,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
         for k, factor in enumerate(factors):
             own = labels == k
             u = rng.chisquare(self.dof_[k], own.sum()) / self.dof_[k]
-            colored = np.linalg.solve(factor.T, noise[own].T).T if factor.ndim == 2 else noise[own] / factor
+            colored = np.linalg.solve(factor, noise[own].T).T if factor.ndim == 2 else noise[own] / factor
             noise[own] = params.centers[k] + colored / np.sqrt(u)[:, None]
         return frame.leave(noise), labels
 

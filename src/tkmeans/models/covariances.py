@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 from tkmeans.stats import Array
 
@@ -38,8 +39,8 @@ class Shape(ABC):
         """The sum over rows that the shape follows from."""
 
     @abstractmethod
-    def least(self, spread: Array) -> Array:
-        """The least variance in any direction, (K,)."""
+    def below(self, spread: Array, floor: float) -> Array:
+        """Which shapes have a variance below `floor` in some direction, (K,)."""
 
     @abstractmethod
     def raised(self, spread: Array, floor: float) -> Array:
@@ -70,27 +71,34 @@ class Ellipsoid(Shape):
         return np.tile(variance * np.eye(n_features), (n_components, 1, 1))
 
     def whitening(self, spread: Array, n_features: int) -> tuple[Array, Array]:
-        """Axes over their standard deviations."""
-        variances, axes = _principal(spread)
-        return axes / np.sqrt(variances)[:, None, :], np.log(variances).sum(axis=1)
+        """The inverse of the Cholesky factor or, where rounding leaves none, axes over their standard deviations."""
+        try:
+            root = np.linalg.cholesky(spread)
+        except np.linalg.LinAlgError:
+            variances, axes = _principal(spread)
+            return (axes / np.sqrt(variances)[:, None, :]).swapaxes(1, 2), np.log(variances).sum(axis=1)
+        return np.linalg.inv(root), 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
     def whiten(self, away: Array, factor: Array) -> Array:
-        """In the coordinates of the axes."""
-        return factor.T @ away
+        """Round, in some coordinates."""
+        return factor @ away
 
     def scatter(self, weight: Array, away: Array) -> Array:
         """The sum of weighted outer products."""
         part = np.sqrt(weight) * away
         return part @ part.T  # symmetric, which halves the work
 
-    def least(self, spread: Array) -> Array:
-        """The least eigenvalue."""
-        return np.linalg.eigvalsh(spread)[:, 0]
+    def below(self, spread: Array, floor: float) -> Array:
+        """Those that are not positive definite without the floor."""
+        return np.array([dpotrf(matrix)[1] != 0 for matrix in spread - floor * np.eye(spread.shape[1])])
 
     def raised(self, spread: Array, floor: float) -> Array:
         """Eigenvalues below the floor are raised to it: the constrained maximum of the likelihood."""
-        variances, axes = np.linalg.eigh(spread)
-        return _composed(np.maximum(variances, floor), axes)
+        low, raised = self.below(spread, floor), spread.copy()
+        if np.any(low):
+            variances, axes = np.linalg.eigh(spread[low])
+            raised[low] = _composed(np.maximum(variances, floor), axes)
+        return raised
 
     def logarithm(self, spread: Array) -> Array:
         """The matrix logarithm."""
@@ -131,9 +139,9 @@ class AxisAligned(Shape):
         squares = np.square(away) @ weight
         return squares.mean(keepdims=True) if self.round else squares
 
-    def least(self, spread: Array) -> Array:
-        """The least variance."""
-        return spread.min(axis=1)
+    def below(self, spread: Array, floor: float) -> Array:
+        """The least variance decides."""
+        return spread.min(axis=1) < floor
 
     def raised(self, spread: Array, floor: float) -> Array:
         """Variances below the floor are raised to it."""

@@ -145,7 +145,7 @@ class StudentMixture:
         )
         expansion = self._expansion(stats, n, params.dof)
         spread = self._spread(around_new_centers, n * expansion)
-        at_floor = self.shape.least(spread) < self.floor
+        at_floor = self.shape.below(spread, self.floor)
         if np.any(at_floor):
             expansion = np.where(at_floor, 1.0, expansion)
             spread = self.shape.raised(self._spread(around_new_centers, n * expansion), self.floor)

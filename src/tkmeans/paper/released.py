@@ -24,10 +24,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import digamma
 
+from tkmeans import engines
 from tkmeans.em import Progress
 from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01
+
+logarithms = engines.select("auto").logarithms  # a third of the time goes into them
 
 
 class Spheres(NamedTuple):
@@ -233,7 +236,7 @@ def trust_sum(tau: Array, distances: Array, dof: float, n_features: int) -> floa
     """The sum of tau (ln u - u) of one cluster; `distances` are squared and over the scale."""
     u = distances + dof
     np.divide(dof + n_features, u, out=u)
-    trust = np.log(u)
+    trust = logarithms(u, np.empty_like(u))
     trust -= u
     return float(tau @ trust)
 
@@ -278,7 +281,8 @@ def inverse_half_power(base: Array, twice: int) -> Array:
 
 def sum_of_logs(tau: Array, base: Array) -> float:
     """The sum of tau times ln base, without the terms that are not numbers."""
-    total = float(sum(t @ np.log(b) for t, b in zip(tau, base, strict=True)))
+    log_base = np.empty(base.shape[1])
+    total = float(sum(t @ logarithms(b, log_base) for t, b in zip(tau, base, strict=True)))
     return total if np.isfinite(total) else float(np.nansum(tau * np.log(base)))
 
 

@@ -14,17 +14,25 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.special import gamma
 
+from tkmeans.paper.ellipsoids import Rows
 from tkmeans.paper.released import (
     FIRST_DOF,
     AsReleased,
-    Visited,
+    logarithms,
+    most_probable,
     next_dof,
     numbers,
-    ones_like,
     shares,
     trust_sum,
 )
 from tkmeans.stats import Array, Block
+
+
+class Measured(NamedTuple):
+    """The rows, and how far they are from every component."""
+
+    rows: Rows
+    d2: Array  # (K, n) squared, in the metric of the component
 
 
 class Components(NamedTuple):
@@ -34,7 +42,7 @@ class Components(NamedTuple):
     covariances: Array  # (K, p, p)
     weights: Array  # (K,) pi
     dof: Array  # (K,) nu
-    d2: Array | None = None  # (K, n) of all rows to these components, where an M-step has measured it
+    measured: Measured | None = None  # all rows, where an M-step has looked at them
 
     @classmethod
     def around(cls, centers: Array) -> Components:
@@ -47,12 +55,43 @@ class Components(NamedTuple):
             np.full(n_components, FIRST_DOF),
         )
 
+    def measure(self, rows: Rows) -> Measured:
+        """How far rows are from these components."""
+        return Measured(rows, rows.squared_distances(self.centers, self.covariances))
+
+
+class Shared(NamedTuple):
+    """The rows, and what an E-step says of each of them in each component."""
+
+    measured: Measured
+    tau: Array  # (K, n)
+    objective: float  # Q
+
+    @property
+    def total(self) -> float:
+        """The number of rows."""
+        return float(self.tau.shape[1])
+
+    @property
+    def labels(self) -> Array:
+        """The most probable component of each row."""
+        return most_probable(self.tau)
+
+    def merge(self, other: Shared) -> Shared:
+        """All rows, in their order."""
+        (rows, d2), (more_rows, more_d2) = self.measured, other.measured
+        return Shared(
+            Measured(rows.join(more_rows), np.concatenate([d2, more_d2], axis=1)),
+            np.concatenate([self.tau, other.tau], axis=1),
+            self.objective + other.objective,
+        )
+
 
 class ReleasedMixture(AsReleased, ABC):
     """What the two have in common."""
 
     @abstractmethod
-    def heights(self, params: Components, n_features: int) -> Array:
+    def heights(self, params: Components) -> Array:
         """The weighted density of each component at its centre, (K,)."""
 
     @abstractmethod
@@ -60,30 +99,26 @@ class ReleasedMixture(AsReleased, ABC):
         """How far the logarithm of one component's density falls from the centre to each row, (n,)."""
 
     @abstractmethod
-    def trust(self, d2: Array, params: Components, n_features: int) -> Array:
-        """u, (K, n)."""
-
-    @abstractmethod
-    def m_step(self, stats: Visited, params: Components) -> Components:
+    def m_step(self, stats: Shared, params: Components) -> Components:
         """The M-step."""
 
-    def e_step(self, params: Components) -> Callable[[Block], Visited]:
+    def e_step(self, params: Components) -> Callable[[Block], Shared]:
         """A function that does the E-step under `params` for one block of rows."""
+        n_features = params.centers.shape[1]
 
-        def visit(block: Block) -> Visited:
-            x = block.frame.enter(block.X)
-            n_features = x.shape[1]
+        def visit(block: Block) -> Shared:
             with np.errstate(all="ignore"):
-                d2 = params.d2
-                if d2 is None or d2.shape[1] != len(x):  # unless this block is all rows, and measured
-                    d2 = mahalanobis(x, params)
+                measured = params.measured
+                if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
+                    measured = params.measure(Rows.of(block.frame.enter(block.X)))
+                d2 = measured.d2
                 f, log_f = np.empty_like(d2), np.empty_like(d2)
-                for k, height in enumerate(self.heights(params, n_features)):
+                for k, height in enumerate(self.heights(params)):
                     fall = self.log_fall(d2[k], params.dof[k], n_features)
                     np.subtract(np.log(height), fall, out=log_f[k])
                     np.divide(height, np.exp(fall, out=fall), out=f[k])
                 tau = shares(f)
-                return Visited(x, tau, self.trust(d2, params, n_features), sum_of_numbers(tau, log_f))
+                return Shared(measured, tau, sum_of_numbers(tau, log_f))
 
         return visit
 
@@ -96,7 +131,7 @@ class ReleasedGMM(ReleasedMixture):
     where a determinant is at most 1e-10.
     """
 
-    def heights(self, params: Components, n_features: int) -> Array:
+    def heights(self, params: Components) -> Array:
         """pi / sqrt(det)."""
         return params.weights / np.sqrt(np.linalg.det(params.covariances))
 
@@ -104,20 +139,17 @@ class ReleasedGMM(ReleasedMixture):
         """-D/2, where a Gaussian density falls by +D/2."""
         return d2 / -2
 
-    def trust(self, d2: Array, params: Components, n_features: int) -> Array:
-        """A Gaussian trusts every row."""
-        return ones_like(d2)
-
-    def m_step(self, stats: Visited, params: Components) -> Components:
+    def m_step(self, stats: Shared, params: Components) -> Components:
         """Means and covariances with the weights tau."""
-        x, tau, _, _ = stats
-        sizes = tau.sum(axis=1)
+        (rows, _), tau, _ = stats
+        p, sizes = params.centers.shape[1], tau.sum(axis=1)
         with np.errstate(all="ignore"):
-            raw = tau @ x / sizes[:, None]  # NaN and all: the sums see it
-            covariances = carried_covariances(tau, sizes, x, raw)
+            raw = rows.means(tau)  # NaN and all: the sums see it
+            covariances = carried(rows.scatters(tau, raw), sizes)
             small = ~(np.linalg.det(covariances) > 1e-10)
-        covariances[small] += 1e-10 * np.eye(x.shape[1])
-        return params._replace(centers=numbers(raw), covariances=covariances, weights=sizes / len(x))
+            covariances[small] += 1e-10 * np.eye(p)
+            new = Components(numbers(raw), covariances, sizes / tau.shape[1], params.dof)
+            return new._replace(measured=new.measure(rows))
 
 
 @final
@@ -128,62 +160,36 @@ class ReleasedTMM(ReleasedMixture):
     from component to component and get 1e-4 I added; nu is that of t-k-means.
     """
 
-    def heights(self, params: Components, n_features: int) -> Array:
+    def heights(self, params: Components) -> Array:
         """pi times the t density at the centre."""
-        nu = params.dof
-        height = params.weights * gamma((nu + n_features) / 2) / gamma(nu / 2)
-        return height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (n_features / 2)
+        nu, p = params.dof, params.centers.shape[1]
+        height = params.weights * gamma((nu + p) / 2) / gamma(nu / 2)
+        return height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (p / 2)
 
     def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
         """(nu + p)/2 ln(1 + D/nu)."""
         fall = d2 / dof
         fall += 1
-        np.log(fall, out=fall)
+        logarithms(fall, fall)
         fall *= (dof + n_features) / 2
         return fall
 
-    def trust(self, d2: Array, params: Components, n_features: int) -> Array:
-        """eqn:u_nk."""
-        nu = params.dof[:, None]
-        u = nu + d2
-        return np.divide(nu + n_features, u, out=u)
-
-    def m_step(self, stats: Visited, params: Components) -> Components:
+    def m_step(self, stats: Shared, params: Components) -> Components:
         """Centres with tau / u, covariances with tau u around them, then nu."""
-        x, tau, u, _ = stats
-        p, sizes = x.shape[1], tau.sum(axis=1)
+        (rows, d2), tau, _ = stats
+        nu, p, sizes = params.dof, params.centers.shape[1], tau.sum(axis=1)
         with np.errstate(all="ignore"):
-            weight = tau / u
-            raw = weight @ x / weight.sum(axis=1)[:, None]
-            covariances = carried_covariances(np.multiply(tau, u, out=weight), sizes, x, raw) + 1e-4 * np.eye(p)
-            new = Components(numbers(raw), covariances, sizes / len(x), params.dof)
-            d2 = mahalanobis(x, new)
-            trust = np.array([trust_sum(tau[k], d2[k], params.dof[k], p) for k in range(len(tau))])
-            return new._replace(dof=next_dof(trust / sizes, params.dof, p), d2=d2)
+            doubt = (d2 + nu[:, None]) / (nu + p)[:, None]  # 1/u
+            raw = rows.means(tau * doubt)
+            covariances = carried(rows.scatters(np.divide(tau, doubt, out=doubt), raw), sizes) + 1e-4 * np.eye(p)
+            new = Components(numbers(raw), covariances, sizes / tau.shape[1], nu)
+            measured = new.measure(rows)
+            trust = [trust_sum(*of_one, p) for of_one in zip(tau, measured.d2, nu, strict=True)]
+            return new._replace(dof=next_dof(np.array(trust) / sizes, nu, p), measured=measured)
 
 
-def mahalanobis(x: Array, params: Components) -> Array:
-    """Squared distances in the metric of each component, (K, n)."""
-    out = np.empty((len(params.centers), len(x)))
-    precisions = np.linalg.inv(params.covariances)
-    features = np.ascontiguousarray(x.T)  # (p, n): sums over features then run along the rows
-    away, turned = np.empty_like(features), np.empty_like(features)
-    for k, center in enumerate(params.centers):
-        np.subtract(features, center[:, None], out=away)
-        np.matmul(precisions[k], away, out=turned)
-        np.einsum("pn,pn->n", turned, away, out=out[k])
-    return out
-
-
-def carried_covariances(weight: Array, sizes: Array, x: Array, centers: Array) -> Array:
+def carried(sums: Array, sizes: Array) -> Array:
     """S/n for each component, where the sums S and n go on from the component before."""
-    sums = np.empty((len(centers), x.shape[1], x.shape[1]))
-    features = np.ascontiguousarray(x.T)  # (p, n)
-    away = np.empty_like(features)
-    for k, center in enumerate(centers):
-        np.subtract(features, center[:, None], out=away)
-        away *= np.sqrt(weight[k])
-        np.matmul(away, away.T, out=sums[k])  # symmetric, which halves the work
     return np.cumsum(sums, axis=0) / np.cumsum(sizes)[:, None, None]
 
 

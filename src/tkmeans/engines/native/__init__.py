@@ -78,6 +78,12 @@ def distances(block: Block, params: Params) -> Array:
     return out
 
 
+def logarithms(values: Array, out: Array) -> Array:
+    """The natural logarithms of numbers, (n,), into `out`, which may be the same array."""
+    _native.logarithms(_INSTRUCTION_SET, values, out)
+    return out
+
+
 def _summarize(
     block: Block, params: Params, kernel: Kernel, *, whole_powers: bool = True, skip_far: bool = True
 ) -> Stats:

@@ -110,6 +110,14 @@ void bind_functions(nb::module_& m) {
         functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
     });
 
+    m.def(
+        "logarithms",
+        [](const std::string& set, Vector<const In> values, Vector<In> out) {
+            require(values.shape(0) == out.shape(0), "the result must have one entry per number");
+            functions<In>(set).logarithms(values.data(), Index(values.shape(0)), out.data());
+        },
+        nb::arg("set"), nb::arg("values").noconvert(), nb::arg("out").noconvert());  // a copy of `out` would be lost
+
     m.def("log_exp", [](const std::string& set, Vector<In> values, Index times) {
         nb::gil_scoped_release release;
         functions<In>(set).log_exp(values.data(), Index(values.shape(0)), times);

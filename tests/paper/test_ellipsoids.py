@@ -1,0 +1,61 @@
+"""Both kinds of rows against the definitions."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from tkmeans.paper.ellipsoids import FewFeatures, ManyFeatures, Rows, products
+
+KINDS = [lambda x: FewFeatures(x.shape[1], products(x)), ManyFeatures]
+
+
+def example(p, n=200, n_components=5):
+    rng = np.random.default_rng(p)
+    x = rng.uniform(-1, 1, size=(n, p))
+    weight = rng.random((n_components, n)) ** 60  # a few rows count, most hardly at all
+    roots = rng.normal(size=(n_components, p, p))
+    return x, weight, rng.uniform(-1, 1, size=(n_components, p)), roots @ roots.swapaxes(1, 2) + 0.01 * np.eye(p)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("p", [1, 2, 3, 8])
+def test_means_scatters_and_distances_are_what_they_are_called(kind, p):
+    x, weight, centers, covariances = example(p)
+    rows = kind(x)
+    np.testing.assert_allclose(rows.means(weight), [np.average(x, axis=0, weights=w) for w in weight], rtol=1e-12)
+    long_way = [
+        sum(w * np.outer(a, a) for w, a in zip(ws, x - c, strict=True)) for ws, c in zip(weight, centers, strict=True)
+    ]
+    np.testing.assert_allclose(rows.scatters(weight, centers), long_way, rtol=1e-11, atol=1e-13)
+    for k, d2 in enumerate(rows.squared_distances(centers, covariances)):
+        far = cdist(x, centers[[k]], "mahalanobis", VI=np.linalg.inv(covariances[k]))[:, 0] ** 2
+        np.testing.assert_allclose(d2, far, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_are_joined_are_rows_in_their_order(kind):
+    x, weight, centers, covariances = example(3)
+    joined = kind(x[:70]).join(kind(x[70:]))
+    whole = kind(x)
+    np.testing.assert_allclose(joined.means(weight), whole.means(weight), rtol=1e-12)
+    np.testing.assert_allclose(
+        joined.squared_distances(centers, covariances), whole.squared_distances(centers, covariances), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("p", [2, 8])
+def test_what_is_not_a_number_stays_with_its_component(p):
+    x, weight, centers, covariances = example(p)
+    weight[1, 17] = covariances[1, 0, 0] = np.nan
+    rows = Rows.of(x)
+    for found in (rows.scatters(weight, centers), rows.squared_distances(centers, covariances)):
+        np.testing.assert_array_equal(np.isnan(found).all(axis=tuple(range(1, found.ndim))), np.arange(5) == 1)
+
+
+@pytest.mark.parametrize("p", [2, 8])
+def test_a_matrix_that_is_not_positive_definite_is_inverted_all_the_same(p):
+    x, _, centers, _ = example(p)
+    sign = np.diag([-1.0] + [1.0] * (p - 1))
+    d2 = Rows.of(x).squared_distances(centers[:1], sign[None])[0]
+    away = x - centers[0]
+    np.testing.assert_allclose(d2, (away[:, 1:] ** 2).sum(axis=1) - away[:, 0] ** 2, atol=1e-13)
