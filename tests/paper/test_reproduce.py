@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from helpers import SHARED
-from sklearn.metrics import adjusted_rand_score
 from typer.testing import CliRunner
 
 from tkmeans.cli import app
@@ -62,15 +61,6 @@ def test_a_run_measures_what_a_table_shows_of_its_data_set():
     assert 0 < row["ARI"] <= 1
     assert math.isnan(row["MSE"])
     assert math.isnan(row["W/B"])
-
-
-@pytest.mark.parametrize("n_labels", [1, 2, 7])
-def test_the_rand_index_of_a_run_is_that_of_scikit_learn(n_labels):
-    rng = np.random.default_rng(n_labels)
-    y = rng.integers(5, size=300)
-    for labels in (rng.integers(n_labels, size=300), np.where(rng.random(300) < 0.8, y, 2 * y), y):
-        assert protocol.rand_index(y, labels) == pytest.approx(adjusted_rand_score(y, labels), abs=1e-14)
-    assert protocol.rand_index(0 * y, 0 * y) == 1
 
 
 def test_equal_keys_give_equal_runs_and_columns_share_their_start(monkeypatch):
