@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -18,7 +17,7 @@ from tkmeans.stats import Array
 
 T = TypeVar("T")
 
-_RUNS_AT_ONCE, _GROUPS_AHEAD = 4, 2
+_RUNS_AHEAD = 8
 
 
 @final
@@ -89,9 +88,7 @@ class FileSource(BlockSource):
         """The rows, read ahead, in runs that are multiples of a block."""
         n_rows = run_rows(self.n_features * self.dtype.itemsize, self._block_rows)
         runs = regrouped(self._table.batches(n_rows), self._block_rows)
-        # Several at a time: waking a thread costs as much as reading a little.
-        groups = iter(lambda: list(islice(runs, _RUNS_AT_ONCE)), [])
-        return self._counted(chain.from_iterable(read_ahead(groups, _GROUPS_AHEAD, self._reader)))
+        return self._counted(read_ahead(runs, _RUNS_AHEAD, self._reader))
 
     def _counted(self, runs: Iterator[Array]) -> Iterator[Array]:
         """The same runs, of a file that nobody writes to meanwhile: passes over different rows have no sum."""
