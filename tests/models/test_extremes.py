@@ -56,7 +56,7 @@ def mp_t(d2, p, scale, dof):
 
 @pytest.mark.parametrize("engine", [reference, native], ids=lambda engine: engine.NAME)
 @pytest.mark.parametrize("dof", [1e-6, 0.5, 1.0, 7.0, 200.0, 1e6, 1e12])
-@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e10])
+@pytest.mark.parametrize("scale", [1e-20, 1e10])
 @pytest.mark.parametrize("p", [1, 5])
 def test_log_density_and_trust_from_the_centre_to_the_horizon(engine, dof, scale, p):
     distances = np.array([0.0, 1e-150, 1e-20, 1e-8, 1e-3, 1.0, 3.0, 1e4, 1e16, 1e50, 1e90])

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 from sklearn.base import clone
-from zoo import DATA, ROWS, animals, centers_of, fitted_attributes
+from zoo import ROWS, animals, centers_of, fitted_attributes
 
 
 def assert_same_fit(one, other):
@@ -30,7 +30,7 @@ def test_fitting_twice_is_fitting_once(animal):
 
 @animals()
 def test_a_fit_forgets_the_one_before(animal):
-    other = DATA["repeated rows"][:90, :2]
+    other = ROWS[:90, :2]
     used = clone(animal.estimator).fit(other).fit(ROWS)
     assert_same_fit(used, clone(animal.estimator).fit(ROWS))
 
