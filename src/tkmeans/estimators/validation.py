@@ -123,8 +123,10 @@ def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
     if not isinstance(X, np.ndarray):  # checked as an array of NumPy, and then taken to where X is
-        weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float64)
-        return namespace(X).asarray(weight, dtype=X.dtype, device=X.device)
+        xp = namespace(X)
+        single = X.dtype == xp.float32
+        weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float32 if single else np.float64)
+        return xp.asarray(weight, dtype=X.dtype, device=X.device)
     return checked_weight(sample_weight, len(X), X.dtype)
 
 
@@ -134,7 +136,7 @@ def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
     if weight.dtype.kind == "c":
         raise TypeError("sample_weight holds complex numbers; say which real ones you mean")
     try:
-        weight = np.ascontiguousarray(weight, dtype=np.float64)
+        weight = np.ascontiguousarray(weight, dtype=None if weight.dtype.name in WEIGHTS else np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"sample_weight must be an array of numbers: {error}") from None
     if weight.shape != (n_rows,):
