@@ -165,9 +165,10 @@ def check_order_and_box(model: Any, rows: np.ndarray, mass: np.ndarray | None) -
     counted = rows[mass > 0].astype(np.float64)
     low, high, middle = np.nanmin(counted, axis=0) / 2, np.nanmax(counted, axis=0) / 2, centers.astype(float) / 2
     # All of this is halved, as the largest numbers add up to more. Centres are means: they cannot leave the box but
-    # by rounding to their own type, and by extrapolation that has not converged, which is held to the box's size.
-    slack = 4 * np.finfo(centers.dtype).eps * np.maximum(np.abs(low), np.abs(high))
+    # by rounding, in their own type, of coordinates from zero and from an origin that may be the far end of the
+    # box; and by extrapolation that has not converged, which is held to the box's size.
     with np.errstate(over="ignore"):
+        slack = 4 * np.finfo(centers.dtype).eps * (np.maximum(np.abs(low), np.abs(high)) + (high - low))
         room = (high - low) * (1.0 if getattr(model, "accelerate", False) else 1e-9) + slack
         _hold(np.all(middle >= low - room) and np.all(middle <= high + room), "a centre outside of the rows")
 
