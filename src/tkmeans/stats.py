@@ -21,6 +21,9 @@ Array = Any
 HORIZON = {"float64": 1e100, "float32": 1e12}
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
+# Summed weights below this have no digits left in single precision: nobody claims such a centre, and it stays.
+CRUMBS_SINGLE = 1e-36
+
 
 def namespace(x: Array) -> Any:
     """The library of an array, with the names of the array API."""
