@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers import t_mixture
+from helpers import plain_frame, t_mixture
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
+from tkmeans.engines import native, reference
+from tkmeans.models import Student
 from tkmeans.sources.frames import nearest_to_zero
+from tkmeans.stats import Block, Params
 
 X, _, CENTERS = t_mixture(n=120, n_clusters=2, n_features=2, dof=4.0, scale=0.05, seed=2)
 HOLES = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
@@ -220,3 +223,14 @@ def test_directions_do_not_depend_on_lengths_however_small():
     lengths = 10.0 ** np.random.default_rng(0).uniform(-100, 10, (len(X), 1))
     expected = KMedoids(2, metric="cosine", random_state=0).fit(X).predict(X)
     np.testing.assert_array_equal(KMedoids(2, metric="cosine", init=X[:2]).fit(X).predict(X * lengths), expected)
+
+
+@pytest.mark.parametrize("engine", [native, reference], ids=lambda engine: engine.NAME)
+@pytest.mark.parametrize("distance", np.linspace(30.0, 45.0, 16))
+def test_a_feature_that_no_row_of_a_cluster_has_stays_among_the_rows(engine, distance):
+    """What the rows of another cluster say of it, with weights of 1e-40, has no digits left in single precision."""
+    rows = np.array([[np.nan, 0.0], [-5.91, distance]], np.float32)
+    params = Params(np.array([[-5.0, 0.0], [-5.91, distance]]), 1e-3, 13.0, np.log([0.5, 0.5]))
+    stats = engine.summarize(Block(rows, None, plain_frame(2, np.float32)), params, Student().kernel(params))
+    moved = Student().m_step(stats, params).centers[0, 0]
+    assert -5.91 - 1e-5 <= moved <= -5.0 + 1e-5
