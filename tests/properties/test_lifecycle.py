@@ -39,7 +39,7 @@ def test_a_fit_forgets_the_one_before(animal):
 def test_a_fit_that_fails_leaves_the_estimator_usable(animal):
     model = clone(animal.estimator).fit(ROWS)
     before = answers(model)
-    for wrong in (ROWS[:2], np.full((20, 3), np.inf), ROWS.astype(str)):
+    for wrong in (ROWS[:2], ROWS[:2, :2], np.full((20, 3), np.inf), ROWS.astype(str)):
         try:
             model.fit(wrong)
         except (ValueError, TypeError):
