@@ -145,3 +145,14 @@ def test_many_rows_are_sampled(monkeypatch):
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         select_n_clusters(X, **arguments)
+
+
+def test_what_is_masked_is_missing_and_text_is_refused():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    masked = np.ma.masked_array(np.where(np.arange(60)[:, None] % 7 == 0, 1e9, rows), mask=False)
+    masked[::7, 0] = np.ma.masked
+    masked[::7, 1] = rows[::7, 1]
+    found = select_n_clusters(masked, range(1, 3), random_state=0)
+    np.testing.assert_array_equal(found.icl, select_n_clusters(masked.filled(np.nan), range(1, 3), random_state=0).icl)
+    with pytest.raises(TypeError, match="X holds text"):
+        select_n_clusters(rows.astype(str))

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
+from tkmeans.estimators.numbers import checked_points
 from tkmeans.stats import Array
 
 __all__ = ["adjusted_rand_score", "clustering_mse", "within_between_ratio"]
@@ -83,7 +84,7 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     0.04
     """
     X, labels = _checked(X, labels)
-    centers = check_array(centers, dtype=float, input_name="centers")
+    centers = checked_points(centers, "centers")
     if labels.min() < 0 or labels.max() >= len(centers):
         raise ValueError(
             f"labels must be row numbers of centers, 0 to {len(centers) - 1}, got {labels.min()} to {labels.max()}"
@@ -95,6 +96,6 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
 
 
 def _checked(X: Any, labels: Any) -> tuple[Array, Array]:
-    X, labels = check_array(X, dtype=float), np.asarray(labels)
+    X, labels = checked_points(X, "X"), np.asarray(labels)
     check_consistent_length(X, labels)
     return X, labels

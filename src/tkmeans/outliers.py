@@ -33,6 +33,7 @@ _BODY, _TAIL = 500, 200  # points of a sketch: quantiles of all rows, and the fa
 # A tally distinguishes 128 steps per octave, the leading bits of a float64, over 200 octaves around 1.
 _BITS_DROPPED, _FIRST_STEP, _STEPS = 45, (1023 - 100) * 128, 200 * 128
 _CORE_DOF = (1.0, 1000.0)
+FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
 _FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
 
 
@@ -134,7 +135,9 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
     begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
     nobody = 4 * end  # without strays, a row twice as far away as the farthest is one all the same
     # A distance of 0 has no logarithm; it is as good as very close.
-    d2 = np.maximum(distances.d2, 1e-9 * middle) if middle > 0 else distances.d2
+    d2 = distances.d2
+    if middle > 0:
+        d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
     if not 0 < begin < end:
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
 
@@ -193,8 +196,11 @@ def warn_of_clumps(strays: Array, radius: float) -> None:
     """Warn if outliers are not scattered: many within the radius of a cluster are a missed cluster."""
     if len(strays) > _FARTHEST_CHECKED:
         strays = strays[:: -(-len(strays) // _FARTHEST_CHECKED)]
-    neighbours = cKDTree(strays).query_ball_point(strays, radius, return_length=True) if len(strays) else np.zeros(1)
-    together = int(np.max(neighbours))
+    together = 0
+    if len(strays):
+        largest = max(float(np.max(np.abs(strays))), radius)  # the squares of far strays may overflow
+        points = strays / largest
+        together = int(np.max(cKDTree(points).query_ball_point(points, radius / largest, return_length=True)))
     if together >= max(10, 0.1 * len(strays)):
         warnings.warn(
             f"{together / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point: "

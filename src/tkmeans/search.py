@@ -64,7 +64,7 @@ def robust_search(
         centers,
         *_scale_and_dof(nearest, sample.weight, sample.X.shape[1], scale, dof),
         _weights_differ(masses, float(np.sum(sample.weight))),
-        masses / np.sum(masses),
+        _shares(masses),
         _icl_path(state, overshoot, float(np.sum(sample.weight))) if path else {},
     )
 
@@ -186,6 +186,12 @@ def _icl_path(state: _State, overshoot: Snapshot, total: float) -> dict[int, flo
     return {k: float(value) for k, value in enumerate(icl, start=1) if np.isfinite(value)}
 
 
+def _shares(masses: Array) -> Array:
+    """Of the rows that are not noise; equal if all are."""
+    total = np.sum(masses)
+    return masses / total if total > 0 else np.full(len(masses), 1 / len(masses))
+
+
 def _weights_differ(masses: Array, total: float) -> bool:
     """Whether cluster weights gain more log-likelihood than they cost, and than strays can fake.
 
@@ -204,13 +210,16 @@ def _scale_and_dof(d2: Array, weight: Array, p: int, scale: float, dof: float | 
     estimate. Every scale is sought from the one that was found without the noise: with many
     strays there is a second, far too wide one.
     """
+    known = np.isfinite(d2)  # a row that is a cluster of its own has no others to measure from
+    d2, weight = d2[known], weight[known]
     if not np.any(d2 > 0):
         return scale, dof or BOUNDS[0]
     thin = slice(None, None, max(1, len(d2) // 3000))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
     options = DOF_STARTS if dof is None else [dof]
-    starts = [(_scale_for(nu, d2, weight, p, scale), nu) for nu in options]
-    return min(starts, key=lambda start: _loss(start[0], start[1], d2, weight, p))
+    with np.errstate(over="ignore"):  # rows at the horizon over a scale of next to nothing: infinitely far
+        starts = [(_scale_for(nu, d2, weight, p, scale), nu) for nu in options]
+        return min(starts, key=lambda start: _loss(start[0], start[1], d2, weight, p))
 
 
 def _scale_for(dof: float, d2: Array, weight: Array, p: int, scale: float) -> float:

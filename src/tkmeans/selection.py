@@ -15,6 +15,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.estimators import TKMeans
+from tkmeans.estimators.numbers import as_numbers
 from tkmeans.estimators.validation import check_choice, check_integer, checked_sample_weight, observed_features
 from tkmeans.resampling import Progress, count_on_stderr, stability
 from tkmeans.stats import Array
@@ -199,7 +200,9 @@ def select_n_clusters(
     """
     check_choice("criterion", criterion, CRITERIA)
     check_integer("n_resamples", n_resamples, least=1)
-    X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator="select_n_clusters")
+    floats, name = [np.float64, np.float32], "select_n_clusters"
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
+        X = check_array(as_numbers(X, "X"), dtype=floats, ensure_all_finite="allow-nan", estimator=name)
     weight = checked_sample_weight(sample_weight, X)
     rng = check_random_state(random_state)
     numbers = _checked_numbers(n_clusters, X, weight)

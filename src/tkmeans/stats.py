@@ -11,12 +11,18 @@ from __future__ import annotations
 
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
+import numpy as np
+
 # Arrays of any library that follows the array API; NumPy's in most of the package.
 Array = Any
 
 # Coordinates this many units away are as good as infinitely far; held there, their
 # squares and products stay finite.
 HORIZON = {"float64": 1e100, "float32": 1e12}
+LARGEST_SINGLE = float(np.finfo(np.float32).max)
+
+# Summed weights below this have no digits left in single precision: nobody claims such a centre, and it stays.
+CRUMBS_SINGLE = 1e-36
 
 
 def namespace(x: Array) -> Any:
@@ -42,8 +48,11 @@ class Frame(NamedTuple):
     def enter(self, points: Array) -> Array:
         """From the user's coordinates to ours."""
         xp = namespace(points)
-        horizon = HORIZON["float32" if points.dtype == xp.float32 else "float64"] * self.unit
-        return xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
+        horizon = HORIZON["float64"] * self.unit
+        if points.dtype == xp.float32:
+            horizon = min(HORIZON["float32"] * self.unit, LARGEST_SINGLE)
+        with np.errstate(over="ignore"):  # what is infinitely far is held at the horizon
+            return xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
 
     def leave(self, points: Array) -> Array:
         """From our coordinates to the user's."""

@@ -170,6 +170,22 @@ def test_a_cluster_that_nobody_claims_keeps_its_centre_and_stays_finite():
     np.testing.assert_array_equal(fit.params.centers[-1], lost[-1])
 
 
+@pytest.mark.parametrize("accelerate", [True, False])
+def test_a_cluster_that_is_all_but_outweighed_keeps_a_weight_that_has_a_logarithm(accelerate):
+    X, _, centers = t_mixture(n=100)
+    weight = np.where(np.arange(100) == 0, 1e40, 1.0)
+    model = Student(estimate_weights=True, scale_floor=1e-20)
+    fit = em(as_is(X, weight), model, equal_params(centers), stop=Never(), max_iter=50, accelerate=accelerate)
+    assert np.all(np.exp(fit.params.log_weights) > 0)
+
+
+def test_rows_in_which_nothing_was_observed_teach_nothing():
+    params = equal_params(np.eye(2))
+    stats = as_is(np.full((5, 2), np.nan)).reduce(Student().e_step(params))
+    for before, after in zip(params, Student().m_step(stats, params), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
 def test_the_literal_limit_of_a_vanishing_scale_collapses_onto_rows():
     # FastTKMeans uses tau alone; with u = 1/D as well, every centre ends on a row.
     X, _, _ = t_mixture(n=300, n_clusters=3, n_features=2, dof=30.0)

@@ -13,28 +13,41 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.spatial import distance
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import seeding
 from tkmeans.em import SmallGain, em
+from tkmeans.estimators.numbers import checked_points, checked_rows
 from tkmeans.estimators.validation import (
     check_choice,
     check_enough_rows,
     check_integer,
+    check_spread,
     checked_sample_weight,
     warn_of_early_end,
 )
 from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.sources import ArraySource, Sample
+from tkmeans.sources.frames import measure
 from tkmeans.stats import Array, Block, Frame
+
+LARGEST = 1e150  # whose square is a number
 
 SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
 
 
 def distances_between(a: Array, b: Array, metric: Any) -> Array:
     """The distance of every row of a to every row of b."""
+    if metric == "cosine":  # knows no length, but squares it
+        a, b = (rows / np.max(np.abs(rows), axis=1, keepdims=True) for rows in (a, b))
     return distance.cdist(a, b, metric)
+
+
+def _check_squares(points: Array, name: str) -> None:
+    largest = float(np.max(np.abs(points)))
+    if largest > LARGEST:
+        raise ValueError(f"{name} holds values as large as {largest:.3g}, whose squares no float64 can; rescale it")
 
 
 class Centers(NamedTuple):
@@ -177,9 +190,10 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             return self._fit(X, sample_weight)
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
-        X = validate_data(self, X, dtype=np.float64)
+        X = self._rows(X, reset=True)
         weight = checked_sample_weight(sample_weight, X)
         check_enough_rows(self.n_clusters, X, weight)
+        check_spread(measure(X, weight).unit)
         weight = np.ones(len(X)) if weight is None else weight
         # In canonical order with equal rows joined: a row of weight 2 is that row twice.
         sample = seeding.canonical(Sample(X[weight > 0], weight[weight > 0]))
@@ -187,11 +201,14 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         best = min(
             (self._search(sample, self._start(sample, rng)) for _ in range(self._n_init())), key=lambda f: f.cost
         )
-        labels = distances_between(X, best.centers, self._metric).argmin(axis=1)
-        sizes = np.bincount(labels, weights=weight, minlength=self.n_clusters)
-        order = np.lexsort([*best.centers.T[::-1], -sizes])  # the largest cluster first
-        self.cluster_centers_ = best.centers[order]
-        self.labels_ = distances_between(X, self.cluster_centers_, self._metric).argmin(axis=1)
+        self.cluster_centers_ = best.centers
+        for last in (False, False, True):  # rows midway between centres may change sides with the order
+            self.labels_ = distances_between(X, self.cluster_centers_, self._metric).argmin(axis=1)
+            sizes = np.bincount(self.labels_, weights=weight, minlength=self.n_clusters)
+            order = np.lexsort([*self.cluster_centers_.T[::-1], -sizes])  # the largest cluster first
+            if last or np.array_equal(order, np.arange(self.n_clusters)):
+                break
+            self.cluster_centers_ = self.cluster_centers_[order]
         self.inertia_ = best.cost
         self.n_iter_ = best.n_iter
         if not best.converged:
@@ -246,7 +263,7 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             In the metric of the method.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._rows(X, reset=False)
         return distances_between(X, self.cluster_centers_, self._metric)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -270,6 +287,15 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         weight = checked_sample_weight(sample_weight, nearest[:, None])
         return -float(nearest.sum() if weight is None else nearest @ weight)
 
+    def _rows(self, X: Any, *, reset: bool) -> Array:
+        """The rows of X, whose distances are numbers."""
+        X = checked_rows(self, X, reset=reset, dtype=np.float64, missing=False)
+        _check_squares(X, "X")
+        if self._metric == "cosine" and not np.all(np.any(X, axis=1)):
+            row = int(np.argmin(np.any(X, axis=1)))
+            raise ValueError(f'X holds nothing but zeros in row {row}, which has no direction for metric="cosine"')
+        return X
+
     def _n_init(self) -> int:
         if not isinstance(self.init, str):
             return 1
@@ -280,7 +306,8 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _start(self, sample: Sample, rng: np.random.RandomState) -> Array:
         if isinstance(self.init, str):
             return SEEDINGS[self.init](sample, self.n_clusters, rng)
-        centers = check_array(self.init, dtype=np.float64, input_name="init")
+        centers = checked_points(self.init, "init")
+        _check_squares(centers, "init")
         wanted = (self.n_clusters, sample.X.shape[1])
         if centers.shape != wanted:
             raise ValueError(f"init must give centres of shape {wanted} (n_clusters, n_features), got {centers.shape}")

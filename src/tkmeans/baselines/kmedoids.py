@@ -122,7 +122,7 @@ class KMedoids(Baseline):
         """
         with all_or_nothing(self):
             super().fit(X, sample_weight=sample_weight)
-            rows = np.asarray(X, dtype=np.float64)
+            rows = self._rows(X, reset=False)
             self.medoid_indices_ = distances_between(rows, self.cluster_centers_, "sqeuclidean").argmin(axis=0)
             return self
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats, namespace
+from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats, namespace
 
 NAME = "reference"
 
@@ -33,13 +33,16 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     wtau = tau * e.u**kernel.power  # (n, K)
     w = _total(wtau)  # (K,)
     seen = w[:, None] if e.seen is None else _double(wtau.T @ e.seen)
+    wx = _double(wtau.T @ e.x) - seen * _double(_like(params.centers, e.x))
+    if e.x.dtype == xp.float32:
+        wx = xp.where(seen > CRUMBS_SINGLE, wx, xp.zeros_like(wx))
     log_trust = e.log_u + _by_row(kernel.log_trust_bias, e.n_seen, e.x)[:, None]  # eqn: un
     log_tau = xp.log(xp.where(e.tau > 0, e.tau, xp.ones_like(e.tau)))
     return Stats(
         n=_total(tau),
         w=w,
         seen=seen,
-        wx=_double(wtau.T @ e.x) - seen * _double(_like(params.centers, e.x)),
+        wx=wx,
         wd2=_total(wtau * e.d2),
         log_trust=_total(tau * log_trust),
         cells=float(_total(weight * _like(e.n_seen, e.x))),

@@ -10,16 +10,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
 from tkmeans import engines, seeding
 from tkmeans.estimators.longfit import Runs, TimeUp
 from tkmeans.estimators.looking import Review, look, review, reviewed
+from tkmeans.estimators.numbers import checked_points
 from tkmeans.estimators.predicting import Predicting, label_column, to_user
 from tkmeans.estimators.running import CallbackSupportMixin, told_to_callbacks
 from tkmeans.estimators.validation import (
     check_choice,
     check_integer,
+    check_n_jobs,
     check_real,
     check_spread,
     check_survey,
@@ -139,7 +141,7 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         found = source.survey()
         check_survey(found, self.n_clusters, getattr(self, "feature_names_in_", None))
         source.frame = source.measure()
-        check_spread(source.frame.unit)
+        check_spread(source.frame.unit, source.dtype.name)
         rng = check_random_state(0 if self._init_is_array() else self.random_state)  # an array leaves nothing to chance
         runs = Runs(self, source, rng, self._merit, resume)
         training = source.frame
@@ -219,6 +221,7 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         if getattr(self, "max_time", None) is not None:
             check_real("max_time", self.max_time, positive=True, hint=" of seconds or None")
         check_choice("engine", self.engine, engines.CHOICES)
+        check_n_jobs(self.n_jobs)
         if self.n_init != "auto":
             check_integer("n_init", self.n_init, least=1)
         if isinstance(self.init, str):
@@ -256,7 +259,7 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         centers = self.init
         if callable(self.init):
             centers = self.init(source.example(sample), self.n_clusters, random_state=rng)
-        centers = check_array(to_numpy(centers), dtype=np.float64, input_name="init")
+        centers = checked_points(to_numpy(centers), "init")
         wanted = (self.n_clusters, source.n_features)
         if centers.shape != wanted:
             raise ValueError(f"init must give centres of shape {wanted} (n_clusters, n_features), got {centers.shape}")
@@ -309,10 +312,10 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
         self._number_clusters(np.round(soft_sizes))  # most often right, and then one look is enough
         fields = ("label",) if source.lean else ("label", *self._row_fields)
         columns = [label_column(source), *(Column(name, np.float64) for name in fields[1:])]
-        for _ in range(2):
+        for last in (False, False, True):
             rows: Any = None  # not two sets of them, if there are many
             rows, found = self._visit_training_rows(source, fields, columns)
-            if not self._number_clusters(found.sizes):
+            if last or not self._number_clusters(found.sizes):  # rows between two clusters may change sides for ever
                 break
         source.frame = training
         self.labels_, self.inertia_ = rows[0], found.inertia

@@ -12,7 +12,7 @@ from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
 from tkmeans.estimators.longfit import Runs
 from tkmeans.estimators.looking import inertia
 from tkmeans.estimators.predicting import label_column
-from tkmeans.estimators.validation import check_real
+from tkmeans.estimators.validation import check_fixed_dof
 from tkmeans.models import Fast
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Params
@@ -127,7 +127,7 @@ class FastTKMeans(CenterEstimator):
         self.verbose = verbose
 
     def _check_params(self) -> None:
-        check_real("dof", self.dof, positive=True, hint=" (1.0 in the paper; TKMeans can estimate it)")
+        check_fixed_dof(self.dof, hint=" (1.0 in the paper; TKMeans can estimate it)")
 
     def _run(self, source: Source, start: Start, runs: Runs) -> None:
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))

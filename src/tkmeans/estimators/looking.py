@@ -13,7 +13,13 @@ from tkmeans.models import CenterModel
 from tkmeans.outliers import ENOUGH_COMPLETE_ROWS, OutlierModel, Tally, tally, threshold_over
 from tkmeans.sources import Seen
 from tkmeans.sources.base import to_numpy
-from tkmeans.stats import Array, Block, Frame, Kernel, Params, Rows, namespace
+from tkmeans.stats import HORIZON, Array, Block, Frame, Kernel, Params, Rows, namespace
+
+# Squared distances beyond this are as good as infinite; times the largest weight they stay finite.
+FARTHEST_SQUARE = 1e250
+
+# With more degrees of freedom no digit of a tail probability changes, but SciPy's function fails.
+AS_GOOD_AS_GAUSSIAN = 1e20
 
 
 @final
@@ -25,6 +31,7 @@ class Lens:
     params: Params
     kernel: Kernel
     frame: Frame
+    centers: Array  # (K, p) in the user's coordinates
 
     def fields(self, block: Block, *names: str) -> tuple[Array, ...]:
         """Some of what can be said of each row, in the user's units."""
@@ -38,15 +45,25 @@ class Lens:
     def distances(self, block: Block) -> Seen:
         """The distance to every centre."""
         distances = self.model.engine.distances(block, self.params)
-        distances *= self.frame.unit  # a Python number: the type of the rows stays
+        xp = namespace(distances)
+        with np.errstate(over="ignore"):
+            distances *= self.frame.unit  # a Python number: the type of the rows stays
+        most = float(xp.finfo(distances.dtype).max)
+        horizon = HORIZON["float32" if distances.dtype == xp.float32 else "float64"] * self.frame.unit
+        far = xp.max(distances, axis=1) > 0.5 * min(horizon, most)
+        if bool(xp.any(far)):  # too far for the frame
+            exact = far_distances(to_numpy(block.X[far]), self.centers)
+            distances[far] = xp.asarray(np.minimum(exact, most), dtype=distances.dtype, device=distances.device)
         return Seen((distances,))
 
     def _label(self, block: Block, rows: Rows) -> Array:
         return rows.label
 
     def _d2(self, block: Block, rows: Rows) -> Array:
+        """Squares that no sum could hold are held at what one can."""
         xp = namespace(rows.d2)
-        return xp.astype(rows.d2, xp.float64) * self.frame.unit**2
+        square = self.frame.unit**2
+        return xp.clip(xp.astype(rows.d2, xp.float64), 0.0, FARTHEST_SQUARE / square) * square
 
     def _n_seen(self, block: Block, rows: Rows) -> Array:
         n_seen = observed_features(block.X)
@@ -65,10 +82,19 @@ class Lens:
         """The tail of F(p, nu); the special function is SciPy's, wherever the rows are."""
         d2, n_seen = to_numpy(rows.d2).astype(np.float64), to_numpy(observed_features(block.X))
         p = np.where(np.asarray(n_seen) > 0, n_seen, np.nan)  # nothing observed, nothing to say
-        pvalue = fdtrc(p, self.params.dof, d2 / p)
+        pvalue = fdtrc(p, min(self.params.dof, AS_GOOD_AS_GAUSSIAN), d2 / p)
         if isinstance(rows.d2, np.ndarray):
             return pvalue
         return namespace(rows.d2).asarray(pvalue, device=rows.d2.device)
+
+
+def far_distances(X: Array, centers: Array) -> Array:
+    """Euclidean distances over the observed features of rows whose squares no float64 can hold."""
+    away = np.nan_to_num(np.abs(X[:, None, :] / 2 - centers / 2))  # (n, K, p), halved: a difference may be too large
+    largest = np.max(away, axis=2)
+    shape = away / np.where(largest > 0, largest, 1)[:, :, None]
+    with np.errstate(over="ignore"):
+        return 2 * largest * np.sqrt(np.sum(shape**2, axis=2))
 
 
 class Review(NamedTuple):

@@ -9,12 +9,12 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from tkmeans.em import Plateau
 from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start
 from tkmeans.estimators.longfit import Runs
 from tkmeans.estimators.looking import Review, review
+from tkmeans.estimators.numbers import checked_rows
 from tkmeans.estimators.running import run_em
 from tkmeans.estimators.streams import Distances, Latest, Waiting, pull_variance
 from tkmeans.estimators.student import StudentEstimator, n_rows_of
@@ -293,7 +293,7 @@ class MiniBatchTKMeans(StudentEstimator):
 
     def _partial_fit(self, X: Any, sample_weight: Any) -> Self:
         first = not hasattr(self, "n_features_in_")
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=first)
+        X = checked_rows(self, X, reset=first, dtype=[np.float64, np.float32], missing=True)
         weight = checked_sample_weight(sample_weight, X)
         waiting: Waiting | None = getattr(self, "_waiting", None)
         if waiting is None and self.__sklearn_is_fitted__():

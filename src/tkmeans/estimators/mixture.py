@@ -8,11 +8,12 @@ from typing import Any, Self, final
 import numpy as np
 from scipy.special import entr
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import seeding
 from tkmeans.em import SmallGain
+from tkmeans.estimators.numbers import checked_points, checked_rows
 from tkmeans.estimators.running import CallbackSupportMixin, run_em, told_to_callbacks
 from tkmeans.estimators.tkmeans import TKMeans
 from tkmeans.estimators.uncertainty import UncertaintyMixin
@@ -30,7 +31,7 @@ from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.models.covariances import SHAPES, Shape
 from tkmeans.models.mixture import MixtureParams, MixtureStats, Seen, StudentMixture
 from tkmeans.sources import ArraySource, Sample
-from tkmeans.sources.frames import measure
+from tkmeans.sources.frames import measure, nearest_to_zero
 from tkmeans.stats import Array, Frame, Outcome
 
 # Where the degrees of freedom start when they are estimated: heavy tails first.
@@ -169,7 +170,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
         """
         self._check_params()
         with all_or_nothing(self):
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            X = checked_rows(self, X, reset=True, dtype=np.float64, missing=False, ensure_min_samples=2)
             return self._fit_rows(X, checked_sample_weight(sample_weight, X))
 
     @told_to_callbacks
@@ -256,7 +257,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
         """First centres, squared scale and ln weights."""
         equal = np.full(self.n_components, -np.log(self.n_components))
         if self.means_init is not None:
-            centers = check_array(self.means_init, dtype=np.float64, input_name="means_init")
+            centers = checked_points(self.means_init, "means_init")
             wanted = (self.n_components, sample.X.shape[1])
             if centers.shape != wanted:
                 raise ValueError(f"means_init must have shape {wanted} (n_components, n_features), got {centers.shape}")
@@ -464,7 +465,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
     def _look(self, X: Any) -> Seen:
         """The E-step of each row, with densities in the user's units."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = checked_rows(self, X, reset=False, dtype=np.float64, missing=False)
         model, params, frame = self._fitted()
         seen = model.looking(params)(frame.enter(X))
         return seen._replace(log_density=seen.log_density - np.log(frame.unit).sum())
@@ -478,7 +479,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
         else:
             spread = variances = self.covariances_.reshape(n_components, -1)
         unit = np.sqrt(variances.mean(axis=0)) * np.ones(p)
-        frame = Frame(np.median(self.means_, axis=0), unit)
+        frame = Frame(nearest_to_zero(self.means_), unit)
         params = MixtureParams(frame.enter(self.means_), _rescaled(spread, 1 / unit), self.dof_, np.log(self.weights_))
         return self._model(), params, frame
 

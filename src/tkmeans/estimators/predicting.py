@@ -12,16 +12,18 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
 from tkmeans.estimators.looking import Lens, entropy, look
+from tkmeans.estimators.numbers import checked_rows
 from tkmeans.estimators.uncertainty import UncertaintyMixin
-from tkmeans.estimators.validation import check_columns, checked_sample_weight, checked_weight
+from tkmeans.estimators.validation import SPREADS, check_columns, checked_sample_weight, checked_weight
 from tkmeans.models import CenterModel
 from tkmeans.sources import Column, Seen, Source, as_source, kind_of
 from tkmeans.sources.base import to_numpy
-from tkmeans.stats import Array, Block, Frame, Params, namespace
+from tkmeans.sources.frames import nearest_to_zero
+from tkmeans.stats import LARGEST_SINGLE, Array, Block, Frame, Params, namespace
 
 
 class Predicting(UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -102,8 +104,8 @@ class Predicting(UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
         n_threads = effective_n_jobs(self.n_jobs)
         if kind in ("array", "tensor"):
             xp = np if kind == "array" else namespace(X)
-            floats = [xp.float64, xp.float32]
-            X = validate_data(self, X, reset=reset, dtype=floats, ensure_all_finite="allow-nan")
+            floats = [xp.float64, xp.float32] if reset or self._fits_single() else xp.float64
+            X = checked_rows(self, X, reset=reset, dtype=floats, missing=True)
             return as_source(X, checked_sample_weight(sample_weight, X), n_threads=n_threads)
         names = None if reset else getattr(self, "feature_names_in_", None)
         weight = sample_weight if kind == "dask" else None
@@ -113,6 +115,12 @@ class Predicting(UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
             if kind == "file" and sample_weight is not None:
                 source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
         return source
+
+    def _fits_single(self) -> bool:
+        """Whether the fitted parameters can be told in single precision."""
+        least, most = SPREADS["float32"]
+        farthest = float(np.max(np.abs(to_numpy(self.cluster_centers_))))
+        return least < np.sqrt(self.scale_) * 1e5 < most * 1e5 and farthest < LARGEST_SINGLE
 
     def _checked(self, X: Any, method: str, sample_weight: Any = None) -> Source:
         """The source of rows to look at, in the frame of the fitted model."""
@@ -151,14 +159,13 @@ class Predicting(UncertaintyMixin, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _fitted_frame(self, dtype: Any) -> Frame:
         """A frame that fits the centres and rows of `dtype`."""
-        origin = np.median(to_numpy(self.cluster_centers_), axis=0).astype(dtype)
-        return Frame(origin, float(np.sqrt(self.scale_)))
+        return Frame(nearest_to_zero(to_numpy(self.cluster_centers_)).astype(dtype), float(np.sqrt(self.scale_)))
 
     def _lens(self, source: Source) -> Lens:
         model, frame = self._model(self._engine(source)), source.frame
-        centers = frame.enter(to_numpy(self.cluster_centers_).astype(np.float64))
-        params = Params(centers, 1.0, self.dof_, np.log(to_numpy(self.cluster_weights_)))
-        return Lens(model, params, model.kernel(params), frame)
+        centers = to_numpy(self.cluster_centers_).astype(np.float64)
+        params = Params(frame.enter(centers), 1.0, self.dof_, np.log(to_numpy(self.cluster_weights_)))
+        return Lens(model, params, model.kernel(params), frame, centers)
 
     def _engine(self, source: Source) -> Any:
         """The engine asked for, or the one that runs on arrays of any library."""

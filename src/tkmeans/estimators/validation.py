@@ -15,12 +15,22 @@ import numpy as np
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
+from tkmeans.estimators.numbers import as_numbers
 from tkmeans.sources import Source, Survey
 from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array, namespace
 
 # Between a user's line and a warning there is code of ours and, where it calls us, of scikit-learn.
 _LIBRARIES = (Path(__file__).parents[1], Path(sklearn.__file__).parent)
+
+# Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.
+WEIGHTS = {"float64": (1e-50, 1e50), "float32": (1e-20, 1e10)}
+
+
+# The spread of the rows. Squares of the horizon (`tkmeans.stats`) in this unit are numbers, and so is its inverse.
+SPREADS = {"float64": (1e-120, 1e50), "float32": (1e-30, 1e30)}
+
+LEAST_DOF = 1e-6
 
 
 _heard: ContextVar[bool] = ContextVar("heard", default=True)
@@ -83,12 +93,27 @@ def check_choice(name: str, value: Any, choices: Collection[str], *, hint: str =
         raise ValueError(f"{name} must be one of {named}{hint}, got {value!r}")
 
 
+def check_n_jobs(value: Any) -> None:
+    """Complain unless `value` is None or a number of threads, as joblib counts them."""
+    if value is not None and (not isinstance(value, Integral) or isinstance(value, (bool, np.bool_))):
+        raise TypeError(f"n_jobs must be an integer or None, got {value!r}")
+    if value == 0:
+        raise ValueError("n_jobs must be positive, negative (-1 means all cores) or None, got 0")
+
+
 def check_dof(value: Any) -> None:
     """Complain unless `value` is "estimate" or a positive number."""
     if isinstance(value, str):
         check_choice("dof", value, ["estimate"], hint=" or a positive number (1.0 is the paper's fast setting)")
     else:
-        check_real("dof", value, positive=True, hint=' or "estimate" (1.0 is the paper\'s fast setting)')
+        check_fixed_dof(value, hint=' or "estimate" (1.0 is the paper\'s fast setting)')
+
+
+def check_fixed_dof(value: Any, *, hint: str) -> None:
+    """Complain unless `value` is a positive number, and not so small that a density has no numbers."""
+    check_real("dof", value, positive=True, hint=hint)
+    if value < LEAST_DOF:
+        raise ValueError(f"dof must be at least {LEAST_DOF:g}, got {value!r}; 1.0 has the heaviest tails of use")
 
 
 def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
@@ -98,14 +123,22 @@ def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
     if not isinstance(X, np.ndarray):  # checked as an array of NumPy, and then taken to where X is
-        weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float64)
-        return namespace(X).asarray(weight, dtype=X.dtype, device=X.device)
+        xp = namespace(X)
+        single = X.dtype == xp.float32
+        weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float32 if single else np.float64)
+        return xp.asarray(weight, dtype=X.dtype, device=X.device)
     return checked_weight(sample_weight, len(X), X.dtype)
 
 
 def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
     """Weights as an array of NumPy, one per row and not negative."""
-    weight = np.ascontiguousarray(sample_weight, dtype=dtype)
+    weight = np.asarray(as_numbers(sample_weight, "sample_weight"))
+    if weight.dtype.kind == "c":
+        raise TypeError("sample_weight holds complex numbers; say which real ones you mean")
+    try:
+        weight = np.ascontiguousarray(weight, dtype=None if weight.dtype.name in WEIGHTS else np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be an array of numbers: {error}") from None
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must have shape ({n_rows},), one weight per row, got {weight.shape}")
     if not np.all(np.isfinite(weight)):
@@ -114,7 +147,14 @@ def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
         raise ValueError(f"sample_weight must not be negative, got {weight.min()}; a weight of 0 ignores a row")
     if not np.any(weight):
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
-    return weight
+    least, most = WEIGHTS[np.dtype(dtype).name]
+    if np.min(weight, where=weight > 0, initial=np.inf) < least or np.max(weight) > most:
+        smallest, largest = np.min(weight[weight > 0]), np.max(weight)
+        raise ValueError(
+            f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {np.dtype(dtype).name}, got "
+            f"weights from {smallest:.3g} to {largest:.3g}; divide them by a number of that size"
+        )
+    return weight.astype(dtype, copy=False)
 
 
 def check_enough_rows(n_clusters: int, X: Array, weight: Array | None) -> None:
@@ -162,10 +202,14 @@ def _features(marked: Array, names: Any) -> str:
     return "feature " + ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(marked))
 
 
-def check_spread(spread: float) -> None:
-    """Complain if squared distances would not fit into a float64."""
-    if not 1e-140 < spread < 1e140:
-        raise ValueError(f"the spread of X is {spread:.3g}, whose square float64 cannot hold; rescale X first")
+def check_spread(spread: float, dtype: str = "float64") -> None:
+    """Complain if squared distances, up to those of the farthest row, would not fit into a number."""
+    least, most = SPREADS[dtype]
+    if not least < spread < most:
+        raise ValueError(
+            f"the spread of X is {spread:.3g}, and squared distances do not fit into {dtype} unless it is between "
+            f"{least:g} and {most:g}; rescale X first"
+        )
 
 
 def observed_features(X: Array) -> Any:

@@ -78,6 +78,16 @@ def moved_centers(stats: Stats, params: Params) -> tuple[Array, Array]:
     return params.centers + step, step
 
 
+def log_shares(masses: Array) -> Array:
+    """ln of each mass over their sum; a cluster that nobody claims keeps a share that has a logarithm."""
+    return np.log(np.maximum(masses / np.sum(masses), np.finfo(float).tiny))
+
+
+def normalized(log_weights: Array) -> Array:
+    """The same weights up to a factor, summing to 1; none so small that it is 0."""
+    return np.maximum(log_weights - np.logaddexp.reduce(log_weights), np.log(np.finfo(float).tiny))
+
+
 def constant_tables(n_features: int, **values: float) -> dict[str, Array]:
     """Kernel tables of models that do not look at how many features were observed."""
     return {name: np.full(n_features + 1, value) for name, value in values.items()}

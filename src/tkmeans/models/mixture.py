@@ -16,6 +16,7 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.special import digamma
 
+from tkmeans.models.base import log_shares, normalized
 from tkmeans.models.covariances import Shape
 from tkmeans.models.dof import BOUNDS, solve_dof
 from tkmeans.models.special import log_gamma_ratio
@@ -159,7 +160,7 @@ class StudentMixture:
                 dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n))))
             else:
                 dof = np.where(lost, params.dof, [solve_dof(float(value)) for value in np.where(lost, -1.0, eta)])
-        return MixtureParams(params.centers + step, spread, dof, np.log(n / n.sum()))
+        return MixtureParams(params.centers + step, spread, dof, log_shares(n))
 
     def _expansion(self, stats: MixtureStats, n: Array, dof: Array) -> Array:
         """The scale of u in each component, (K,): its most likely value, or 1 where that has no closed form."""
@@ -196,7 +197,7 @@ class StudentMixture:
             centers.reshape(n_components, p),
             np.broadcast_to(new, like.spread.shape).copy(),
             dof,
-            log_weights - np.logaddexp.reduce(log_weights),
+            normalized(log_weights),
         )
 
 

@@ -18,7 +18,7 @@ def log_minus_digamma(a: float) -> float:
     """``ln(a) - psi(a)``: positive, falling from infinity to 0."""
     if a < _SERIES_FROM:
         return math.log(a) - float(digamma(a))
-    b = 1 / (a * a)
+    b = 1 / a / a  # a * a may overflow
     return 0.5 / a + b * (1 / 12 - b * (1 / 120 - b * (1 / 252 - b * (1 / 240 - b / 132))))
 
 
@@ -31,5 +31,5 @@ def log_gamma_ratio(a: float, b: Array) -> Array:
 
 def _stirling_rest(a: Array) -> Array:
     """``ln Gamma(a)`` beyond Stirling's formula, for large a."""
-    b = 1 / np.square(a)
+    b = np.square(1 / a)  # in this order: a may be too large to square
     return (1 / 12 - b * (1 / 360 - b * (1 / 1260 - b * (1 / 1680 - b / 1188)))) / a

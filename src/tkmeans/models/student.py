@@ -18,7 +18,7 @@ from typing import final
 import numpy as np
 from scipy.special import digamma
 
-from tkmeans.models.base import CenterModel, moved_centers
+from tkmeans.models.base import CenterModel, log_shares, moved_centers, normalized
 from tkmeans.models.dof import BOUNDS, solve_dof
 from tkmeans.models.special import log_gamma_ratio
 from tkmeans.stats import Array, Kernel, Params, Stats
@@ -53,6 +53,8 @@ class Student(CenterModel):
 
     def m_step(self, stats: Stats, params: Params) -> Params:
         """eqn:mu, eqn:alpha and eqn:nu_eq."""
+        if stats.cells == 0:
+            return params  # a batch in which nothing was observed teaches nothing
         total = np.sum(stats.n)
         mean_u = np.sum(stats.w) / total
         centers, step = moved_centers(stats, params)
@@ -66,7 +68,7 @@ class Student(CenterModel):
             eta = 1 + np.sum(stats.log_trust) / total - mean_u / expansion - np.log(expansion)
             dof = solve_dof(float(eta), (self.least_dof, BOUNDS[1]))
         if self.estimate_weights:
-            log_weights = np.log(np.maximum(stats.n / total, np.finfo(float).tiny))
+            log_weights = log_shares(stats.n)
         return Params(centers, max(scale, self.scale_floor), dof, log_weights)
 
     def pack(self, params: Params) -> Array:
@@ -87,7 +89,7 @@ class Student(CenterModel):
         if self.estimate_dof:
             dof = min(max(_within_reach(rest[1], like.dof), self.least_dof), BOUNDS[1])
         if self.estimate_weights:
-            log_weights = rest[-n_clusters:] - np.logaddexp.reduce(rest[-n_clusters:])
+            log_weights = normalized(rest[-n_clusters:])
         return Params(centers.reshape(n_clusters, n_features), scale, dof, log_weights)
 
 

@@ -26,13 +26,23 @@ def measure(X: Array, weight: Array | None) -> Frame:
         away = np.abs(X.astype(np.float64) - origin)
         away[np.isnan(away)] = 0  # what was not observed is not away
         largest = np.max(away, axis=1)  # taken out before squaring: no overflow, no underflow
-        shape = away / np.where(largest > 0, largest, 1)[:, None]
+        shape = away / np.where((largest > 0) & np.isfinite(largest), largest, 1)[:, None]
         distance = largest * np.sqrt(np.mean(shape**2, axis=1))
     spread = float(_median(distance[:, None], weight)[0])
     if not 0 < spread < math.inf:  # most rows are equal: let the others speak
         others = (distance > 0) & np.isfinite(distance)
         spread = float(_median(distance[others, None], weight[others])[0]) if np.any(others) else 1.0
     return Frame(origin.astype(X.dtype), spread)
+
+
+def nearest_to_zero(centers: Array) -> Array:
+    """The origin to measure rows from that are near these centres: of each feature, the smallest coordinate.
+
+    A row is then no farther from the origin than from zero, give or take a factor of two, so what rounding
+    takes away is no more than it was given with; even if some centre lies on a row at the end of the world.
+    """
+    least = np.min(np.abs(centers), axis=0)
+    return np.where(np.any(centers == -least, axis=0), -least, least)  # whatever the order of the centres
 
 
 def evenly(n_rows: int, weight: Array | None) -> Array:

@@ -12,7 +12,7 @@ import os
 import numpy as np
 
 import tkmeans.engines.native._native as _native
-from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
+from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
 
@@ -97,7 +97,10 @@ def _summarize(
         _INSTRUCTION_SET, X, weight, *_frame(block, X), _model(params, kernel), whole_powers, skip_far,
         n, w, seen, wx, wd2, log_trust,
     )  # fmt: skip
-    return Stats(n, w, seen if missing else w[:, None], wx, wd2, log_trust, cells, objective, entropy)
+    seen = seen if missing else w[:, None]
+    if X.dtype == np.float32:
+        wx *= seen > CRUMBS_SINGLE
+    return Stats(n, w, seen, wx, wd2, log_trust, cells, objective, entropy)
 
 
 def _contiguous(X: Array) -> Array:

@@ -1,0 +1,252 @@
+"""Trust: hostile inputs, and faults on the way; what came of them.
+
+python -m benchmarks.trust [--inputs 100000] [--faults 200] [--jobs 1] [--seed 0] [docs/benchmarks/trust.md]
+
+Every input is a fit, or a look at rows, by one of the estimators (`tests/strategies.py`), and is judged by
+`tests/judging.py`. It runs in a process of its own kind: one that crashes or hangs is replaced, and what it was
+busy with is counted and named by its number. `python -m benchmarks.trust --only NUMBER` tries that one again.
+The command fails on any wrong answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks.common import hold_to_the_bar, markdown, publish
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+PATIENCE = 60.0  # seconds for one input, which takes a hundredth of one
+BATCH = 50  # inputs that a worker is given at a time
+RESULT = "result"
+
+INTRO = """\
+{n} hostile inputs to all estimators: rows of all sizes and shapes, in all kinds of containers, with all kinds of
+weights and parameters. A result was checked against the definitions; a refusal must be on
+[the list](../guides/errors.md). {seconds:.0f} CPU seconds ({each:.1f} ms each), seeds {first} to {last}.
+"""
+
+
+@dataclass
+class Tally:
+    """What became of all inputs."""
+
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)  # (kind of input, outcome)
+    wrong: list[str] = field(default_factory=list)  # with the number of the input
+    crashes: list[str] = field(default_factory=list)
+    hangs: list[str] = field(default_factory=list)
+
+    @property
+    def failures(self) -> list[str]:
+        """All that must not be."""
+        return [*self.wrong, *self.crashes, *self.hangs]
+
+
+# ---- one input -----------------------------------------------------------------------------
+
+
+def attempt(number: int) -> tuple[str, str, str]:
+    """The kind of the input with this number, its outcome, and the complaint if it is a wrong answer."""
+    from judging import WrongAnswer, judge
+    from strategies import case
+
+    made = case(Random(number))
+    kind = made.kind.partition(":")[0]
+    try:
+        return kind, judge(made), ""
+    except WrongAnswer as error:
+        return kind, "wrong answer", f"{number}: {made.kind}, {type(made.estimator).__name__}: {error}"
+
+
+def work(link: Connection) -> None:
+    """Try the inputs that come in, one by one; announce each before, and tell its outcome after."""
+    while (numbers := link.recv()) is not None:
+        for number in numbers:
+            link.send(("begin", number))
+            link.send(("end", attempt(number)))
+        link.send(("more", None))
+
+
+# ---- all of them -----------------------------------------------------------------------------
+
+
+class Worker:
+    """A process, what it is busy with, and since when."""
+
+    def __init__(self, batches: Iterator[list[int]]) -> None:
+        self.batches, self.left = batches, []
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.link, other = context.Pipe()
+        self.process = context.Process(target=work, args=(other,), daemon=True)
+        self.process.start()
+        other.close()
+        self.busy: int | None = None
+        self.since = time.monotonic()
+        self._feed()
+
+    def _feed(self) -> None:
+        self.left = self.left or next(self.batches, [])
+        self.link.send(self.left or None)
+        self.done = not self.left
+
+    def listen(self, tally: Tally) -> None:
+        """Take one message, or bury a process that crashed or hung and start another."""
+        if not self.link.poll():
+            if time.monotonic() - self.since > PATIENCE:
+                self.process.kill()
+                self._bury(tally.hangs, f"no answer in {PATIENCE:.0f} s")
+            return
+        try:
+            word, content = self.link.recv()
+        except EOFError:
+            if not self.done:
+                self.process.join()
+                self._bury(tally.crashes, f"exit code {self.process.exitcode}")
+            return
+        self.since = time.monotonic()
+        if word == "begin":
+            self.busy = content
+        elif word == "end":
+            kind, outcome, complaint = content
+            tally.outcomes[kind, outcome] += 1
+            tally.wrong.extend([complaint] if complaint else [])
+            self.left.remove(self.busy)
+        else:
+            self._feed()
+
+    def _bury(self, kept: list[str], what: str) -> None:
+        kept.append(f"{self.busy}: {what}")
+        if self.busy in self.left:
+            self.left.remove(self.busy)
+        self._start()
+
+
+def hostile_inputs(n: int, seed: int, jobs: int) -> Tally:
+    """Try `n` inputs in so many processes."""
+    numbers = range(seed, seed + n)
+    batches = (list(numbers[i : i + BATCH]) for i in range(0, n, BATCH))
+    tally, workers = Tally(), [Worker(batches) for _ in range(jobs)]
+    told = known = 0
+    while not all(worker.done for worker in workers):
+        wait([worker.link for worker in workers if not worker.done], timeout=1.0)
+        for worker in workers:
+            if not worker.done:
+                worker.listen(tally)
+        tried, failures = sum(tally.outcomes.values()), tally.failures
+        if len(failures) > known:
+            known = len(failures)
+            print("failed so far:", *failures, sep="\n  ", flush=True)
+        if tried >= told + 5000:
+            told = tried
+            print(f"{tried} inputs, {known} failures", flush=True)
+    for worker in workers:
+        worker.process.join()
+    return tally
+
+
+def inputs_suite(options: argparse.Namespace) -> tuple[str, list[str]]:
+    """The section about inputs, and what failed."""
+    before = _cpu_seconds()
+    tally = hostile_inputs(options.inputs, options.seed, options.jobs)
+    seconds = _cpu_seconds() - before
+    n = sum(tally.outcomes.values()) + len(tally.crashes) + len(tally.hangs)
+    text = INTRO.format(n=n, seconds=seconds, each=1000 * seconds / n, first=options.seed, last=options.seed + n - 1)
+    kinds = sorted({kind for kind, _ in tally.outcomes})
+    refusals = sorted({outcome for _, outcome in tally.outcomes} - {RESULT, "wrong answer"})
+    rows = []
+    for kind in kinds:
+        by_outcome = {outcome: count for (k, outcome), count in tally.outcomes.items() if k == kind}
+        refused = sum(by_outcome.get(name, 0) for name in refusals)
+        row = [kind, sum(by_outcome.values()), by_outcome.get(RESULT, 0), refused, by_outcome.get("wrong answer", 0)]
+        rows.append([str(cell) for cell in row])
+    text += "\n## Inputs by kind\n\n" + markdown(["what is hostile", "tried", "results", "refused", "wrong"], rows)
+    counts = Counter[str]()
+    for (_, outcome), count in tally.outcomes.items():
+        counts[outcome] += count
+    outcomes = [RESULT, *sorted(refusals, key=lambda name: -counts[name])]
+    text += "\n## Inputs by outcome\n\n" + markdown(["outcome", "inputs"], [[o, str(counts[o])] for o in outcomes])
+    return text + _failures(tally), tally.failures
+
+
+def _failures(tally: Tally) -> str:
+    nan = sum("not finite" in complaint for complaint in tally.wrong)
+    rows = [
+        ["wrong answers (undocumented exceptions among them)", str(len(tally.wrong))],
+        ["NaN or infinity in a fitted attribute or an answer", str(nan)],
+        ["crashes", str(len(tally.crashes))],
+        [f"hangs (more than {PATIENCE:.0f} s)", str(len(tally.hangs))],
+    ]
+    return "\n## What must not be\n\n" + markdown(["", "inputs"], rows)
+
+
+# ---- faults ------------------------------------------------------------------------------------
+
+
+def faults_suite(options: argparse.Namespace) -> tuple[str, list[str]]:
+    """The section about faults injected into fits and files, and what failed; empty if there are none to inject."""
+    try:
+        from faults import inject
+    except ImportError:
+        return "", []
+    before = time.process_time()
+    try:
+        outcomes: Mapping[tuple[str, str], int] = inject(options.faults, options.seed)
+    except AssertionError as harm:
+        return f"\n## Faults injected\n\n{options.faults} faults; some did harm.\n", [str(harm)]
+    seconds = time.process_time() - before
+    n = sum(outcomes.values())
+    text = f"\n## Faults injected\n\n{n} faults, {seconds:.0f} CPU seconds; none did harm.\n\n"
+    rows = [[kind, outcome, str(count)] for (kind, outcome), count in sorted(outcomes.items())]
+    return text + markdown(["fault", "outcome", "faults"], rows), []
+
+
+Suite = Callable[[argparse.Namespace], tuple[str, list[str]]]
+SUITES: list[Suite] = [inputs_suite, faults_suite]
+
+
+def _cpu_seconds() -> float:
+    """Of the processes that have ended, and of this one."""
+    used: list[Any] = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def main() -> None:
+    """Print the figures, and fail on anything that must not be."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", type=Path, nargs="?")
+    parser.add_argument("--inputs", type=int, default=100_000)
+    parser.add_argument("--faults", type=int, default=200)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--seed", type=int, default=0, help="the number of the first input")
+    parser.add_argument("--only", type=int, help="try the input with this number, and tell")
+    options = parser.parse_args()
+    if options.only is not None:
+        print(*attempt(options.only))
+        return
+    for library in ("OPENBLAS", "MKL", "OMP"):  # the processes to come inherit it
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    text, failures = "", []
+    for suite in SUITES:
+        section, failed = suite(options)
+        text, failures = text + section, failures + failed
+    publish("Trust", text, options.path)
+    hold_to_the_bar(failures)
+
+
+if __name__ == "__main__":
+    main()
