@@ -29,6 +29,13 @@ def test_a_plateau_is_a_run_of_iterations_no_better_than_the_run_before():
     assert Plateau(0.1, times=1)(Progress([1.0, 1.05]))
 
 
+def test_a_tolerance_that_is_just_met_is_met():
+    assert SmallGain(0.5)(Progress([1.0, 1.5]))
+    assert SmallMove(0.5)(Progress([0.0], movement=0.5))
+    assert Plateau(0.5, times=1)(Progress([1.0, 1.5]))
+    assert not Plateau(0.5, times=2)(Progress([1.0, 1.0, 2.0, 2.0]))
+
+
 def test_never_means_as_many_iterations_as_allowed():
     fit = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
     assert len(fit.history) == 8
@@ -95,6 +102,70 @@ def test_anderson_stands_still_where_there_is_nothing_to_learn():
     mixer = Anderson()
     assert mixer.extrapolate(np.zeros(2), np.ones(2)) is None
     assert mixer.extrapolate(np.zeros(2), np.ones(2)) is None  # the same step again
+
+
+def test_the_second_step_is_the_secant_to_the_fixed_point():
+    mixer = Anderson()
+    assert mixer.extrapolate(np.array([0.0]), np.array([3.0])) is None  # g(x) = x/4 + 3, at rest at 4
+    ahead = mixer.extrapolate(np.array([3.0]), np.array([3.75]))
+    np.testing.assert_allclose(ahead, [4.0], rtol=1e-6)  # the ridge is 1e-6
+
+
+def test_steps_that_grow_are_forgotten_and_steps_as_long_as_before_are_not():
+    for second, remembered in ((1.001, 1), (1.0, 2), (0.9, 2)):
+        mixer = Anderson()
+        mixer.extrapolate(np.zeros(2), np.array([1.0, 0.0]))
+        ahead = mixer.extrapolate(np.zeros(2), np.array([0.0, second]))
+        assert len(mixer.residuals) == len(mixer.images) == remembered
+        assert (ahead is None) == (remembered == 1)
+
+
+def test_anderson_remembers_six_steps_unless_told_otherwise():
+    for mixer, most in ((Anderson(), 6), (Anderson(depth=2), 3)):
+        for k in range(10):
+            mixer.extrapolate(np.zeros(3), 0.5**k * np.array([1.0, 0.1 * k, 0.01 * k * k]))
+        assert len(mixer.residuals) == len(mixer.images) == most
+
+
+def test_a_run_goes_on_from_where_it_was_left():
+    options = {"stop": SmallGain(1e-10), "max_iter": 200}
+    whole = em(SOURCE, Student(), START, **options)
+    left = []
+    em(SOURCE, Student(), START, on_step=lambda n_iter, run: left.append(run) or n_iter == 5, **options)
+    assert len(left) == 5
+    assert len(left[0].history) == 6
+    again = em(SOURCE, Student(), left[0], **options)
+    assert again.history == whole.history
+    assert again.n_passes == whole.n_passes
+    np.testing.assert_array_equal(again.params.centers, whole.params.centers)
+    rested = em(SOURCE, Student(), left[0], **options)  # which has come to rest: nothing is left to do
+    assert rested.converged
+    assert rested.n_passes == whole.n_passes
+
+
+def test_every_look_at_the_rows_is_counted():
+    class Counting:
+        frame, n_looks = SOURCE.frame, 0
+
+        def reduce(self, summarize):
+            Counting.n_looks += 1
+            return SOURCE.reduce(summarize)
+
+    for accelerate in (False, True):
+        Counting.n_looks = 0
+        fit = em(Counting(), Student(), START, stop=SmallGain(1e-10), max_iter=200, accelerate=accelerate)
+        assert fit.n_passes == Counting.n_looks
+    plain = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
+    assert plain.n_passes == 8
+    assert not plain.converged
+
+
+def test_the_history_is_per_unit_of_weight():
+    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=2, accelerate=False)
+    assert fit.history[-1] == pytest.approx(fit.stats.objective / fit.stats.total, rel=1e-14)
+    assert fit.history[0] == pytest.approx(
+        SOURCE.reduce(Student().e_step(START)).objective / fit.stats.total, rel=1e-14
+    )
 
 
 def test_forgetting_keeps_the_latest_step_only():
