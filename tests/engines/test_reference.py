@@ -128,3 +128,12 @@ def test_a_row_at_the_end_of_the_world_leaves_all_sums_finite():
         assert all(np.all(np.isfinite(value)) for value in stats)
     fit = reference.rows(block_of(far), PARAMS, Student().kernel(PARAMS))
     assert fit.trust[3] < 1e-100
+
+
+def test_logarithms_go_where_they_are_wanted():
+    values = np.array([0.5, 1.0, 20.0])
+    out = np.zeros(3)
+    assert reference.logarithms(values, out) is out
+    np.testing.assert_array_equal(out, np.log([0.5, 1.0, 20.0]))
+    np.testing.assert_array_equal(values, [0.5, 1.0, 20.0])
+    np.testing.assert_array_equal(reference.logarithms(values, values), out)  # in place
