@@ -6,7 +6,7 @@ import pytest
 from helpers import equal_params, mixture_log_density, plain_frame, t_mixture
 
 from tkmeans.engines import reference
-from tkmeans.models import Fast, Student
+from tkmeans.models import Fast, Lloyd, Student
 from tkmeans.stats import Block, Frame, Params
 
 X, _, CENTERS = t_mixture(n=200)
@@ -137,3 +137,45 @@ def test_logarithms_go_where_they_are_wanted():
     np.testing.assert_array_equal(out, np.log([0.5, 1.0, 20.0]))
     np.testing.assert_array_equal(values, [0.5, 1.0, 20.0])
     np.testing.assert_array_equal(reference.logarithms(values, values), out)  # in place
+
+
+def test_single_precision_is_added_up_in_double():
+    rows = np.zeros((3, 2), np.float32)
+    weight = np.array([2**24, 1, 1], np.float32)  # whose sum has one digit too many for single precision
+    params = equal_params(np.ones((1, 2)))
+    said = reference.summarize(Block(rows, weight, plain_frame(2, np.float32)), params, Student().kernel(params))
+    assert said.n[0] == 2**24 + 2
+    assert {said.n.dtype, said.w.dtype, said.wx.dtype, said.wd2.dtype, said.log_trust.dtype} == {np.dtype(float)}
+
+
+def test_crumbs_of_weight_move_no_centre_in_single_precision():
+    kernel = Student().kernel(PARAMS)
+    exact = reference.summarize(block_of(X), PARAMS, kernel).wx
+    for dtype, weight, moves in ((np.float32, 1e-39, False), (np.float32, 1e-30, True), (float, 1e-39, True)):
+        block = Block(X.astype(dtype), np.full(len(X), weight, dtype), plain_frame(X.shape[1], dtype))
+        said = reference.summarize(block, PARAMS, kernel).wx
+        if moves:
+            np.testing.assert_allclose(said / weight, exact, rtol=1e-3, atol=1e-3)
+        else:
+            assert not np.any(said)
+
+
+def test_a_hard_kernel_counts_the_observed_features_of_the_rows_of_each_cluster():
+    kernel = Lloyd().kernel(PARAMS)
+    rows = np.delete(HOLES, 7, axis=0)  # a row without values is nobody's
+    said = reference.summarize(block_of(rows), PARAMS, kernel)
+    d2 = np.nansum((rows[:, None] - CENTERS) ** 2, axis=2)
+    nearest = d2.argmin(axis=1)
+    for k in range(len(CENTERS)):
+        np.testing.assert_array_equal(said.seen[k], np.sum(~np.isnan(rows[nearest == k]), axis=0))
+    np.testing.assert_allclose(said.objective, -d2.min(axis=1).sum(), rtol=1e-12)
+
+
+def test_a_hard_kernel_works_where_the_rows_are():
+    device = array_api_strict.Device("device1")
+    rows = array_api_strict.asarray(X, device=device)
+    frame = Frame(array_api_strict.zeros(X.shape[1], device=device), 1.0)
+    tau = reference.memberships(Block(rows, None, frame), PARAMS, Lloyd().kernel(PARAMS))
+    assert tau.device == device
+    tau = np.asarray(array_api_strict.asarray(tau, device=array_api_strict.Device("CPU_DEVICE")))
+    np.testing.assert_array_equal(tau, reference.memberships(block_of(X), PARAMS, Lloyd().kernel(PARAMS)))
