@@ -6,7 +6,7 @@ from helpers import equal_params, mixture_log_density, plain_frame, source_of, t
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.special import digamma
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.cluster import KMeans
 
 from tkmeans.em import Never, SmallGain, SmallMove, em
@@ -40,6 +40,21 @@ def test_with_a_huge_dof_em_is_that_of_a_spherical_gaussian_mixture_of_one_varia
     np.testing.assert_allclose(fit.params.centers, mu, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(fit.params.scale, variance, rtol=1e-5)
     np.testing.assert_allclose(np.exp(fit.params.log_weights), pi, rtol=1e-5)
+
+
+def test_one_m_step_is_the_papers_equations_written_out():
+    X, _, centers = t_mixture(n=300, n_features=3)
+    params = equal_params(centers + 0.7, scale=0.3, dof=3.0)  # far off: centres and scale have a long way to go
+    p, nu, alpha = X.shape[1], params.dof, params.scale
+    density = np.column_stack([multivariate_t(mu, alpha * np.eye(p), nu).pdf(X) for mu in params.centers])
+    tau = density / density.sum(axis=1, keepdims=True)  # eqn:tau
+    u = (nu + p) / (nu + ((X[:, None] - params.centers) ** 2).sum(-1) / alpha)  # eqn:u_nk
+    mu = (tau * u).T @ X / (tau * u).sum(axis=0)[:, None]  # eqn:mu
+    new = Student(estimate_dof=False).m_step(as_is(X).reduce(Student().e_step(params)), params)
+    np.testing.assert_allclose(new.centers, mu, rtol=1e-10)
+    # eqn:alpha around the new centres, over the sum of the weights, where the paper has the number of rows
+    around = np.sum(tau * u * ((X[:, None] - mu) ** 2).sum(-1))
+    assert new.scale == pytest.approx(around / (p * np.sum(tau * u)), rel=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(5))
