@@ -144,6 +144,14 @@ def test_a_run_goes_on_from_where_it_was_left():
     assert rested.n_passes == whole.n_passes
 
 
+def test_a_step_that_loses_is_not_taken_and_is_the_end(monkeypatch):
+    monkeypatch.setattr(Student, "m_step", lambda _, stats, params: params._replace(centers=params.centers + 50))
+    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=10, accelerate=False)
+    assert fit.converged is True
+    assert fit.params is START
+    assert len(fit.history) == 1
+
+
 def test_every_look_at_the_rows_is_counted():
     class Counting:
         frame, n_looks = SOURCE.frame, 0
@@ -158,7 +166,7 @@ def test_every_look_at_the_rows_is_counted():
         assert fit.n_passes == Counting.n_looks
     plain = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
     assert plain.n_passes == 8
-    assert not plain.converged
+    assert plain.converged is False
 
 
 def test_the_history_is_per_unit_of_weight():

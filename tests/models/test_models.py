@@ -55,6 +55,7 @@ def test_one_m_step_is_the_papers_equations_written_out():
     # eqn:alpha around the new centres, over the sum of the weights, where the paper has the number of rows
     around = np.sum(tau * u * ((X[:, None] - mu) ** 2).sum(-1))
     assert new.scale == pytest.approx(around / (p * np.sum(tau * u)), rel=1e-10)
+    assert Student(least_dof=50.0).m_step(as_is(X).reduce(Student().e_step(params)), params).dof == 50.0
 
 
 @pytest.mark.parametrize("seed", range(5))
