@@ -112,14 +112,22 @@ def starting_scale(sample: Sample, centers: Array) -> float:
 
 
 def _lexicographic(X: Array) -> Array:
-    """The sorting order of the rows, looking at no more columns than it takes."""
+    """The sorting order of the rows; each column sorts only the rows that those before it left tied."""
     order = np.argsort(X[:, 0], kind="stable")
+    differs = _changes(X[order, 0])  # from the row above, in the columns so far
     for column in range(1, X.shape[1]):
-        tied = np.all(X[order[1:], :column] == X[order[:-1], :column], axis=1)
-        if not np.any(np.any(X[order[1:]][tied] != X[order[:-1]][tied], axis=1)):
+        tied = ~(differs & np.append(differs[1:], True))
+        if not np.any(tied):
             break
-        order = np.lexsort(X[:, column::-1].T)
+        rows, group = order[tied], np.cumsum(differs)[tied]
+        order[tied] = rows[np.lexsort([X[rows, column], group])]
+        differs |= _changes(X[order, column])
     return order
+
+
+def _changes(values: Array) -> Array:
+    """Which values are not the same as the one before; the first is not."""
+    return np.append(True, values[1:] != values[:-1])
 
 
 def _draw(odds: Array, rng: np.random.RandomState) -> int:
