@@ -199,23 +199,57 @@ def test_a_far_center_and_a_tiny_scale_do_no_harm(p):
         assert_stats_agree(native.summarize(block, params, kernel), block, params, kernel, 1e-11)
 
 
+def numbers_with_odd_ones(numbers, odd, dtype):
+    """Enough numbers for packs, a few for the rest, and the first again with odd ones among them."""
+    numbers = numbers.astype(dtype)
+    mixed = numbers.copy()
+    mixed[::150] = np.resize(odd, len(mixed[::150]))
+    return numbers, numbers[:5], mixed
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_logarithms_are_those_of_numpy_whatever_the_number(dtype):
-    rng = np.random.default_rng(0)
+def test_bases_and_their_logarithms_are_those_of_numpy_whatever_the_distance(dtype):
     far = 30 if dtype == "float32" else 300
-    numbers = np.concatenate([10 ** rng.uniform(-far, far, 1000), 1 + rng.uniform(-1e-3, 1e-3, 1000), np.ones(99)])
-    odd = numbers.copy()
-    odd[::150] = rng.permutation(np.resize([0.0, -0.0, -1.0, np.inf, -np.inf, np.nan, 1e-310], len(odd[::150])))
-    for values in (numbers.astype(dtype), odd.astype(dtype), numbers[:5].astype(dtype)):
+    d2 = 10 ** np.random.default_rng(0).uniform(-far, far, 3001)
+    odd = [0.0, 1e-310, np.inf, np.nan, -1.0, -4.0, 0.99 * float(np.finfo(dtype).max)]
+    for distances in numbers_with_odd_ones(d2, odd, dtype):
+        ratio = np.asarray(0.25, dtype) * distances
         with np.errstate(all="ignore"):
-            expected = np.log(values)
-        found = native.logarithms(values, np.empty_like(values))
+            expected = np.log1p(ratio), 1 / (1 + ratio)
+        found = np.empty_like(distances), np.empty_like(distances)
+        native.bases(distances, 0.25, *found)
+        for mine, numpys in zip(found, expected, strict=True):
+            np.testing.assert_allclose(mine, numpys, rtol=16 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_exponentials_are_those_of_numpy_whatever_the_number(dtype):
+    least, largest = (-87, 88) if dtype == "float32" else (-708, 709)
+    values = np.random.default_rng(0).uniform(least, largest, 3001)
+    odd = [0.0, 1e-310, np.inf, -np.inf, np.nan, 1.01 * largest, 1.01 * least, 1.04 * least, 1.2 * least, 1e30, -1e30]
+    for numbers in numbers_with_odd_ones(values, odd, dtype):
+        with np.errstate(all="ignore"):
+            expected = np.exp(numbers)
+        found = np.empty_like(numbers)
+        native.exponentials(numbers, found)
         np.testing.assert_allclose(found, expected, rtol=16 * np.finfo(dtype).eps)
-        np.testing.assert_array_equal(native.logarithms(values, values), found)  # in place
-    with pytest.raises(TypeError):
-        native.logarithms(values, np.empty(2 * len(values), dtype)[::2])
-    with pytest.raises(ValueError, match="one entry per number"):
-        native.logarithms(values, np.empty(len(values) + 1, dtype))
+        native.exponentials(numbers, numbers)  # in place
+        np.testing.assert_array_equal(numbers, found)
+
+
+def test_results_have_to_lie_where_they_can_be_filled():
+    values = np.ones(10)
+    for call in (
+        lambda out: native.exponentials(values, out),
+        lambda out: native.bases(values, 1.0, out, values.copy()),
+        lambda out: native.bases(values, 1.0, values.copy(), out),
+    ):
+        with pytest.raises(TypeError):
+            call(np.empty(20)[::2])
+        with pytest.raises(TypeError):
+            call(np.empty(10, np.float32))
+        with pytest.raises(ValueError, match="one entry per"):
+            call(np.empty(11))
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

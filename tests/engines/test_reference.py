@@ -1,6 +1,7 @@
 """The reference engine defines the numbers, so its oracles are scipy and plain loops."""
 
 import array_api_strict
+import mpmath
 import numpy as np
 import pytest
 from helpers import equal_params, mixture_log_density, plain_frame, t_mixture
@@ -130,13 +131,15 @@ def test_a_row_at_the_end_of_the_world_leaves_all_sums_finite():
     assert fit.trust[3] < 1e-100
 
 
-def test_logarithms_go_where_they_are_wanted():
-    values = np.array([0.5, 1.0, 20.0])
-    out = np.zeros(3)
-    assert reference.logarithms(values, out) is out
-    np.testing.assert_array_equal(out, np.log([0.5, 1.0, 20.0]))
-    np.testing.assert_array_equal(values, [0.5, 1.0, 20.0])
-    np.testing.assert_array_equal(reference.logarithms(values, values), out)  # in place
+def test_bases_and_exponentials_go_where_they_are_wanted():
+    d2, log_base, inverse = np.array([0.0, 1e-20, 2.0, 1e300]), np.zeros(4), np.zeros(4)
+    reference.bases(d2, 0.5, log_base, inverse)
+    expected = [float(mpmath.log1p(mpmath.mpf(value) / 2)) for value in d2]
+    np.testing.assert_allclose(log_base, expected, rtol=1e-15)
+    np.testing.assert_allclose(inverse, [1, 1, 0.5, 2e-300], rtol=1e-15)
+    np.testing.assert_array_equal(d2, [0.0, 1e-20, 2.0, 1e300])
+    reference.exponentials(log_base, log_base)  # in place
+    np.testing.assert_allclose(log_base, 1 / inverse, rtol=1e-12)
 
 
 def test_single_precision_is_added_up_in_double():

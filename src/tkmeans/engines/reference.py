@@ -74,10 +74,16 @@ def distances(block: Block, params: Params) -> Array:
     return namespace(x).sqrt(_squared_distances(x, seen, params.centers))
 
 
-def logarithms(values: Array, out: Array) -> Array:
-    """The natural logarithms of numbers, (n,), into `out`, which may be the same array."""
-    out[...] = namespace(values).log(values)
-    return out
+def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
+    """``ln(1 + slope d2)`` and ``1/(1 + slope d2)`` of squared distances, (n,), into the two arrays given."""
+    ratio = slope * d2
+    log_base[...] = namespace(d2).log1p(ratio)
+    inverse[...] = 1 / (1 + ratio)
+
+
+def exponentials(values: Array, out: Array) -> None:
+    """e to the power of numbers, (n,), into `out`, which may be the same array."""
+    out[...] = namespace(values).exp(values)
 
 
 def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:

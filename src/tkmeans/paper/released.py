@@ -30,7 +30,19 @@ from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01
 
-logarithms = engines.select("auto").logarithms  # a third of the time goes into them
+engine = engines.select("auto")
+
+
+class Measured(NamedTuple):
+    """Rows, and how far they are from every centre."""
+
+    x: Array  # (n, p)
+    d2: Array  # (K, n) squared
+
+    @classmethod
+    def of(cls, x: Array, centers: Array) -> Measured:
+        """These rows and centres."""
+        return cls(x, cdist(centers, x, "sqeuclidean"))
 
 
 class Spheres(NamedTuple):
@@ -39,7 +51,7 @@ class Spheres(NamedTuple):
     centers: Array  # (K, p)
     scale: float  # alpha
     dof: float  # nu
-    d2: Array | None = None  # (K, n) of all rows to these centres, where an M-step has measured it
+    measured: Measured | None = None  # all rows, where an M-step has looked at them
 
     @classmethod
     def around(cls, centers: Array) -> Spheres:
@@ -119,7 +131,7 @@ class ReleasedModel(AsReleased, ABC):
     """What most released methods with one centre per cluster have in common."""
 
     @abstractmethod
-    def look(self, x: Array, params: Spheres) -> Visited:
+    def look(self, measured: Measured, params: Spheres) -> Visited:
         """The E-step."""
 
     @abstractmethod
@@ -130,8 +142,11 @@ class ReleasedModel(AsReleased, ABC):
         """A function that does the E-step under `params` for one block of rows."""
 
         def visit(block: Block) -> Visited:
+            measured = params.measured
+            if measured is None or len(measured.x) != len(block.X):  # unless this block is all rows
+                measured = Measured.of(block.frame.enter(block.X), params.centers)
             with np.errstate(all="ignore"):
-                return self.look(block.frame.enter(block.X), params)
+                return self.look(measured, params)
 
         return visit
 
@@ -140,9 +155,9 @@ class ReleasedModel(AsReleased, ABC):
 class ReleasedKMeans(ReleasedModel):
     """k-means and k-means++. A cluster that lost its rows starts anew at the origin."""
 
-    def look(self, x: Array, params: Spheres) -> Visited:
+    def look(self, measured: Measured, params: Spheres) -> Visited:
         """Each row belongs to its nearest centre; Q = -sum of r D."""
-        return _nearest(x, params.centers)
+        return _nearest(measured)
 
     def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """Centres are means."""
@@ -162,9 +177,9 @@ class ReleasedMedoids(ReleasedModel):
 
     norm: int
 
-    def look(self, x: Array, params: Spheres) -> Visited:
+    def look(self, measured: Measured, params: Spheres) -> Visited:
         """Each row belongs to its nearest medoid; Q = -sum of r D."""
-        return _nearest(x, params.centers)
+        return _nearest(measured)
 
     def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """The sample with the least sum of differences becomes the medoid."""
@@ -187,17 +202,18 @@ class ReleasedTKMeans(ReleasedModel):
     * nu follows from the new centres and the new alpha: see `next_dof`.
     """
 
-    def look(self, x: Array, params: Spheres) -> Visited:
+    def look(self, measured: Measured, params: Spheres) -> Visited:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
-        nu, alpha, p = params.dof, params.scale, x.shape[1]
-        d2 = params.d2
-        if d2 is None or d2.shape[1] != len(x):  # unless this block is all rows, and measured
-            d2 = squared_distances(x, params.centers)
-        base = d2 / (nu * alpha)
-        base += 1
-        tau = shares(inverse_half_power(base, int(FIRST_DOF) + p))
-        q = -(FIRST_DOF + p) / 2 * sum_of_logs(tau, base)
-        return Visited(x, tau, np.divide((nu + p) / nu, base, out=base), q)
+        nu, alpha, (x, d2) = params.dof, params.scale, measured
+        p = x.shape[1]
+        f, log_f, u = np.empty_like(d2), np.empty_like(d2), np.empty_like(d2)
+        for k in range(len(d2)):
+            engine.bases(d2[k], 1 / (nu * alpha), log_f[k], u[k])
+            log_f[k] *= -(FIRST_DOF + p) / 2
+            engine.exponentials(log_f[k], f[k])
+            u[k] *= (nu + p) / nu
+        tau = shares(f)
+        return Visited(x, tau, u, sum_of_numbers(tau, log_f))
 
     def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """mu with tau / u, alpha around the old mu, nu by `next_dof`."""
@@ -208,10 +224,10 @@ class ReleasedTKMeans(ReleasedModel):
             sizes = tau.sum(axis=1)
             # eqn:alpha, where u D = alpha (nu + p - nu u)
             scale = alpha * (nu + p - nu * np.vdot(tau, u) / sizes.sum()) / p
-            d2 = squared_distances(x, centers)
-            trust = np.array([trust_sum(tau[k], d2[k] / scale, nu, p) for k in range(len(tau))])
-            dof = next_dof(np.mean(trust / sizes), nu, p)
-        return Spheres(centers, float(scale), float(dof), d2)
+            measured = Measured.of(x, centers)
+            trust = mean_trust(tau, sizes, measured.d2, np.full(len(tau), 1 / (nu * scale)), 1 + p / nu)
+            dof = next_dof(np.mean(trust), nu, p)
+        return Spheres(centers, float(scale), float(dof), measured)
 
 
 def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
@@ -232,13 +248,15 @@ def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
 # way then stays in the processor's cache, which is twice as quick for 50 clusters.
 
 
-def trust_sum(tau: Array, distances: Array, dof: float, n_features: int) -> float:
-    """The sum of tau (ln u - u) of one cluster; `distances` are squared and over the scale."""
-    u = distances + dof
-    np.divide(dof + n_features, u, out=u)
-    trust = logarithms(u, np.empty_like(u))
-    trust -= u
-    return float(tau @ trust)
+def mean_trust(tau: Array, sizes: Array, d2: Array, slope: Array, gain: Array) -> Array:
+    """The mean of ln u - u under tau in each cluster, (K,), where u = gain / (1 + slope D)."""
+    log_base, inverse = np.empty_like(d2[0]), np.empty_like(d2[0])
+    sums = np.empty((2, len(tau)))
+    for k, own in enumerate(tau):
+        engine.bases(d2[k], slope[k], log_base, inverse)
+        sums[:, k] = own @ log_base, own @ inverse
+    log_base_mean, inverse_mean = sums / sizes
+    return np.log(gain) - log_base_mean - gain * inverse_mean
 
 
 def weighted_means(weight: Array, x: Array) -> Array:
@@ -252,38 +270,16 @@ def numbers(centers: Array) -> Array:
     return np.where(np.isnan(centers), 0.0, centers)
 
 
-def squared_distances(x: Array, centers: Array) -> Array:
-    """D, (K, n)."""
-    return cdist(centers, x, "sqeuclidean")
-
-
 def shares(f: Array) -> Array:
     """Each cluster's part of the density; not a number where that is 0/0 or infinite."""
     f /= f.sum(axis=0)
     return f
 
 
-def inverse_half_power(base: Array, twice: int) -> Array:
-    """``base**(-twice / 2)`` by squaring, which is several times quicker than a general power."""
-    inverse = np.empty_like(base)
-    for row, out in zip(base, inverse, strict=True):
-        power = np.sqrt(row) if twice % 2 else np.ones_like(row)
-        square, times = row, twice // 2
-        while times:
-            if times % 2:
-                power *= square
-            times //= 2
-            if times:
-                square = square * square
-        np.divide(1, power, out=out)
-    return inverse
-
-
-def sum_of_logs(tau: Array, base: Array) -> float:
-    """The sum of tau times ln base, without the terms that are not numbers."""
-    log_base = np.empty(base.shape[1])
-    total = float(sum(t @ logarithms(b, log_base) for t, b in zip(tau, base, strict=True)))
-    return total if np.isfinite(total) else float(np.nansum(tau * np.log(base)))
+def sum_of_numbers(tau: Array, logs: Array) -> float:
+    """The sum of tau times logs, without the terms that are not numbers."""
+    total = float(np.vdot(tau, logs))
+    return total if np.isfinite(total) else float(np.nansum(tau * logs))
 
 
 def most_probable(tau: Array) -> Array:
@@ -296,9 +292,9 @@ def ones_like(tau: Array) -> Array:
     return np.broadcast_to(1.0, tau.shape)
 
 
-def _nearest(x: Array, centers: Array) -> Visited:
-    d2 = squared_distances(x, centers)
-    tau = (np.argmin(d2, axis=0) == np.arange(len(centers))[:, None]).astype(float)
+def _nearest(measured: Measured) -> Visited:
+    x, d2 = measured
+    tau = (np.argmin(d2, axis=0) == np.arange(len(d2))[:, None]).astype(float)
     return Visited(x, tau, ones_like(tau), -float(d2.min(axis=0).sum()))
 
 

@@ -11,12 +11,11 @@ from tkmeans import engines
 from tkmeans.models import Fast
 from tkmeans.paper.released import (
     AsReleased,
+    Measured,
     Spheres,
-    inverse_half_power,
     most_probable,
     numbers,
     shares,
-    squared_distances,
 )
 from tkmeans.stats import Array, Block, Params, Stats
 
@@ -92,7 +91,7 @@ class ReleasedFast(AsReleased):
 
 def densities(x: Array, centers: Array) -> Array:
     """D^-c, (K, n)."""
-    return inverse_half_power(squared_distances(x, centers), 1 + x.shape[1])
+    return Measured.of(x, centers).d2 ** (-(1 + x.shape[1]) / 2)
 
 
 def may_be_infinite(x: Array, centers: Array) -> bool:

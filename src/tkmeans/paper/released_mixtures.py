@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from itertools import accumulate
 from typing import NamedTuple, final
 
 import numpy as np
@@ -18,12 +19,14 @@ from tkmeans.paper.ellipsoids import Rows
 from tkmeans.paper.released import (
     FIRST_DOF,
     AsReleased,
-    logarithms,
+    engine,
+    mean_trust,
     most_probable,
     next_dof,
     numbers,
+    ones_like,
     shares,
-    trust_sum,
+    sum_of_numbers,
 )
 from tkmeans.stats import Array, Block
 
@@ -65,6 +68,7 @@ class Shared(NamedTuple):
 
     measured: Measured
     tau: Array  # (K, n)
+    trust: Array  # (K, n) u over its value at the centre
     objective: float  # Q
 
     @property
@@ -83,6 +87,7 @@ class Shared(NamedTuple):
         return Shared(
             Measured(rows.join(more_rows), np.concatenate([d2, more_d2], axis=1)),
             np.concatenate([self.tau, other.tau], axis=1),
+            np.concatenate([self.trust, other.trust], axis=1),
             self.objective + other.objective,
         )
 
@@ -95,8 +100,8 @@ class ReleasedMixture(AsReleased, ABC):
         """The weighted density of each component at its centre, (K,)."""
 
     @abstractmethod
-    def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
-        """How far the logarithm of one component's density falls from the centre to each row, (n,)."""
+    def look(self, d2: Array, params: Components) -> tuple[Array, Array]:
+        """The logarithm of each component's density over that at its centre, and the trust: (K, n) both."""
 
     @abstractmethod
     def m_step(self, stats: Shared, params: Components) -> Components:
@@ -104,21 +109,19 @@ class ReleasedMixture(AsReleased, ABC):
 
     def e_step(self, params: Components) -> Callable[[Block], Shared]:
         """A function that does the E-step under `params` for one block of rows."""
-        n_features = params.centers.shape[1]
 
         def visit(block: Block) -> Shared:
             with np.errstate(all="ignore"):
                 measured = params.measured
                 if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
                     measured = params.measure(Rows.of(block.frame.enter(block.X)))
-                d2 = measured.d2
-                f, log_f = np.empty_like(d2), np.empty_like(d2)
-                for k, height in enumerate(self.heights(params)):
-                    fall = self.log_fall(d2[k], params.dof[k], n_features)
-                    np.subtract(np.log(height), fall, out=log_f[k])
-                    np.divide(height, np.exp(fall, out=fall), out=f[k])
+                log_f, trust = self.look(measured.d2, params)
+                f = np.empty_like(log_f)
+                for k, log_height in enumerate(np.log(self.heights(params))):
+                    log_f[k] += log_height
+                    engine.exponentials(log_f[k], f[k])
                 tau = shares(f)
-                return Shared(measured, tau, sum_of_numbers(tau, log_f))
+                return Shared(measured, tau, trust, sum_of_numbers(tau, log_f))
 
         return visit
 
@@ -135,13 +138,13 @@ class ReleasedGMM(ReleasedMixture):
         """pi / sqrt(det)."""
         return params.weights / np.sqrt(np.linalg.det(params.covariances))
 
-    def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
-        """-D/2, where a Gaussian density falls by +D/2."""
-        return d2 / -2
+    def look(self, d2: Array, params: Components) -> tuple[Array, Array]:
+        """+D/2, where it should be -D/2, and full trust."""
+        return d2 / 2, ones_like(d2)
 
     def m_step(self, stats: Shared, params: Components) -> Components:
         """Means and covariances with the weights tau."""
-        (rows, _), tau, _ = stats
+        (rows, _), tau, _, _ = stats
         p, sizes = params.centers.shape[1], tau.sum(axis=1)
         with np.errstate(all="ignore"):
             raw = rows.means(tau)  # NaN and all: the sums see it
@@ -166,34 +169,29 @@ class ReleasedTMM(ReleasedMixture):
         height = params.weights * gamma((nu + p) / 2) / gamma(nu / 2)
         return height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (p / 2)
 
-    def log_fall(self, d2: Array, dof: float, n_features: int) -> Array:
-        """(nu + p)/2 ln(1 + D/nu)."""
-        fall = d2 / dof
-        fall += 1
-        logarithms(fall, fall)
-        fall *= (dof + n_features) / 2
-        return fall
+    def look(self, d2: Array, params: Components) -> tuple[Array, Array]:
+        """-(nu + p)/2 ln(1 + D/nu), and 1/(1 + D/nu)."""
+        log_f, trust = np.empty_like(d2), np.empty_like(d2)
+        for k, nu in enumerate(params.dof):
+            engine.bases(d2[k], 1 / nu, log_f[k], trust[k])
+            log_f[k] *= -(nu + params.centers.shape[1]) / 2
+        return log_f, trust
 
     def m_step(self, stats: Shared, params: Components) -> Components:
         """Centres with tau / u, covariances with tau u around them, then nu."""
-        (rows, d2), tau, _ = stats
+        (rows, _), tau, trust, _ = stats
         nu, p, sizes = params.dof, params.centers.shape[1], tau.sum(axis=1)
         with np.errstate(all="ignore"):
-            doubt = (d2 + nu[:, None]) / (nu + p)[:, None]  # 1/u
-            raw = rows.means(tau * doubt)
-            covariances = carried(rows.scatters(np.divide(tau, doubt, out=doubt), raw), sizes) + 1e-4 * np.eye(p)
+            raw = rows.means(tau / trust)
+            scatters = rows.scatters(tau * trust, raw) * (1 + p / nu)[:, None, None]
+            covariances = carried(scatters, sizes) + 1e-4 * np.eye(p)
             new = Components(numbers(raw), covariances, sizes / tau.shape[1], nu)
             measured = new.measure(rows)
-            trust = [trust_sum(*of_one, p) for of_one in zip(tau, measured.d2, nu, strict=True)]
-            return new._replace(dof=next_dof(np.array(trust) / sizes, nu, p), measured=measured)
+            return new._replace(
+                dof=next_dof(mean_trust(tau, sizes, measured.d2, 1 / nu, 1 + p / nu), nu, p), measured=measured
+            )
 
 
 def carried(sums: Array, sizes: Array) -> Array:
     """S/n for each component, where the sums S and n go on from the component before."""
-    return np.cumsum(sums, axis=0) / np.cumsum(sizes)[:, None, None]
-
-
-def sum_of_numbers(tau: Array, logs: Array) -> float:
-    """The sum of tau times logs, without the terms that are not numbers."""
-    total = float(np.vdot(tau, logs))
-    return total if np.isfinite(total) else float(np.nansum(tau * logs))
+    return np.array(list(accumulate(sums))) / np.cumsum(sizes)[:, None, None]

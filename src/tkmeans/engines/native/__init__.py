@@ -78,10 +78,14 @@ def distances(block: Block, params: Params) -> Array:
     return out
 
 
-def logarithms(values: Array, out: Array) -> Array:
-    """The natural logarithms of numbers, (n,), into `out`, which may be the same array."""
-    _native.logarithms(_INSTRUCTION_SET, values, out)
-    return out
+def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
+    """``ln(1 + slope d2)`` and ``1/(1 + slope d2)`` of squared distances, (n,), into the two arrays given."""
+    _native.bases(_INSTRUCTION_SET, d2, slope, log_base, inverse)
+
+
+def exponentials(values: Array, out: Array) -> None:
+    """e to the power of numbers, (n,), into `out`, which may be the same array."""
+    _native.exponentials(_INSTRUCTION_SET, values, out)
 
 
 def _summarize(

@@ -19,6 +19,8 @@ struct Float<double> {
     static constexpr double integer = 4503599627370496.0;              // 2^52
     static constexpr double rounder = 6755399441055744.0;              // 1.5 * 2^52
     static constexpr double least_exponent = -1000;
+    static constexpr double ln2_head = 0x1.62e42fefa3800p-1;   // so short that its multiples are exact
+    static constexpr double ln2_tail = 0x1.ef35793c76730p-45;  // what it lacks
 
     // log2(m) of s = (m - 1)/(m + 1), |s| < 0.172
     static TKM_INLINE Pack<double> log_series(Pack<double> s) {
@@ -49,6 +51,8 @@ struct Float<float> {
     static constexpr float integer = 8388608.0f;
     static constexpr float rounder = 12582912.0f;
     static constexpr float least_exponent = -120;
+    static constexpr float ln2_head = 0x1.62e4p-1f;
+    static constexpr float ln2_tail = 0x1.7f7d1cp-20f;
 
     // log2(m) of s = m - 1, -0.293 < s < 0.415
     static TKM_INLINE Pack<float> log_series(Pack<float> s) {
@@ -111,6 +115,19 @@ TKM_INLINE Pack<T> exp2(Pack<T> a) {
     const auto rounder = splat(T(F::rounder));
     const auto shifted = a + rounder;
     const auto fraction = F::exp_series(a - (shifted - rounder));
+    return reinterpret<T>(reinterpret<Bits<T>>(fraction) + shift_left(reinterpret<Bits<T>>(shifted), F::fraction_bits));
+}
+
+// e^a for a whose power is a normal number. The remainder of a by ln 2 takes two steps: a/ln 2 as it stands would have
+// lost as many digits as a has before the point.
+template <class T>
+TKM_INLINE Pack<T> exp(Pack<T> a) {
+    using F = Float<T>;
+    const auto rounder = splat(T(F::rounder));
+    const auto shifted = a * splat(T(1 / ln2)) + rounder;
+    const auto whole = shifted - rounder;
+    const auto rest = (a - whole * splat(T(F::ln2_head))) - whole * splat(T(F::ln2_tail));
+    const auto fraction = F::exp_series(rest * splat(T(1 / ln2)));
     return reinterpret<T>(reinterpret<Bits<T>>(fraction) + shift_left(reinterpret<Bits<T>>(shifted), F::fraction_bits));
 }
 

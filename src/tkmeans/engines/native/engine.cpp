@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "elementwise.hpp"
 #include "sums.hpp"
 
 namespace tkmeans::TKM_SET {
@@ -170,27 +171,6 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
     }
 }
 
-// Natural logarithms of any numbers: those of normal positive ones in packs, a run that holds others (0,
-// infinity, not a number) by the standard library.
-template <class In>
-void logarithms(const In* values, Index n, In* out) {
-    constexpr Index run = 64;
-    const Index size = Pack<In>::size;
-    const auto smallest = splat(std::numeric_limits<In>::min());
-    for (Index first = 0; first < n; first += run) {
-        const Index end = least(first + run, n);
-        auto beyond = splat(In(0));  // positive with a number that is too small, not a number with one too large
-        for (Index i = first; i + size <= end; i += size) {
-            const auto a = load(values + i);
-            beyond = beyond + (max(smallest, a) - a);
-        }
-        if (end == first + run && sum(beyond) == 0)
-            for (Index i = first; i < end; i += size) store(out + i, log2(load(values + i)) * splat(In(ln2)));
-        else
-            for (Index i = first; i < end; ++i) out[i] = std::log(values[i]);
-    }
-}
-
 // Over and over: the logarithm, the inverse and the exponential of a few numbers, as a pass needs
 // them for each pair, without anything else.
 template <class In>
@@ -215,8 +195,10 @@ std::unique_ptr<Search> new_search(const double* rows, const double* weights, In
 
 extern const Engine engine;
 const Engine engine = {
-    {summarize<double>, rows<double>, memberships<double>, distances<double>, logarithms<double>, log_exp<double>},
-    {summarize<float>, rows<float>, memberships<float>, distances<float>, logarithms<float>, log_exp<float>},
+    {summarize<double>, rows<double>, memberships<double>, distances<double>, bases<double>,
+     exponentials<double>, log_exp<double>},
+    {summarize<float>, rows<float>, memberships<float>, distances<float>, bases<float>,
+     exponentials<float>, log_exp<float>},
     new_search,
 };
 

@@ -110,13 +110,26 @@ void bind_functions(nb::module_& m) {
         functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
     });
 
+    // Without conversion: a copy of a result would be lost.
     m.def(
-        "logarithms",
+        "bases",
+        [](const std::string& set, Vector<const In> d2, double slope, Vector<In> log_base, Vector<In> inverse) {
+            require(log_base.shape(0) == d2.shape(0) && inverse.shape(0) == d2.shape(0),
+                    "results must have one entry per distance");
+            nb::gil_scoped_release release;
+            functions<In>(set).bases(d2.data(), Index(d2.shape(0)), In(slope), log_base.data(), inverse.data());
+        },
+        nb::arg("set"), nb::arg("d2").noconvert(), nb::arg("slope"), nb::arg("log_base").noconvert(),
+        nb::arg("inverse").noconvert());
+
+    m.def(
+        "exponentials",
         [](const std::string& set, Vector<const In> values, Vector<In> out) {
             require(values.shape(0) == out.shape(0), "the result must have one entry per number");
-            functions<In>(set).logarithms(values.data(), Index(values.shape(0)), out.data());
+            nb::gil_scoped_release release;
+            functions<In>(set).exponentials(values.data(), Index(values.shape(0)), out.data());
         },
-        nb::arg("set"), nb::arg("values").noconvert(), nb::arg("out").noconvert());  // a copy of `out` would be lost
+        nb::arg("set"), nb::arg("values").noconvert(), nb::arg("out").noconvert());
 
     m.def("log_exp", [](const std::string& set, Vector<In> values, Index times) {
         nb::gil_scoped_release release;
