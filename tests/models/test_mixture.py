@@ -164,3 +164,20 @@ def test_no_variance_falls_below_the_floor():
         variances = np.linalg.eigvalsh(spread) if spread.ndim == 3 else spread
         assert variances.min() == pytest.approx(1e-4)
         assert np.isfinite(fit.history[-1])
+
+
+@pytest.mark.parametrize("p", [2, 6])
+def test_sums_are_those_of_all_rows_even_of_one_out_of_this_world(p):
+    rng = np.random.default_rng(0)
+    params = random_params("full", 3, p, rng)
+    params = params._replace(centers=params.centers * 20)
+    X = params.centers[rng.integers(3, size=50)] + rng.normal(size=(50, p))
+    X[7] = 1e11
+    model = StudentMixture(shape=SHAPES["full"])
+    stats = as_is(X).reduce(model.e_step(params))
+    seen = model.looking(params)(X)
+    for k, center in enumerate(params.centers):
+        tau_u = seen.tau[k] * seen.trust[k] * (1 + p / params.dof[k])
+        away = X - center
+        np.testing.assert_allclose(stats.wx[k], tau_u @ away, rtol=1e-9)
+        np.testing.assert_allclose(stats.scatter[k], (tau_u * away.T) @ away, rtol=1e-9)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans import seeding
+from tkmeans import engines, seeding
 from tkmeans.em import SmallGain
 from tkmeans.estimators.numbers import checked_points, checked_rows
 from tkmeans.estimators.running import CallbackSupportMixin, run_em, told_to_callbacks
@@ -234,6 +234,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
             estimate_dof=self.dof == "estimate",
             shared_dof=self.shared_dof,
             floor=self.reg_covar,
+            engine=engines.select("auto"),
         )
 
     @property
@@ -350,7 +351,7 @@ class StudentTMixture(CallbackSupportMixin, UncertaintyMixin, DensityMixin, Base
         """
         seen = self._look(X)
         gain = 1 + self.n_features_in_ / self.dof_
-        return np.sum(seen.tau * gain[:, None] / seen.base, axis=0)
+        return gain @ (seen.tau * seen.trust)
 
     def score_samples(self, X: Any) -> Array:
         """Compute the log-likelihood of each row.

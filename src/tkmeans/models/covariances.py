@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from tkmeans.stats import Array
 
@@ -44,7 +44,7 @@ class Shape(ABC):
 
     @abstractmethod
     def raised(self, spread: Array, floor: float) -> Array:
-        """The most likely shapes among those with no variance below `floor`."""
+        """The most likely shapes with no variance below `floor`."""
 
     @abstractmethod
     def logarithm(self, spread: Array) -> Array:
@@ -77,7 +77,8 @@ class Ellipsoid(Shape):
         except np.linalg.LinAlgError:
             variances, axes = _principal(spread)
             return (axes / np.sqrt(variances)[:, None, :]).swapaxes(1, 2), np.log(variances).sum(axis=1)
-        return np.linalg.inv(root), 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root])
+        return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
     def whiten(self, away: Array, factor: Array) -> Array:
         """Round, in some coordinates."""
@@ -94,11 +95,8 @@ class Ellipsoid(Shape):
 
     def raised(self, spread: Array, floor: float) -> Array:
         """Eigenvalues below the floor are raised to it: the constrained maximum of the likelihood."""
-        low, raised = self.below(spread, floor), spread.copy()
-        if np.any(low):
-            variances, axes = np.linalg.eigh(spread[low])
-            raised[low] = _composed(np.maximum(variances, floor), axes)
-        return raised
+        variances, axes = np.linalg.eigh(spread)
+        return _composed(np.maximum(variances, floor), axes)
 
     def logarithm(self, spread: Array) -> Array:
         """The matrix logarithm."""

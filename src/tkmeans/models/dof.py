@@ -50,4 +50,5 @@ def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
         return low
     if left_side(high) >= 0:
         return high
-    return float(brentq(left_side, low, high, xtol=1e-13, rtol=1e-14))
+    # 1/nu < ln(nu/2) - psi(nu/2) < 2/nu: the root lies between the paper's value and twice that.
+    return float(brentq(left_side, max(low, -1 / eta), min(high, -2 / eta), xtol=1e-13, rtol=1e-14))

@@ -9,18 +9,22 @@ not where components with different nu share one shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from types import ModuleType
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.special import digamma
 
+from tkmeans.engines import reference
 from tkmeans.models.base import log_shares, normalized
 from tkmeans.models.covariances import Shape
 from tkmeans.models.dof import BOUNDS, solve_dof
 from tkmeans.models.special import log_gamma_ratio
 from tkmeans.stats import Array, Block
+
+_FEW = 3
 
 
 class MixtureParams(NamedTuple):
@@ -57,8 +61,8 @@ class Seen(NamedTuple):
     """The E-step of each row."""
 
     tau: Array  # (K, n) eqn:tau
-    base: Array  # (K, n) 1 + D/nu, from which u follows
-    log_base: Array  # (K, n) its logarithm, exact where D/nu is small
+    trust: Array  # (K, n) u over its value at the centre, 1 + p/nu
+    log_base: Array  # (K, n) ln(1 + D/nu)
     log_density: Array  # (n,)
     entropy: Array  # (n,) of the memberships
 
@@ -72,6 +76,7 @@ class StudentMixture:
     estimate_dof: bool = True
     shared_dof: bool = False
     floor: float = 0.0  # of the variance in any direction, in the frame's units
+    engine: ModuleType = reference  # whose logarithms and exponentials to take
 
     @property
     def climbs(self) -> bool:
@@ -82,27 +87,26 @@ class StudentMixture:
         """A function that does the E-step under `params` for rows in the frame."""
         n_components, p = params.centers.shape
         factors, log_det = self.shape.whitening(params.spread, p)
-        nu = params.dof[:, None]
+        exponent = (params.dof[:, None] + p) / 2
         norm = [log_gamma_ratio(dof / 2, p / 2) - p / 2 * math.log(2 * math.pi) for dof in params.dof]
         height = (params.log_weights + np.array(norm) - log_det / 2)[:, None]
 
         def look(x: Array) -> Seen:
-            d2 = np.empty((n_components, len(x)))
-            for k, away in enumerate(differences(x, params.centers)):
-                white = self.shape.whiten(away, factors[k])
-                np.einsum("pn,pn->n", white, white, out=d2[k])
-            d2 /= nu
-            log_base = np.log1p(d2)
-            log_f = (nu + p) / -2 * log_base
-            log_f += height
+            log_base, trust = np.empty((2, n_components, len(x)))
+            features = by_feature(x)
+            for k, center in enumerate(params.centers):
+                white = self.shape.whiten(features - center[:, None], factors[k])
+                d2 = np.einsum("pn,pn->n", white, white)
+                self.engine.bases(d2, 1 / params.dof[k], log_base[k], trust[k])
+            log_f = height - exponent * log_base
             top = log_f.max(axis=0)
             tau = log_f - top
-            np.exp(tau, out=tau)
+            self.engine.exponentials(tau.reshape(-1), tau.reshape(-1))
             whole = tau.sum(axis=0)
             tau /= whole
             log_density = top + np.log(whole)
             entropy = log_density - np.einsum("kn,kn->n", tau, log_f)  # ln tau = ln f - ln density
-            return Seen(tau, np.add(d2, 1, out=d2), log_base, log_density, entropy)
+            return Seen(tau, trust, log_base, log_density, entropy)
 
         return look
 
@@ -116,15 +120,19 @@ class StudentMixture:
 
         def summarize(block: Block) -> MixtureStats:
             x = block.frame.enter(block.X)
-            tau, base, log_base, log_density, entropy = look(x)
+            tau, trust, log_base, log_density, entropy = look(x)
             weight = np.ones(len(x)) if block.weight is None else block.weight
             tau *= weight
-            wtau = tau * gain / base  # tau u
-            wx, scatter = np.empty_like(params.centers), np.empty_like(params.spread)
-            for k, away in enumerate(differences(x, params.centers)):
-                wx[k] = away @ wtau[k]
-                scatter[k] = self.shape.scatter(wtau[k], away)
+            wtau = np.multiply(tau, trust, out=trust)
+            wtau *= gain  # tau u
             n = tau.sum(axis=1)
+            wx, scatter = np.empty_like(params.centers), np.empty_like(params.spread)
+            features = by_feature(x)
+            for k, center in enumerate(params.centers):
+                own = own_rows(tau[k], p)
+                away, own_weight = features[:, own] - center[:, None], wtau[k, own]
+                wx[k] = away @ own_weight
+                scatter[k] = self.shape.scatter(own_weight, away)
             return MixtureStats(
                 n=n,
                 w=wtau.sum(axis=1),
@@ -149,7 +157,8 @@ class StudentMixture:
         at_floor = self.shape.below(spread, self.floor)
         if np.any(at_floor):
             expansion = np.where(at_floor, 1.0, expansion)
-            spread = self.shape.raised(self._spread(around_new_centers, n * expansion), self.floor)
+            spread = self._spread(around_new_centers, n * expansion)
+            spread[at_floor] = self.shape.raised(spread[at_floor], self.floor)
         lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
         if not self.shape.tied:
             spread[lost] = params.spread[lost]
@@ -201,8 +210,14 @@ class StudentMixture:
         )
 
 
-def differences(x: Array, centers: Array) -> Iterator[Array]:
-    """The rows as seen from one centre after the other, (p, n): features first, so that sums run along the rows."""
-    features = np.ascontiguousarray(x.T)
-    for center in centers:
-        yield features - center[:, None]
+def by_feature(x: Array) -> Array:
+    """Rows, (n, p), as features, (p, n), so that sums run along the rows."""
+    return np.ascontiguousarray(x.T)
+
+
+def own_rows(tau: Array, n_features: int) -> Any:
+    """Which rows count in the sums of a component: all but those whose part is lost in rounding anyway.
+
+    With many features most rows are some other component's altogether.
+    """
+    return np.flatnonzero(tau > np.finfo(float).eps / len(tau) * tau.sum()) if n_features > _FEW else slice(None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from tkmeans import seeding
 from tkmeans.em import em
@@ -60,7 +61,7 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
     seeds = [X[first]]
     nearest = np.full(len(X), np.inf)
     for number in uniforms:
-        nearest = np.minimum(nearest, ((X - seeds[-1]) ** 2).sum(axis=1))
+        nearest = np.minimum(nearest, cdist(seeds[-1:], X, "sqeuclidean")[0])
         up_to = np.cumsum(nearest / nearest.sum())
         seeds.append(X[min(np.searchsorted(up_to, number, side="right"), len(X) - 1)])
     return np.array(seeds)
