@@ -62,7 +62,7 @@ class Labelled(NamedTuple):
 
     x: Array  # (n, p)
     weight: Array  # (n,)
-    label: Array  # (n,)
+    labels: Array  # (n,)
     objective: float  # minus the sum of distances
 
     @property
@@ -75,7 +75,7 @@ class Labelled(NamedTuple):
         return Labelled(
             np.concatenate([self.x, other.x]),
             np.concatenate([self.weight, other.weight]),
-            np.concatenate([self.label, other.label]),
+            np.concatenate([self.labels, other.labels]),
             self.objective + other.objective,
         )
 
@@ -105,23 +105,23 @@ class HardModel(ABC):
 
     def m_step(self, stats: Labelled, params: Centers) -> Centers:
         """The best centre of each cluster; one that nobody belongs to stays, as does one with the same rows."""
-        centers, label, before = params.centers.copy(), stats.label, params.made_of
-        changed = np.unique(label)
+        centers, labels, before = params.centers.copy(), stats.labels, params.made_of
+        changed = np.unique(labels)
         if before is not None:
-            moved = label != before
-            changed = np.intersect1d(changed, np.concatenate([label[moved], before[moved]]))
+            moved = labels != before
+            changed = np.intersect1d(changed, np.concatenate([labels[moved], before[moved]]))
         for k in changed:
-            own = label == k
+            own = labels == k
             centers[k] = self.center(stats.x[own], stats.weight[own])
-        return Centers(centers, label)
+        return Centers(centers, labels)
 
     def pack(self, params: Centers) -> Array:
         """Steps are not smooth: there is nothing to extrapolate."""
-        raise NotImplementedError("k-medians and k-medoids are not accelerated")
+        raise NotImplementedError("hard assignments are not accelerated: accelerate=False")
 
     def unpack(self, vector: Array, like: Centers) -> Centers:
         """Steps are not smooth: there is nothing to extrapolate."""
-        raise NotImplementedError("k-medians and k-medoids are not accelerated")
+        raise NotImplementedError("hard assignments are not accelerated: accelerate=False")
 
 
 class Found(NamedTuple):

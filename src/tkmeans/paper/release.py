@@ -10,16 +10,16 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from tkmeans import seeding
+from tkmeans.baselines.base import Centers
 from tkmeans.em import em
 from tkmeans.models import Model
 from tkmeans.paper.released import (
     QuietFor,
-    ReleasedKMeans,
-    ReleasedMedoids,
     ReleasedTKMeans,
     Spheres,
 )
 from tkmeans.paper.released_fast import ReleasedFast
+from tkmeans.paper.released_hard import ReleasedKMeans, ReleasedMedoids
 from tkmeans.paper.released_mixtures import Components, ReleasedGMM, ReleasedTMM
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Frame
@@ -76,13 +76,9 @@ class Released:
 
     start: Callable[[Array, int, np.random.RandomState], Array]
     model: Model[Any, Any]
-    mixture: bool = False  # with a covariance for each component
+    first: Callable[[Array], Any]  # the parameters around the first centres
     steady: bool = False  # see QuietFor
     max_iter: int = 200
-
-    def first(self, centers: Array) -> Spheres | Components:
-        """The parameters around the first centres."""
-        return Components.around(centers) if self.mixture else Spheres.around(centers)
 
     def run(self, X: Array, centers: Array) -> Run:
         """Cluster the rows of X from these centres."""
@@ -98,13 +94,13 @@ class Released:
 
 
 METHODS = {
-    "k-means": Released(uniform, ReleasedKMeans()),
-    "k-means++": Released(plusplus, ReleasedKMeans()),
-    "k-medoids": Released(random_rows, ReleasedMedoids(norm=2)),
-    "k-medians": Released(random_rows, ReleasedMedoids(norm=1)),
-    "GMM": Released(uniform, ReleasedGMM(), mixture=True, steady=True),
-    "TMM": Released(uniform, ReleasedTMM(), mixture=True, steady=True, max_iter=500),
-    "t-k-means": Released(uniform, ReleasedTKMeans(), steady=True, max_iter=500),
-    "fast t-k-means": Released(uniform, ReleasedFast()),
-    "fast t-k-means++": Released(shifted_plusplus, ReleasedFast()),
+    "k-means": Released(uniform, ReleasedKMeans(), Centers),
+    "k-means++": Released(plusplus, ReleasedKMeans(), Centers),
+    "k-medoids": Released(random_rows, ReleasedMedoids(norm=2), Centers),
+    "k-medians": Released(random_rows, ReleasedMedoids(norm=1), Centers),
+    "GMM": Released(uniform, ReleasedGMM(), Components.around, steady=True),
+    "TMM": Released(uniform, ReleasedTMM(), Components.around, steady=True, max_iter=500),
+    "t-k-means": Released(uniform, ReleasedTKMeans(), Spheres.around, steady=True, max_iter=500),
+    "fast t-k-means": Released(uniform, ReleasedFast(), Spheres.around),
+    "fast t-k-means++": Released(shifted_plusplus, ReleasedFast(), Spheres.around),
 }

@@ -9,13 +9,12 @@ class says where it leaves them. What all of them share:
 * The sum Q leaves out its NaN terms. A run ends when Q has hardly changed in four
   successive iterations (`QuietFor`), however many rows there are.
 
-These M-steps look at the rows again (nu at the *new* centres, medoids), so sums are not
+Most M-steps look at the rows again (nu at the *new* centres, medoids), so sums are not
 enough for them: the statistics here are the rows themselves, and merging joins them.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -46,7 +45,7 @@ class Measured(NamedTuple):
 
 
 class Spheres(NamedTuple):
-    """Parameters of the methods with one centre per cluster."""
+    """Parameters of t-k-means and of its fast variant."""
 
     centers: Array  # (K, p)
     scale: float  # alpha
@@ -127,16 +126,15 @@ class AsReleased:
         raise NotImplementedError("the released code is run as it is: accelerate=False")
 
 
-class ReleasedModel(AsReleased, ABC):
-    """What most released methods with one centre per cluster have in common."""
+@final
+class ReleasedTKMeans(AsReleased):
+    """t-k-means.
 
-    @abstractmethod
-    def look(self, measured: Measured, params: Spheres) -> Visited:
-        """The E-step."""
-
-    @abstractmethod
-    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
-        """The M-step."""
+    * Centres are weighted by tau / u where eqn:mu says tau u: far rows count *more*.
+    * The exponent (15 + p)/2 of tau keeps the first nu although nu moves.
+    * alpha is measured around the old centres, and with tau u as in eqn:alpha.
+    * nu follows from the new centres and the new alpha: see `next_dof`.
+    """
 
     def e_step(self, params: Spheres) -> Callable[[Block], Visited]:
         """A function that does the E-step under `params` for one block of rows."""
@@ -149,58 +147,6 @@ class ReleasedModel(AsReleased, ABC):
                 return self.look(measured, params)
 
         return visit
-
-
-@final
-class ReleasedKMeans(ReleasedModel):
-    """k-means and k-means++. A cluster that lost its rows starts anew at the origin."""
-
-    def look(self, measured: Measured, params: Spheres) -> Visited:
-        """Each row belongs to its nearest centre; Q = -sum of r D."""
-        return _nearest(measured)
-
-    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
-        """Centres are means."""
-        return params._replace(centers=weighted_means(stats.tau, stats.x))
-
-
-@final
-@dataclass(frozen=True)
-class ReleasedMedoids(ReleasedModel):
-    """k-medoids, and what is called k-medians.
-
-    Its "k-medians" has no medians. The centre is the *sample* with the least sum of
-    absolute differences to the others of its cluster, a medoid (`norm` 1), and rows
-    still go to the centre with the least *squared* distance. k-medoids takes squared
-    distances for both (`norm` 2): its medoid is the sample next to the mean.
-    """
-
-    norm: int
-
-    def look(self, measured: Measured, params: Spheres) -> Visited:
-        """Each row belongs to its nearest medoid; Q = -sum of r D."""
-        return _nearest(measured)
-
-    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
-        """The sample with the least sum of differences becomes the medoid."""
-        centers = params.centers.copy()
-        costs = _squared_differences if self.norm == 2 else _absolute_differences
-        for k, members in enumerate(stats.tau > 0):
-            if np.any(members):
-                own = stats.x[members]
-                centers[k] = own[np.argmin(costs(own))]
-        return params._replace(centers=centers)
-
-
-@final
-class ReleasedTKMeans(ReleasedModel):
-    """t-k-means.
-
-    * Centres are weighted by tau / u where eqn:mu says tau u: far rows count *more*.
-    * The exponent (15 + p)/2 of tau keeps the first nu although nu moves.
-    * alpha is measured around the old centres, and with tau u as in eqn:alpha.
-    * nu follows from the new centres and the new alpha: see `next_dof`.
-    """
 
     def look(self, measured: Measured, params: Spheres) -> Visited:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
@@ -285,31 +231,3 @@ def sum_of_numbers(tau: Array, logs: Array) -> float:
 def most_probable(tau: Array) -> Array:
     """The cluster of each row; the first where nothing is known."""
     return np.argmax(np.where(np.isnan(tau), -np.inf, tau), axis=0)
-
-
-def ones_like(tau: Array) -> Array:
-    """Full trust in every row."""
-    return np.broadcast_to(1.0, tau.shape)
-
-
-def _nearest(measured: Measured) -> Visited:
-    x, d2 = measured
-    tau = (np.argmin(d2, axis=0) == np.arange(len(d2))[:, None]).astype(float)
-    return Visited(x, tau, ones_like(tau), -float(d2.min(axis=0).sum()))
-
-
-def _squared_differences(x: Array) -> Array:
-    """For each row the sum of its squared distances to all rows, up to a constant."""
-    return ((x - x.mean(axis=0)) ** 2).sum(axis=1)
-
-
-def _absolute_differences(x: Array) -> Array:
-    """For each row the sum of its city-block distances to all rows, by sorting each feature."""
-    n = len(x)
-    rank = np.arange(n)[:, None]
-    order = np.argsort(x, axis=0, kind="stable")
-    up = np.take_along_axis(x, order, axis=0)
-    below = np.cumsum(up, axis=0)
-    costs = np.empty_like(x)
-    np.put_along_axis(costs, order, (2 * rank + 2 - n) * up + below[-1] - 2 * below, axis=0)
-    return costs.sum(axis=1)

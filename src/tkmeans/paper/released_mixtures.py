@@ -24,7 +24,6 @@ from tkmeans.paper.released import (
     most_probable,
     next_dof,
     numbers,
-    ones_like,
     shares,
     sum_of_numbers,
 )
@@ -140,7 +139,7 @@ class ReleasedGMM(ReleasedMixture):
 
     def look(self, d2: Array, params: Components) -> tuple[Array, Array]:
         """+D/2, where it should be -D/2, and full trust."""
-        return d2 / 2, ones_like(d2)
+        return d2 / 2, np.broadcast_to(1.0, d2.shape)
 
     def m_step(self, stats: Shared, params: Components) -> Components:
         """Means and covariances with the weights tau."""
