@@ -231,16 +231,18 @@ def test_exponentials_are_those_of_numpy_whatever_the_number(dtype):
         with np.errstate(all="ignore"):
             expected = np.exp(numbers)
         found = np.empty_like(numbers)
-        native.exponentials(numbers, found)
+        native.exponentials(numbers, 1.0, 0.0, found)
         np.testing.assert_allclose(found, expected, rtol=16 * np.finfo(dtype).eps)
-        native.exponentials(numbers, numbers)  # in place
+        native.exponentials(numbers, 1.0, 0.0, numbers)  # in place
         np.testing.assert_array_equal(numbers, found)
+    native.exponentials(np.arange(100, dtype=dtype), -0.5, 3.0, out := np.empty(100, dtype))
+    np.testing.assert_allclose(out, np.exp(3 - 0.5 * np.arange(100)), rtol=64 * np.finfo(dtype).eps)
 
 
 def test_results_have_to_lie_where_they_can_be_filled():
     values = np.ones(10)
     for call in (
-        lambda out: native.exponentials(values, out),
+        lambda out: native.exponentials(values, 1.0, 0.0, out),
         lambda out: native.bases(values, 1.0, out, values.copy()),
         lambda out: native.bases(values, 1.0, values.copy(), out),
     ):

@@ -101,7 +101,7 @@ class StudentMixture:
             log_f = height - exponent * log_base
             top = log_f.max(axis=0)
             tau = log_f - top
-            self.engine.exponentials(tau.reshape(-1), tau.reshape(-1))
+            self.engine.exponentials(tau.reshape(-1), 1.0, 0.0, tau.reshape(-1))
             whole = tau.sum(axis=0)
             tau /= whole
             log_density = top + np.log(whole)

@@ -63,7 +63,7 @@ class Visited(NamedTuple):
 
     x: Array  # (n, p)
     tau: Array  # (K, n)
-    u: Array  # (K, n)
+    trust: Array  # (K, n) u over its value at the centre, 1 + p/nu
     objective: float  # Q
 
     @property
@@ -81,7 +81,7 @@ class Visited(NamedTuple):
         return Visited(
             np.concatenate([self.x, other.x]),
             np.concatenate([self.tau, other.tau], axis=1),
-            np.concatenate([self.u, other.u], axis=1),
+            np.concatenate([self.trust, other.trust], axis=1),
             self.objective + other.objective,
         )
 
@@ -104,12 +104,13 @@ class QuietFor:
 
     def __call__(self, progress: Progress) -> bool:
         """Whether the last few iterations were quiet."""
-        q = np.array([0.0, *progress.history]) * self.n_rows
+        # As many of them as matter; a change before the first is 0.
+        q = np.array([0.0, 0.0, *progress.history][-self.times - 2 :]) * self.n_rows
         change = np.abs(np.diff(q))
-        quiet = change < self.tol
+        quiet = change[1:] < self.tol
         if self.steady:
-            quiet |= np.abs(np.diff(change, prepend=0.0)) < self.tol
-        return bool(np.isnan(q[-1]) or (len(change) >= self.times and np.all(quiet[-self.times :])))
+            quiet |= np.abs(np.diff(change)) < self.tol
+        return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
 class AsReleased:
@@ -152,27 +153,26 @@ class ReleasedTKMeans(AsReleased):
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
         nu, alpha, (x, d2) = params.dof, params.scale, measured
         p = x.shape[1]
-        f, log_f, u = np.empty_like(d2), np.empty_like(d2), np.empty_like(d2)
+        exponent = (FIRST_DOF + p) / 2
+        f, log_base, trust = np.empty_like(d2), np.empty_like(d2), np.empty_like(d2)
         for k in range(len(d2)):
-            engine.bases(d2[k], 1 / (nu * alpha), log_f[k], u[k])
-            log_f[k] *= -(FIRST_DOF + p) / 2
-            engine.exponentials(log_f[k], f[k])
-            u[k] *= (nu + p) / nu
+            engine.bases(d2[k], 1 / (nu * alpha), log_base[k], trust[k])
+            engine.exponentials(log_base[k], -exponent, 0.0, f[k])
         tau = shares(f)
-        return Visited(x, tau, u, sum_of_numbers(tau, log_f))
+        return Visited(x, tau, trust, -exponent * sum_of_numbers(tau, log_base))
 
     def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """mu with tau / u, alpha around the old mu, nu by `next_dof`."""
-        x, tau, u, _ = stats
+        x, tau, trust, _ = stats
         nu, alpha, p = params.dof, params.scale, x.shape[1]
         with np.errstate(all="ignore"):
-            centers = weighted_means(tau / u, x)
+            centers = weighted_means(tau / trust, x)
             sizes = tau.sum(axis=1)
-            # eqn:alpha, where u D = alpha (nu + p - nu u)
-            scale = alpha * (nu + p - nu * np.vdot(tau, u) / sizes.sum()) / p
+            # eqn:alpha, where u D = alpha (nu + p)(1 - trust)
+            scale = alpha * (nu + p) * (1 - np.vdot(tau, trust) / sizes.sum()) / p
             measured = Measured.of(x, centers)
-            trust = mean_trust(tau, sizes, measured.d2, np.full(len(tau), 1 / (nu * scale)), 1 + p / nu)
-            dof = next_dof(np.mean(trust), nu, p)
+            means = mean_trust(tau, sizes, measured.d2, np.full(len(tau), 1 / (nu * scale)), 1 + p / nu)
+            dof = next_dof(np.mean(means), nu, p)
         return Spheres(centers, float(scale), float(dof), measured)
 
 

@@ -25,7 +25,6 @@ from tkmeans.paper.released import (
     next_dof,
     numbers,
     shares,
-    sum_of_numbers,
 )
 from tkmeans.stats import Array, Block
 
@@ -68,6 +67,7 @@ class Shared(NamedTuple):
     measured: Measured
     tau: Array  # (K, n)
     trust: Array  # (K, n) u over its value at the centre
+    sizes: Array  # (K,) sum of tau
     objective: float  # Q
 
     @property
@@ -87,6 +87,7 @@ class Shared(NamedTuple):
             Measured(rows.join(more_rows), np.concatenate([d2, more_d2], axis=1)),
             np.concatenate([self.tau, other.tau], axis=1),
             np.concatenate([self.trust, other.trust], axis=1),
+            self.sizes + other.sizes,
             self.objective + other.objective,
         )
 
@@ -99,8 +100,8 @@ class ReleasedMixture(AsReleased, ABC):
         """The weighted density of each component at its centre, (K,)."""
 
     @abstractmethod
-    def look(self, d2: Array, params: Components) -> tuple[Array, Array]:
-        """The logarithm of each component's density over that at its centre, and the trust: (K, n) both."""
+    def look(self, d2: Array, params: Components) -> tuple[Array, Array, Array]:
+        """What the logarithm of the density falls with, (K, n), by how much, (K,), and the trust, (K, n)."""
 
     @abstractmethod
     def m_step(self, stats: Shared, params: Components) -> Components:
@@ -114,13 +115,16 @@ class ReleasedMixture(AsReleased, ABC):
                 measured = params.measured
                 if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
                     measured = params.measure(Rows.of(block.frame.enter(block.X)))
-                log_f, trust = self.look(measured.d2, params)
-                f = np.empty_like(log_f)
-                for k, log_height in enumerate(np.log(self.heights(params))):
-                    log_f[k] += log_height
-                    engine.exponentials(log_f[k], f[k])
+                log_height, (away, fall, trust) = np.log(self.heights(params)), self.look(measured.d2, params)
+                f = np.empty_like(away)
+                for k in range(len(f)):
+                    engine.exponentials(away[k], -fall[k], log_height[k], f[k])
                 tau = shares(f)
-                return Shared(measured, tau, trust, sum_of_numbers(tau, log_f))
+                sizes = tau.sum(axis=1)
+                q = float(log_height @ sizes - fall @ np.einsum("kn,kn->k", tau, away))
+                if not np.isfinite(q):
+                    q = float(np.nansum(tau * (log_height[:, None] - fall[:, None] * away)))
+                return Shared(measured, tau, trust, sizes, q)
 
         return visit
 
@@ -137,14 +141,14 @@ class ReleasedGMM(ReleasedMixture):
         """pi / sqrt(det)."""
         return params.weights / np.sqrt(np.linalg.det(params.covariances))
 
-    def look(self, d2: Array, params: Components) -> tuple[Array, Array]:
-        """+D/2, where it should be -D/2, and full trust."""
-        return d2 / 2, np.broadcast_to(1.0, d2.shape)
+    def look(self, d2: Array, params: Components) -> tuple[Array, Array, Array]:
+        """D, by -1/2 where it should be +1/2, and full trust."""
+        return d2, np.full(len(d2), -0.5), np.broadcast_to(1.0, d2.shape)
 
     def m_step(self, stats: Shared, params: Components) -> Components:
         """Means and covariances with the weights tau."""
-        (rows, _), tau, _, _ = stats
-        p, sizes = params.centers.shape[1], tau.sum(axis=1)
+        (rows, _), tau, _, sizes, _ = stats
+        p = params.centers.shape[1]
         with np.errstate(all="ignore"):
             raw = rows.means(tau)  # NaN and all: the sums see it
             covariances = carried(rows.scatters(tau, raw), sizes)
@@ -168,18 +172,17 @@ class ReleasedTMM(ReleasedMixture):
         height = params.weights * gamma((nu + p) / 2) / gamma(nu / 2)
         return height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (p / 2)
 
-    def look(self, d2: Array, params: Components) -> tuple[Array, Array]:
-        """-(nu + p)/2 ln(1 + D/nu), and 1/(1 + D/nu)."""
-        log_f, trust = np.empty_like(d2), np.empty_like(d2)
+    def look(self, d2: Array, params: Components) -> tuple[Array, Array, Array]:
+        """ln(1 + D/nu), by (nu + p)/2, and 1/(1 + D/nu)."""
+        log_base, trust = np.empty_like(d2), np.empty_like(d2)
         for k, nu in enumerate(params.dof):
-            engine.bases(d2[k], 1 / nu, log_f[k], trust[k])
-            log_f[k] *= -(nu + params.centers.shape[1]) / 2
-        return log_f, trust
+            engine.bases(d2[k], 1 / nu, log_base[k], trust[k])
+        return log_base, (params.dof + params.centers.shape[1]) / 2, trust
 
     def m_step(self, stats: Shared, params: Components) -> Components:
         """Centres with tau / u, covariances with tau u around them, then nu."""
-        (rows, _), tau, trust, _ = stats
-        nu, p, sizes = params.dof, params.centers.shape[1], tau.sum(axis=1)
+        (rows, _), tau, trust, sizes, _ = stats
+        nu, p = params.dof, params.centers.shape[1]
         with np.errstate(all="ignore"):
             raw = rows.means(tau / trust)
             scatters = rows.scatters(tau * trust, raw) * (1 + p / nu)[:, None, None]

@@ -51,16 +51,19 @@ void bases(const T* d2, Index n, T slope, T* log_base, T* inverse) {
         });
 }
 
+// e^(shift + factor v)
 template <class T>
-void exponentials(const T* values, Index n, T* out) {
+void exponentials(const T* values, Index n, T factor, T shift, T* out) {
     constexpr T least = sizeof(T) == 8 ? T(-708) : T(-87), largest = sizeof(T) == 8 ? T(709) : T(88);
+    const auto factors = splat(factor), shifts = splat(shift);
     for_each_number<T>(
         n,
         [&](Index i) {
-            const auto a = load(values + i);
+            const auto a = shifts + factors * load(values + i);
             return (splat(least) <= a) & (a <= splat(largest));
         },
-        [&](Index i) { store(out + i, exp(load(values + i))); }, [&](Index i) { out[i] = std::exp(values[i]); });
+        [&](Index i) { store(out + i, exp(shifts + factors * load(values + i))); },
+        [&](Index i) { out[i] = std::exp(shift + factor * values[i]); });
 }
 
 }  // namespace tkmeans::TKM_SET
