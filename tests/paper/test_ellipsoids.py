@@ -27,7 +27,13 @@ def test_means_scatters_and_distances_are_what_they_are_called(kind, p):
         sum(w * np.outer(a, a) for w, a in zip(ws, x - c, strict=True)) for ws, c in zip(weight, centers, strict=True)
     ]
     np.testing.assert_allclose(rows.scatters(weight, centers), long_way, rtol=1e-11, atol=1e-13)
-    for k, d2 in enumerate(rows.squared_distances(centers, covariances)):
+    for together, one_by_one in zip(
+        rows.means_and_scatters(weight), (rows.means(weight), rows.scatters(weight, rows.means(weight))), strict=True
+    ):
+        np.testing.assert_allclose(together, one_by_one, rtol=1e-12)
+    distances, det = rows.measure(centers, covariances)
+    np.testing.assert_allclose(det, np.linalg.det(covariances), rtol=1e-11)
+    for k, d2 in enumerate(distances):
         far = cdist(x, centers[[k]], "mahalanobis", VI=np.linalg.inv(covariances[k]))[:, 0] ** 2
         np.testing.assert_allclose(d2, far, rtol=1e-10, atol=1e-10)
 
@@ -39,7 +45,7 @@ def test_rows_that_are_joined_are_rows_in_their_order(kind):
     whole = kind(x)
     np.testing.assert_allclose(joined.means(weight), whole.means(weight), rtol=1e-12)
     np.testing.assert_allclose(
-        joined.squared_distances(centers, covariances), whole.squared_distances(centers, covariances), rtol=1e-12
+        joined.measure(centers, covariances)[0], whole.measure(centers, covariances)[0], rtol=1e-12
     )
 
 
@@ -48,7 +54,9 @@ def test_what_is_not_a_number_stays_with_its_component(p):
     x, weight, centers, covariances = example(p)
     weight[1, 17] = covariances[1, 0, 0] = np.nan
     rows = Rows.of(x)
-    for found in (rows.scatters(weight, centers), rows.squared_distances(centers, covariances)):
+    with np.errstate(invalid="ignore"):
+        measured = rows.measure(centers, covariances)
+    for found in (rows.scatters(weight, centers), *measured):
         np.testing.assert_array_equal(np.isnan(found).all(axis=tuple(range(1, found.ndim))), np.arange(5) == 1)
 
 
@@ -56,6 +64,7 @@ def test_what_is_not_a_number_stays_with_its_component(p):
 def test_a_matrix_that_is_not_positive_definite_is_inverted_all_the_same(p):
     x, _, centers, _ = example(p)
     sign = np.diag([-1.0] + [1.0] * (p - 1))
-    d2 = Rows.of(x).squared_distances(centers[:1], sign[None])[0]
+    (d2,), det = Rows.of(x).measure(centers[:1], sign[None])
+    np.testing.assert_allclose(det, -1)
     away = x - centers[0]
     np.testing.assert_allclose(d2, (away[:, 1:] ** 2).sum(axis=1) - away[:, 0] ** 2, atol=1e-13)

@@ -110,9 +110,10 @@ class HardModel(ABC):
         if before is not None:
             moved = labels != before
             changed = np.intersect1d(changed, np.concatenate([labels[moved], before[moved]]))
-        for k in changed:
-            own = labels == k
-            centers[k] = self.center(stats.x[own], stats.weight[own])
+        order = np.argsort(labels, kind="stable")
+        first, end = (np.searchsorted(labels[order], changed, side) for side in ("left", "right"))
+        for k, own in zip(changed, map(slice, first, end), strict=True):
+            centers[k] = self.center(stats.x[order[own]], stats.weight[order[own]])
         return Centers(centers, labels)
 
     def pack(self, params: Centers) -> Array:

@@ -34,9 +34,14 @@ class Rows(ABC):
     def scatters(self, weight: Array, centers: Array) -> Array:
         """The sums of w (x - c)(x - c)^T, (K, p, p)."""
 
+    def means_and_scatters(self, weight: Array) -> tuple[Array, Array]:
+        """The weighted means, (K, p), and the scatters around them, (K, p, p)."""
+        means = self.means(weight)
+        return means, self.scatters(weight, means)
+
     @abstractmethod
-    def squared_distances(self, centers: Array, covariances: Array) -> Array:
-        """(x - c)^T C^-1 (x - c), (K, n)."""
+    def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
+        """(x - c)^T C^-1 (x - c), (K, n), and the determinants of C, (K,)."""
 
     @abstractmethod
     def join(self, other: Self) -> Self:
@@ -57,13 +62,25 @@ class FewFeatures(Rows):
 
     def means(self, weight: Array) -> Array:
         """One product of matrices."""
-        sums = weight @ self._terms[: self._n_features + 1].T
-        return sums[:, 1:] / sums[:, :1]
+        return self._means(weight @ self._terms[: self._n_features + 1].T)
 
     def scatters(self, weight: Array, centers: Array) -> Array:
+        """One product of matrices."""
+        return self._scatters(weight @ self._terms.T, centers)
+
+    def means_and_scatters(self, weight: Array) -> tuple[Array, Array]:
+        """One product of matrices for both."""
+        sums = weight @ self._terms.T
+        means = self._means(sums)
+        return means, self._scatters(sums, means)
+
+    def _means(self, sums: Array) -> Array:
+        return sums[:, 1 : self._n_features + 1] / sums[:, :1]
+
+    def _scatters(self, sums: Array, centers: Array) -> Array:
         """w (x - c)(x - c)^T = w x x^T - c (w x)^T - (w x - w c) c^T."""
-        p = centers.shape[1]
-        mass, sums, squares = np.split(weight @ self._terms.T, [1, p + 1], axis=1)
+        p = self._n_features
+        mass, sums, squares = np.split(sums, [1, p + 1], axis=1)
         first, second = _pairs(p)
         scatter = np.empty((len(centers), p, p))
         scatter[:, first, second] = scatter[:, second, first] = squares
@@ -71,14 +88,15 @@ class FewFeatures(Rows):
         scatter -= (sums - mass * centers)[:, :, None] * centers[:, None, :]
         return scatter
 
-    def squared_distances(self, centers: Array, covariances: Array) -> Array:
+    def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
         """x^T P x - 2 (P c)^T x + c^T P c, where P is the inverse of C."""
         precisions = np.linalg.inv(covariances)
         turned = (precisions @ centers[:, :, None])[:, :, 0]
         first, second = _pairs(centers.shape[1])
         squares = precisions[:, first, second] * np.where(first == second, 1, 2)
         constant = np.sum(centers * turned, axis=1, keepdims=True)
-        return np.concatenate([constant, -2 * turned, squares], axis=1) @ self._terms
+        d2 = np.concatenate([constant, -2 * turned, squares], axis=1) @ self._terms
+        return d2, np.linalg.det(covariances)
 
     def join(self, other: FewFeatures) -> FewFeatures:
         """These rows, then others."""
@@ -108,19 +126,21 @@ class ManyFeatures(Rows):
             np.matmul(part.T, part, out=scatter[k])  # symmetric, which halves the work
         return scatter
 
-    def squared_distances(self, centers: Array, covariances: Array) -> Array:
-        """|L^-1 (x - c)|^2, where L is the Cholesky factor of C."""
-        d2 = np.empty((len(centers), len(self._x)))
+    def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
+        """|L^-1 (x - c)|^2, and the square of the product of L's diagonal, where L is the Cholesky factor of C."""
+        d2, det = np.empty((len(centers), len(self._x))), np.empty(len(centers))
         away = np.empty_like(self._features)
         for k, (center, covariance) in enumerate(zip(centers, covariances, strict=True)):
             np.subtract(self._features, center[:, None], out=away)
             factor, failed = dpotrf(covariance, lower=1)
             if failed:  # not positive definite, or not numbers: what the inverse says of it
                 np.einsum("pn,pn->n", np.linalg.inv(covariance) @ away, away, out=d2[k])
+                det[k] = np.linalg.det(covariance)
                 continue
             dtrsm(1.0, factor, away.T, side=1, lower=1, trans_a=1, overwrite_b=1)  # `away` becomes L^-1 away
             np.einsum("pn,pn->n", away, away, out=d2[k])
-        return d2
+            det[k] = np.prod(np.diagonal(factor)) ** 2
+        return d2, det
 
     def join(self, other: ManyFeatures) -> ManyFeatures:
         """These rows, then others."""

@@ -34,6 +34,7 @@ class Measured(NamedTuple):
 
     rows: Rows
     d2: Array  # (K, n) squared, in the metric of the component
+    det: Array  # (K,) of the components' covariances
 
 
 class Components(NamedTuple):
@@ -58,7 +59,7 @@ class Components(NamedTuple):
 
     def measure(self, rows: Rows) -> Measured:
         """How far rows are from these components."""
-        return Measured(rows, rows.squared_distances(self.centers, self.covariances))
+        return Measured(rows, *rows.measure(self.centers, self.covariances))
 
 
 class Shared(NamedTuple):
@@ -82,9 +83,9 @@ class Shared(NamedTuple):
 
     def merge(self, other: Shared) -> Shared:
         """All rows, in their order."""
-        (rows, d2), (more_rows, more_d2) = self.measured, other.measured
+        (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
         return Shared(
-            Measured(rows.join(more_rows), np.concatenate([d2, more_d2], axis=1)),
+            Measured(rows.join(more_rows), np.concatenate([d2, more_d2], axis=1), det),
             np.concatenate([self.tau, other.tau], axis=1),
             np.concatenate([self.trust, other.trust], axis=1),
             self.sizes + other.sizes,
@@ -96,7 +97,7 @@ class ReleasedMixture(AsReleased, ABC):
     """What the two have in common."""
 
     @abstractmethod
-    def heights(self, params: Components) -> Array:
+    def heights(self, params: Components, det: Array) -> Array:
         """The weighted density of each component at its centre, (K,)."""
 
     @abstractmethod
@@ -115,7 +116,10 @@ class ReleasedMixture(AsReleased, ABC):
                 measured = params.measured
                 if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
                     measured = params.measure(Rows.of(block.frame.enter(block.X)))
-                log_height, (away, fall, trust) = np.log(self.heights(params)), self.look(measured.d2, params)
+                log_height, (away, fall, trust) = (
+                    np.log(self.heights(params, measured.det)),
+                    self.look(measured.d2, params),
+                )
                 f = np.empty_like(away)
                 for k in range(len(f)):
                     engine.exponentials(away[k], -fall[k], log_height[k], f[k])
@@ -137,9 +141,9 @@ class ReleasedGMM(ReleasedMixture):
     where a determinant is at most 1e-10.
     """
 
-    def heights(self, params: Components) -> Array:
+    def heights(self, params: Components, det: Array) -> Array:
         """pi / sqrt(det)."""
-        return params.weights / np.sqrt(np.linalg.det(params.covariances))
+        return params.weights / np.sqrt(det)
 
     def look(self, d2: Array, params: Components) -> tuple[Array, Array, Array]:
         """D, by -1/2 where it should be +1/2, and full trust."""
@@ -147,11 +151,11 @@ class ReleasedGMM(ReleasedMixture):
 
     def m_step(self, stats: Shared, params: Components) -> Components:
         """Means and covariances with the weights tau."""
-        (rows, _), tau, _, sizes, _ = stats
+        (rows, _, _), tau, _, sizes, _ = stats
         p = params.centers.shape[1]
         with np.errstate(all="ignore"):
-            raw = rows.means(tau)  # NaN and all: the sums see it
-            covariances = carried(rows.scatters(tau, raw), sizes)
+            raw, scatters = rows.means_and_scatters(tau)  # NaN and all: the sums see it
+            covariances = carried(scatters, sizes)
             small = ~(np.linalg.det(covariances) > 1e-10)
             covariances[small] += 1e-10 * np.eye(p)
             new = Components(numbers(raw), covariances, sizes / tau.shape[1], params.dof)
@@ -166,11 +170,11 @@ class ReleasedTMM(ReleasedMixture):
     from component to component and get 1e-4 I added; nu is that of t-k-means.
     """
 
-    def heights(self, params: Components) -> Array:
+    def heights(self, params: Components, det: Array) -> Array:
         """pi times the t density at the centre."""
         nu, p = params.dof, params.centers.shape[1]
         height = params.weights * gamma((nu + p) / 2) / gamma(nu / 2)
-        return height / np.sqrt(np.linalg.det(params.covariances)) / (np.pi * nu) ** (p / 2)
+        return height / np.sqrt(det) / (np.pi * nu) ** (p / 2)
 
     def look(self, d2: Array, params: Components) -> tuple[Array, Array, Array]:
         """ln(1 + D/nu), by (nu + p)/2, and 1/(1 + D/nu)."""
@@ -181,7 +185,7 @@ class ReleasedTMM(ReleasedMixture):
 
     def m_step(self, stats: Shared, params: Components) -> Components:
         """Centres with tau / u, covariances with tau u around them, then nu."""
-        (rows, _), tau, trust, sizes, _ = stats
+        (rows, _, _), tau, trust, sizes, _ = stats
         nu, p = params.dof, params.centers.shape[1]
         with np.errstate(all="ignore"):
             raw = rows.means(tau / trust)
