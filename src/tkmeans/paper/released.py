@@ -153,10 +153,10 @@ class ReleasedTKMeans(AsReleased):
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
         nu, alpha, (x, d2) = params.dof, params.scale, measured
         p = x.shape[1]
-        exponent = (FIRST_DOF + p) / 2
+        exponent, slope = (FIRST_DOF + p) / 2, np.divide(1, nu * alpha)
         f, log_base, trust = np.empty_like(d2), np.empty_like(d2), np.empty_like(d2)
         for k in range(len(d2)):
-            engine.bases(d2[k], 1 / (nu * alpha), log_base[k], trust[k])
+            engine.bases(d2[k], slope, log_base[k], trust[k])
             engine.exponentials(log_base[k], -exponent, 0.0, f[k])
         tau = shares(f)
         return Visited(x, tau, trust, -exponent * sum_of_numbers(tau, log_base))
@@ -166,7 +166,8 @@ class ReleasedTKMeans(AsReleased):
         x, tau, trust, _ = stats
         nu, alpha, p = params.dof, params.scale, x.shape[1]
         with np.errstate(all="ignore"):
-            centers = weighted_means(tau / trust, x)
+            weight = tau / trust
+            centers = numbers(weight @ x / weight.sum(axis=1)[:, None])
             sizes = tau.sum(axis=1)
             # eqn:alpha, where u D = alpha (nu + p)(1 - trust)
             scale = alpha * (nu + p) * (1 - np.vdot(tau, trust) / sizes.sum()) / p
@@ -203,12 +204,6 @@ def mean_trust(tau: Array, sizes: Array, d2: Array, slope: Array, gain: Array) -
         sums[:, k] = own @ log_base, own @ inverse
     log_base_mean, inverse_mean = sums / sizes
     return np.log(gain) - log_base_mean - gain * inverse_mean
-
-
-def weighted_means(weight: Array, x: Array) -> Array:
-    """The centres (K, p) that go with weights (K, n); 0 where they are not numbers."""
-    with np.errstate(all="ignore"):
-        return numbers(weight @ x / weight.sum(axis=1)[:, None])
 
 
 def numbers(centers: Array) -> Array:
