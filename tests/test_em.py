@@ -189,6 +189,16 @@ def test_forgetting_keeps_the_latest_step_only():
     np.testing.assert_array_equal(after, fresh.extrapolate(x, gx))
 
 
+def test_a_model_that_climbs_but_has_nothing_to_extrapolate_takes_plain_steps():
+    class Stiff:
+        climbs = True
+        e_step, m_step = Student().e_step, Student().m_step
+
+    stiff = em(SOURCE, Stiff(), START, stop=Never(), max_iter=7)
+    plain = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
+    assert stiff.history == plain.history
+
+
 @pytest.mark.parametrize("accelerate", [True, False])
 @pytest.mark.parametrize("block_rows", [1, 7, 64, 599])
 def test_rows_cut_into_any_blocks_give_the_same_centres(block_rows, accelerate):

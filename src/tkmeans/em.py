@@ -13,7 +13,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tkmeans.models import Model
+from tkmeans.models import Extrapolated, Model
 from tkmeans.sources import Visited
 from tkmeans.stats import Array, Outcome, P, S
 
@@ -137,20 +137,21 @@ def em(
 def _begin(source: Visited, model: Model[P, S], params: P, accelerate: bool) -> Progress:
     stats = source.reduce(model.e_step(params))
     total = stats.total
-    mixer = Anderson() if accelerate and model.climbs else None
+    mixer = Anderson() if accelerate and model.climbs and isinstance(model, Extrapolated) else None
     return Progress([stats.objective / total], params=params, stats=stats, total=total, n_passes=1, mixer=mixer)
 
 
 def _best_step(source: Visited, model: Model[P, S], run: Progress, plain: P) -> tuple[P, S]:
     """The extrapolated step if it does not lose, the plain one otherwise."""
-    leap = None if run.mixer is None else run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
-    if run.mixer is not None and leap is not None:
-        ahead = model.unpack(leap, plain)
-        run.n_passes += 1
-        stats_ahead = source.reduce(model.e_step(ahead))
-        if stats_ahead.objective >= run.stats.objective:
-            return ahead, stats_ahead
-        run.mixer.forget()
+    if run.mixer is not None and isinstance(model, Extrapolated):
+        leap = run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
+        if leap is not None:
+            ahead = model.unpack(leap, plain)
+            run.n_passes += 1
+            stats_ahead = source.reduce(model.e_step(ahead))
+            if stats_ahead.objective >= run.stats.objective:
+                return ahead, stats_ahead
+            run.mixer.forget()
     run.n_passes += 1
     return plain, source.reduce(model.e_step(plain))
 

@@ -116,14 +116,6 @@ class HardModel(ABC):
             centers[k] = self.center(stats.x[order[own]], stats.weight[order[own]])
         return Centers(centers, labels)
 
-    def pack(self, params: Centers) -> Array:
-        """Steps are not smooth: there is nothing to extrapolate."""
-        raise NotImplementedError("hard assignments are not accelerated: accelerate=False")
-
-    def unpack(self, vector: Array, like: Centers) -> Centers:
-        """Steps are not smooth: there is nothing to extrapolate."""
-        raise NotImplementedError("hard assignments are not accelerated: accelerate=False")
-
 
 class Found(NamedTuple):
     """Where one search ended."""
@@ -137,7 +129,7 @@ class Found(NamedTuple):
 def alternate(model: HardModel, sample: Sample, centers: Array, max_iter: int) -> Found:
     """Label rows and move centres in turn, until nothing gets better."""
     source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
-    fit = em(source, model, Centers(centers), stop=SmallGain(0.0), max_iter=max_iter, accelerate=False)
+    fit = em(source, model, Centers(centers), stop=SmallGain(0.0), max_iter=max_iter)
     return Found(fit.params.centers, -fit.stats.objective, len(fit.history) - 1, fit.converged)
 
 

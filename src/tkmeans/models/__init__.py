@@ -1,10 +1,10 @@
 """What differs between methods: how distances become memberships, and the M-step."""
 
-from tkmeans.models.base import CenterModel, Model
+from tkmeans.models.base import CenterModel, Extrapolated, Model
 from tkmeans.models.fast import Fast
 from tkmeans.models.lloyd import Lloyd
 from tkmeans.models.mixture import StudentMixture
 from tkmeans.models.stepwise import Stepwise, Tracked
 from tkmeans.models.student import Student
 
-__all__ = ["CenterModel", "Fast", "Lloyd", "Model", "Stepwise", "Student", "StudentMixture", "Tracked"]
+__all__ = ["CenterModel", "Extrapolated", "Fast", "Lloyd", "Model", "Stepwise", "Student", "StudentMixture", "Tracked"]

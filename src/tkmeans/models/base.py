@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +30,11 @@ class Model(Protocol[P, S]):
     def m_step(self, stats: S, params: P) -> P:
         """The parameters that follow from the statistics at `params`."""
         ...
+
+
+@runtime_checkable
+class Extrapolated(Model[P, S], Protocol[P, S]):
+    """A model whose steps may be combined, because they are smooth and about the same rows: it can be accelerated."""
 
     def pack(self, params: P) -> Array:
         """What acceleration extrapolates, as one vector without constraints."""

@@ -61,14 +61,6 @@ class Stepwise:
         params = self.model.m_step(memory, tracked.params)
         return Tracked(params, memory.around(params.centers - tracked.centers), rows)
 
-    def pack(self, params: Tracked) -> Array:
-        """Steps differ by the rows they saw: there is nothing to extrapolate."""
-        raise NotImplementedError("stepwise EM is not accelerated")
-
-    def unpack(self, vector: Array, like: Tracked) -> Tracked:
-        """Steps differ by the rows they saw: there is nothing to extrapolate."""
-        raise NotImplementedError("stepwise EM is not accelerated")
-
 
 def halved(rows: float, half_life: float) -> float:
     """What is left of a row's weight after so many more rows."""

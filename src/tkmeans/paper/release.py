@@ -88,7 +88,6 @@ class Released:
             self.first(centers),
             stop=QuietFor(len(X), steady=self.steady),
             max_iter=self.max_iter - 1,  # the loop's first E-step is the first iteration here
-            accelerate=False,
         )
         return Run(fit.stats.labels, self.model.m_step(fit.stats, fit.params).centers, len(fit.history))
 

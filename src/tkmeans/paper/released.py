@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -113,22 +113,8 @@ class QuietFor:
         return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
-class AsReleased:
-    """Nothing that was released is accelerated."""
-
-    climbs = False  # and most of it does not
-
-    def pack(self, params: Any) -> Array:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
-
-    def unpack(self, vector: Array, like: Any) -> Any:
-        """Nothing here is accelerated."""
-        raise NotImplementedError("the released code is run as it is: accelerate=False")
-
-
 @final
-class ReleasedTKMeans(AsReleased):
+class ReleasedTKMeans:
     """t-k-means.
 
     * Centres are weighted by tau / u where eqn:mu says tau u: far rows count *more*.
@@ -136,6 +122,8 @@ class ReleasedTKMeans(AsReleased):
     * alpha is measured around the old centres, and with tau u as in eqn:alpha.
     * nu follows from the new centres and the new alpha: see `next_dof`.
     """
+
+    climbs = False
 
     def e_step(self, params: Spheres) -> Callable[[Block], Visited]:
         """A function that does the E-step under `params` for one block of rows."""

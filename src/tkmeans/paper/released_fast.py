@@ -10,7 +10,6 @@ import numpy as np
 from tkmeans import engines
 from tkmeans.models import Fast
 from tkmeans.paper.released import (
-    AsReleased,
     Measured,
     Spheres,
     most_probable,
@@ -52,7 +51,7 @@ class Summed(NamedTuple):
 
 
 @final
-class ReleasedFast(AsReleased):
+class ReleasedFast:
     """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
 
     With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the
@@ -63,6 +62,8 @@ class ReleasedFast(AsReleased):
     the row counts for nobody. Where all centres do so they stay together, so the "++"
     variant moves its seeds by 0.01 first.
     """
+
+    climbs = False
 
     def __init__(self) -> None:
         self._fast = Fast(power=0, every_pair=True, engine=engines.select("auto"))

@@ -18,7 +18,6 @@ from scipy.special import gamma
 from tkmeans.paper.ellipsoids import Rows
 from tkmeans.paper.released import (
     FIRST_DOF,
-    AsReleased,
     engine,
     mean_trust,
     most_probable,
@@ -93,8 +92,10 @@ class Shared(NamedTuple):
         )
 
 
-class ReleasedMixture(AsReleased, ABC):
+class ReleasedMixture(ABC):
     """What the two have in common."""
+
+    climbs = False
 
     @abstractmethod
     def heights(self, params: Components, det: Array) -> Array:
