@@ -9,6 +9,7 @@ from scipy.special import digamma
 from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.cluster import KMeans
 
+from tkmeans import engines
 from tkmeans.em import Never, SmallGain, SmallMove, em
 from tkmeans.engines import reference
 from tkmeans.models import Fast, Lloyd, Student
@@ -120,6 +121,7 @@ problems = st.fixed_dictionaries(
         "weighted": st.booleans(),
         "missing": st.booleans(),
         "accelerate": st.booleans(),
+        "engine": st.sampled_from(["reference", "auto"]),
     }
 )
 
@@ -136,7 +138,10 @@ def test_no_accepted_step_lowers_the_log_likelihood(problem):
         weight[0] = 1.0
     start = np.nan_to_num(X[rng.choice(len(X), problem["n_clusters"], replace=False)])
     model = Student(
-        estimate_dof=problem["estimate_dof"], estimate_weights=problem["estimate_weights"], scale_floor=1e-6
+        estimate_dof=problem["estimate_dof"],
+        estimate_weights=problem["estimate_weights"],
+        scale_floor=1e-6,
+        engine=engines.select(problem["engine"]),
     )
     visited = []
     source = _Recording(X, weight, visited)
