@@ -181,3 +181,12 @@ def test_sums_are_those_of_all_rows_even_of_one_out_of_this_world(p):
         away = X - center
         np.testing.assert_allclose(stats.wx[k], tau_u @ away, rtol=1e-9)
         np.testing.assert_allclose(stats.scatter[k], (tau_u * away.T) @ away, rtol=1e-9)
+
+
+def test_a_shape_that_is_flat_up_to_rounding_is_still_measured_along_its_other_axes():
+    along, across = np.array([3.0, 4.0]) / 5, np.array([4.0, -3.0]) / 5
+    flat = 2.0 * np.outer(along, along) - 1e-17 * np.outer(across, across)
+    factors, log_det = SHAPES["full"].whitening(flat[None], 2)
+    assert np.isfinite(log_det[0])
+    np.testing.assert_allclose(np.sum((factors[0] @ along) ** 2), 1 / 2.0, rtol=1e-10)
+    assert np.sum((factors[0] @ across) ** 2) > 1e14

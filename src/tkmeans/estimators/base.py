@@ -139,7 +139,7 @@ class CenterEstimator(CallbackSupportMixin, ClusterMixin, Predicting):
     def _fit_source(self, source: Source, resume: Any) -> Self:
         """Find the clusters of a source whose features have been checked."""
         found = source.survey()
-        check_survey(found, self.n_clusters, getattr(self, "feature_names_in_", None))
+        check_survey(found, self.n_clusters, getattr(self, "feature_names_in_", None), source.dtype.name)
         source.frame = source.measure()
         check_spread(source.frame.unit, source.dtype.name)
         rng = check_random_state(0 if self._init_is_array() else self.random_state)  # an array leaves nothing to chance

@@ -147,14 +147,18 @@ def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
         raise ValueError(f"sample_weight must not be negative, got {weight.min()}; a weight of 0 ignores a row")
     if not np.any(weight):
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
-    least, most = WEIGHTS[np.dtype(dtype).name]
-    if np.min(weight, where=weight > 0, initial=np.inf) < least or np.max(weight) > most:
-        smallest, largest = np.min(weight[weight > 0]), np.max(weight)
-        raise ValueError(
-            f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {np.dtype(dtype).name}, got "
-            f"weights from {smallest:.3g} to {largest:.3g}; divide them by a number of that size"
-        )
+    _check_range(np.min(weight[weight > 0]), np.max(weight), np.dtype(dtype).name)
     return weight.astype(dtype, copy=False)
+
+
+def _check_range(lightest: float, heaviest: float, dtype: str) -> None:
+    """Complain of weights that leave no room for what is made of them."""
+    least, most = WEIGHTS[dtype]
+    if lightest < least or heaviest > most:
+        raise ValueError(
+            f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}, got "
+            f"weights from {lightest:.3g} to {heaviest:.3g}; divide them by a number of that size"
+        )
 
 
 def check_enough_rows(n_clusters: int, X: Array, weight: Array | None) -> None:
@@ -162,7 +166,7 @@ def check_enough_rows(n_clusters: int, X: Array, weight: Array | None) -> None:
     _check_count(n_clusters, len(X) if weight is None else int(np.count_nonzero(weight)), weight is not None)
 
 
-def check_survey(found: Survey, n_clusters: int, names: Array | None) -> None:
+def check_survey(found: Survey, n_clusters: int, names: Array | None, dtype: str) -> None:
     """Complain of rows that no fit could be made of."""
     if np.any(found.infinite):
         raise ValueError(f"X has infinite values in {_features(found.infinite, names)}; clip them or mark them as NaN")
@@ -172,6 +176,7 @@ def check_survey(found: Survey, n_clusters: int, names: Array | None) -> None:
         raise ValueError(f"sample_weight must not be negative, got {found.least}; a weight of 0 ignores a row")
     if found.total == 0 and found.n_rows:
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
+    _check_range(found.lightest, found.heaviest, dtype)
     _check_count(n_clusters, found.n_counted, found.n_counted < found.n_rows)
     lost = found.observed == 0
     if np.any(lost):

@@ -53,6 +53,8 @@ class Survey(NamedTuple):
     n_counted: int
     total: float  # weight
     least: float  # weight
+    lightest: float  # weight that is positive
+    heaviest: float  # weight
     observed: Array  # (p,) rows that count and have the feature
     infinite: Array  # (p,) whether any row at all is infinite there
     n_empty: int = 0  # rows without a single observed value
@@ -65,6 +67,8 @@ class Survey(NamedTuple):
             self.n_counted + other.n_counted,
             self.total + other.total,
             min(self.least, other.least),
+            min(self.lightest, other.lightest),
+            max(self.heaviest, other.heaviest),
             self.observed + other.observed,
             self.infinite | other.infinite,
             self.n_empty + other.n_empty,
@@ -194,19 +198,22 @@ def survey(block: Block) -> Survey:
     X, weight = block.X, block.weight
     xp = namespace(X)
     n_rows, n_features = X.shape
-    n_counted = n_rows if weight is None else int(xp.sum(xp.astype(weight != 0, xp.int64)))
-    total = float(n_rows) if weight is None else float(xp.sum(weight, dtype=xp.float64))
-    least = 1.0 if weight is None or not n_rows else float(xp.min(weight))
+    n_counted, total, weights = n_rows, float(n_rows), (1.0, 1.0, 1.0)
+    if weight is not None and n_rows:
+        n_counted = int(xp.sum(xp.astype(weight != 0, xp.int64)))
+        total = float(xp.sum(weight, dtype=xp.float64))
+        lightest = xp.min(xp.where(weight > 0, weight, xp.full_like(weight, xp.inf)))
+        weights = (float(xp.min(weight)), float(lightest), float(xp.max(weight)))
     with np.errstate(over="ignore", invalid="ignore"):
         fine = bool(xp.isfinite(xp.sum(X)))  # a sum of large numbers may overflow: then look again
     if fine:
-        return Survey(n_rows, n_counted, total, least, np.full(n_features, n_counted), np.zeros(n_features, bool))
+        return Survey(n_rows, n_counted, total, *weights, np.full(n_features, n_counted), np.zeros(n_features, bool))
     seen = ~xp.isnan(X) if weight is None else ~xp.isnan(X) & (weight > 0)[:, None]
     observed = to_numpy(xp.sum(xp.astype(seen, xp.int64), axis=0))
     infinite = to_numpy(xp.any(xp.isinf(X), axis=0))
     empty = np.flatnonzero(to_numpy(xp.all(xp.isnan(X), axis=1)))
     first = tuple(int(row) for row in empty[:_NAMED])
-    return Survey(n_rows, n_counted, total, least, observed, infinite, len(empty), first)
+    return Survey(n_rows, n_counted, total, *weights, observed, infinite, len(empty), first)
 
 
 def to_numpy(values: Any) -> Any:
