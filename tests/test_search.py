@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import benchmark_set
+from helpers import benchmark_set, t_mixture
 from scipy.spatial.distance import pdist
 from sklearn.metrics import adjusted_rand_score
 
@@ -94,6 +94,12 @@ def test_a_row_cannot_hold_a_centre_where_there_are_many_dimensions_and_few_rows
     model = TKMeans(n_clusters, init=init, n_init=3, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.98
     assert model.scale_ == pytest.approx(1, abs=0.2)  # less than 1, as maximum likelihood has it with few rows
+
+
+@pytest.mark.parametrize("seed", [142, 325, *range(10)])  # with three breaths the first two left a centre on two rows
+def test_no_centre_is_left_on_a_far_row_where_clusters_with_heavy_tails_touch(seed):
+    X, _, _ = t_mixture(n=3000, n_clusters=6, n_features=3, dof=2.0, scale=0.6)
+    assert np.bincount(TKMeans(6, random_state=seed).fit(X).labels_).min() > 400
 
 
 def test_five_hundred_and_twelve_dimensions():
