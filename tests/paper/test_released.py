@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.special import digamma
 
-from tkmeans.baselines.base import Centers, Labelled
+from tkmeans.baselines.hard import Centers, Labelled
 from tkmeans.em import Progress, em
 from tkmeans.models import Extrapolated
 from tkmeans.paper.release import METHODS, plusplus, random_rows, roulette, shifted_plusplus, uniform

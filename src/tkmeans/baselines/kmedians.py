@@ -6,7 +6,8 @@ from typing import Any, final
 
 import numpy as np
 
-from tkmeans.baselines.base import Baseline, Found, HardModel, alternate
+from tkmeans.baselines.base import Baseline
+from tkmeans.baselines.hard import Found, HardModel, alternate
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 

@@ -6,7 +6,8 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from tkmeans.baselines.base import Baseline, Found, HardModel, alternate, distances_between
+from tkmeans.baselines.base import Baseline
+from tkmeans.baselines.hard import Found, HardModel, alternate, distances_between
 from tkmeans.estimators.validation import check_choice
 from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.sources import Sample

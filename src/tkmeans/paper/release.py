@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from tkmeans import seeding
-from tkmeans.baselines.base import Centers
+from tkmeans.baselines.hard import Centers
 from tkmeans.em import em
 from tkmeans.models import Model
 from tkmeans.paper.released import (

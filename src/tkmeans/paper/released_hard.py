@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from tkmeans.baselines.base import Centers, HardModel, Labelled
+from tkmeans.baselines.hard import Centers, HardModel, Labelled
 from tkmeans.stats import Array
 
 

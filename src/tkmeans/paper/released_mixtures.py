@@ -117,10 +117,8 @@ class ReleasedMixture(ABC):
                 measured = params.measured
                 if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
                     measured = params.measure(Rows.of(block.frame.enter(block.X)))
-                log_height, (away, fall, trust) = (
-                    np.log(self.heights(params, measured.det)),
-                    self.look(measured.d2, params),
-                )
+                log_height = np.log(self.heights(params, measured.det))
+                away, fall, trust = self.look(measured.d2, params)
                 f = np.empty_like(away)
                 for k in range(len(f)):
                     engine.exponentials(away[k], -fall[k], log_height[k], f[k])
