@@ -226,23 +226,39 @@ def test_bases_and_their_logarithms_are_those_of_numpy_whatever_the_distance(dty
 def test_exponentials_are_those_of_numpy_whatever_the_number(dtype):
     least, largest = (-87, 88) if dtype == "float32" else (-708, 709)
     values = np.random.default_rng(0).uniform(least, largest, 3001)
-    odd = [0.0, 1e-310, np.inf, -np.inf, np.nan, 1.01 * largest, 1.01 * least, 1.04 * least, 1.2 * least, 1e30, -1e30]
+    odd = [
+        0.0,
+        1e-310,
+        np.inf,
+        -np.inf,
+        np.nan,
+        9 * least,
+        1.01 * largest,
+        1.01 * least,
+        1.04 * least,
+        1.2 * least,
+        1e30,
+        -1e30,
+    ]
     for numbers in numbers_with_odd_ones(values, odd, dtype):
         with np.errstate(all="ignore"):
             expected = np.exp(numbers)
         found = np.empty_like(numbers)
-        native.exponentials(numbers, 1.0, 0.0, found)
+        native.exponentials(numbers, 1.0, found)
         np.testing.assert_allclose(found, expected, rtol=16 * np.finfo(dtype).eps)
-        native.exponentials(numbers, 1.0, 0.0, numbers)  # in place
+        native.exponentials(numbers, 1.0, numbers)  # in place
         np.testing.assert_array_equal(numbers, found)
-    native.exponentials(np.arange(100, dtype=dtype), -0.5, 3.0, out := np.empty(100, dtype))
-    np.testing.assert_allclose(out, np.exp(3 - 0.5 * np.arange(100)), rtol=64 * np.finfo(dtype).eps)
+    native.exponentials(np.arange(100, dtype=dtype), -0.5, out := np.empty(100, dtype))
+    np.testing.assert_allclose(out, np.exp(-0.5 * np.arange(100)), rtol=64 * np.finfo(dtype).eps)
+    native.exponentials(np.linspace(-9 * least, 0, 640, dtype=dtype), -1.0, out := np.ones(640, dtype))
+    assert out[0] == 0
+    assert out[-1] == 1
 
 
 def test_results_have_to_lie_where_they_can_be_filled():
     values = np.ones(10)
     for call in (
-        lambda out: native.exponentials(values, 1.0, 0.0, out),
+        lambda out: native.exponentials(values, 1.0, out),
         lambda out: native.bases(values, 1.0, out, values.copy()),
         lambda out: native.bases(values, 1.0, values.copy(), out),
     ):

@@ -11,6 +11,7 @@ from scipy.stats import chi2
 
 from tkmeans import TKMeans
 from tkmeans.engines import native, reference
+from tkmeans.estimators.looking import tail_of_f
 from tkmeans.models import Student
 from tkmeans.models.dof import BOUNDS, solve_dof
 from tkmeans.models.special import log_gamma_ratio, log_minus_digamma
@@ -70,6 +71,18 @@ def test_log_density_and_trust_from_the_centre_to_the_horizon(engine, dof, scale
     error = np.abs(rows.log_density - exact[:, 0])
     assert np.all(error <= 1e-13 * (1 + np.abs(exact[:, 0]) + conditioning))
     np.testing.assert_allclose(rows.trust, exact[:, 1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dof", [0.5, 7.0, 0.999e6, 1e6, 1e8, 1e12])
+@pytest.mark.parametrize("p", [1, 3, 40])
+def test_tail_probabilities_are_those_of_the_f_distribution(p, dof):
+    d2 = np.array([0.0, 1e-3, 0.7, 5.0, 30.0, 90.0])
+    with mpmath.workdps(60):
+        ratio = [mpmath.mpf(value) / dof for value in d2]
+        exact = [
+            mpmath.betainc(mpmath.mpf(dof) / 2, mpmath.mpf(p) / 2, 0, 1 / (1 + r), regularized=True) for r in ratio
+        ]
+    np.testing.assert_allclose(tail_of_f(p, dof, d2), np.array(exact, float), rtol=1e-9)
 
 
 @pytest.mark.parametrize("dof", [1e15, 1e20, 1e100, 1e300])

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 from sklearn.mixture import GaussianMixture
 
+from tkmeans import engines
 from tkmeans.em import Never, SmallGain, em
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.mixture import MixtureParams, StudentMixture
@@ -52,13 +53,14 @@ def component_log_densities(kind, X, params):
     )
 
 
+@pytest.mark.parametrize("engine", ["reference", "auto"])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("p", [2, 5])
-def test_densities_and_memberships_are_scipys(kind, p):
+def test_densities_and_memberships_are_scipys(kind, p, engine):
     rng = np.random.default_rng(0)
     X, params = rng.normal(size=(40, p)) * 3, random_params(kind, 3, p, rng)
     each = component_log_densities(kind, X, params)
-    seen = StudentMixture(shape=SHAPES[kind]).looking(params)(X)
+    seen = StudentMixture(shape=SHAPES[kind], engine=engines.select(engine)).looking(params)(X)
     np.testing.assert_allclose(seen.log_density, logsumexp(each, axis=1), rtol=1e-10)
     np.testing.assert_allclose(seen.tau.T, np.exp(each - logsumexp(each, axis=1, keepdims=True)), rtol=1e-9)
 
@@ -95,6 +97,7 @@ problems = st.fixed_dictionaries(
         "weighted": st.booleans(),
         "accelerate": st.booleans(),
         "ties": st.booleans(),
+        "engine": st.sampled_from(["reference", "auto"]),
     }
 )
 
@@ -116,6 +119,7 @@ def test_no_step_lowers_the_log_likelihood(problem):
         estimate_dof=problem["estimate_dof"],
         shared_dof=problem["shared_dof"],
         floor=1e-3,
+        engine=engines.select(problem["engine"]),
     )
     start = start._replace(spread=model.shape.raised(start.spread, 1e-3))
     visited = []
@@ -166,14 +170,15 @@ def test_no_variance_falls_below_the_floor():
         assert np.isfinite(fit.history[-1])
 
 
+@pytest.mark.parametrize("engine", ["reference", "auto"])
 @pytest.mark.parametrize("p", [2, 6])
-def test_sums_are_those_of_all_rows_even_of_one_out_of_this_world(p):
+def test_sums_are_those_of_all_rows_even_of_one_out_of_this_world(p, engine):
     rng = np.random.default_rng(0)
     params = random_params("full", 3, p, rng)
     params = params._replace(centers=params.centers * 20)
     X = params.centers[rng.integers(3, size=50)] + rng.normal(size=(50, p))
     X[7] = 1e11
-    model = StudentMixture(shape=SHAPES["full"])
+    model = StudentMixture(shape=SHAPES["full"], engine=engines.select(engine))
     stats = as_is(X).reduce(model.e_step(params))
     seen = model.looking(params)(X)
     for k, center in enumerate(params.centers):

@@ -20,6 +20,7 @@ from tkmeans.paper.released import (
 )
 from tkmeans.paper.released_fast import ReleasedFast
 from tkmeans.paper.released_hard import ReleasedMedoids
+from tkmeans.paper.released_mixtures import Components
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame
 
@@ -101,9 +102,9 @@ def test_nu_steps_once_whatever_eta_is():
         eta = -1 / nu0
         nu = nu0 + 0.01
         assert np.log(nu) - digamma(nu) + eta <= 0  # so the released while-loop is left here
-    mean_trust, dof, p = -1.4, 7.0, 3
-    eta = 1 + mean_trust + digamma(5.0) - np.log(5.0)
-    assert next_dof(mean_trust, dof, p) == pytest.approx(1 / -eta + 0.01)
+    mean, dof, p = -1.4, 7.0, 3
+    eta = 1 + mean + digamma(5.0) - np.log(5.0)
+    assert next_dof(mean, dof, p) == pytest.approx(1 / -eta + 0.01)
 
 
 @pytest.mark.parametrize(("norm", "metric"), [(2, "sqeuclidean"), (1, "cityblock")])
@@ -201,3 +202,14 @@ def test_nothing_released_is_accelerated():
     for released in METHODS.values():
         assert not released.model.climbs
         assert not isinstance(released.model, Extrapolated)
+
+
+def test_a_row_so_far_that_the_released_gmm_has_no_number_for_its_density_counts_for_nobody():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [60.0, 0.0]])  # e^(D/2) overflows for the last, whatever its weight
+    params = Components.around(np.array([[0.0, 0.0], [1.0, 1.0]]))._replace(weights=np.array([1e-300, 1.0]))
+    stats = METHODS["GMM"].model.e_step(params)(Block(X, None, Frame(np.zeros(2), 1.0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        f = params.weights[:, None] * np.exp(cdist(params.centers, X, "sqeuclidean") / 2)
+        np.testing.assert_allclose(stats.tau, f / f.sum(axis=0), rtol=1e-12)
+    assert np.all(np.isnan(stats.tau[:, 2]))
+    assert np.isfinite(stats.objective)

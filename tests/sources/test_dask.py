@@ -108,6 +108,15 @@ def test_weights_may_be_dask_arrays_and_series_of_the_same_partitions():
         MODEL.fit(frame[list("abc")], sample_weight=frame["w"].repartition(npartitions=2))
 
 
+@pytest.mark.parametrize("beyond", [1e-60, 1e60])
+def test_weights_are_looked_at_before_they_are_made_to_fit_single_precision(beyond):
+    weight = np.where(np.arange(len(X)) < 500, beyond, 1.0)
+    with pytest.raises(ValueError, match=r"between 1e-20 and 1e\+10 for rows of float32"):
+        MODEL.fit(
+            da.from_array(X.astype(np.float32), chunks=(5000, 3)), sample_weight=da.from_array(weight, chunks=5000)
+        )
+
+
 def test_columns_of_a_dataframe_are_found_by_name_and_text_is_refused():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc")).assign(name="row")

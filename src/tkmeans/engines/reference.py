@@ -81,9 +81,9 @@ def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
     inverse[...] = 1 / (1 + ratio)
 
 
-def exponentials(values: Array, factor: float, shift: float, out: Array) -> None:
-    """``e^(shift + factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
-    out[...] = namespace(values).exp(shift + factor * values)
+def exponentials(values: Array, factor: float, out: Array) -> None:
+    """``e^(factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
+    out[...] = namespace(values).exp(factor * values)
 
 
 def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:

@@ -24,7 +24,7 @@ from tkmeans.models.dof import BOUNDS, solve_dof
 from tkmeans.models.special import log_gamma_ratio
 from tkmeans.stats import Array, Block
 
-_FEW = 3
+_FEW = 3  # features, with which there is nothing to gain
 
 
 class MixtureParams(NamedTuple):
@@ -101,7 +101,7 @@ class StudentMixture:
             log_f = height - exponent * log_base
             top = log_f.max(axis=0)
             tau = log_f - top
-            self.engine.exponentials(tau.reshape(-1), 1.0, 0.0, tau.reshape(-1))
+            self.engine.exponentials(tau.reshape(-1), 1.0, tau.reshape(-1))
             whole = tau.sum(axis=0)
             tau /= whole
             log_density = top + np.log(whole)
@@ -198,7 +198,9 @@ class StudentMixture:
         spread = like.spread[:1] if self.shape.tied else like.spread
         cuts = np.cumsum([n_components * p, spread.size, n_components])
         centers, log_spread, log_weights, log_dof = np.split(vector, cuts)
-        new = self.shape.raised(self.shape.exponential(log_spread.reshape(spread.shape), spread), self.floor)
+        new = self.shape.exponential(log_spread.reshape(spread.shape), spread)
+        low = self.shape.below(new, self.floor)
+        new[low] = self.shape.raised(new[low], self.floor)
         dof = like.dof
         if self.estimate_dof:
             dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), *BOUNDS), n_components)
@@ -220,4 +222,6 @@ def own_rows(tau: Array, n_features: int) -> Any:
 
     With many features most rows are some other component's altogether.
     """
-    return np.flatnonzero(tau > np.finfo(float).eps / len(tau) * tau.sum()) if n_features > _FEW else slice(None)
+    if n_features <= _FEW:
+        return slice(None)
+    return np.flatnonzero(~(tau <= np.finfo(float).eps / max(len(tau), 1) * tau.sum()))  # not a number counts

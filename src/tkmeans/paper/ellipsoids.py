@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 
+from tkmeans.models.mixture import own_rows
 from tkmeans.stats import Array
 
 _FEW = 3
@@ -119,9 +120,8 @@ class ManyFeatures(Rows):
         """Of the rows that count: with many features most are some other component's altogether."""
         scatter = np.empty((len(centers), *2 * centers.shape[1:]))
         for k, (w, center) in enumerate(zip(weight, centers, strict=True)):
-            # What is left out is all together less than the rounding error; what is not a number is not.
-            own = np.flatnonzero(~(w <= np.finfo(float).eps / len(w) * w.sum()))
-            part = self._x.take(own, axis=0) - center
+            own = own_rows(w, self._x.shape[1])
+            part = self._x[own] - center
             part *= np.sqrt(w[own])[:, None]
             np.matmul(part.T, part, out=scatter[k])  # symmetric, which halves the work
         return scatter

@@ -145,7 +145,7 @@ class ReleasedTKMeans:
         f, log_base, trust = np.empty_like(d2), np.empty_like(d2), np.empty_like(d2)
         for k in range(len(d2)):
             engine.bases(d2[k], slope, log_base[k], trust[k])
-            engine.exponentials(log_base[k], -exponent, 0.0, f[k])
+            engine.exponentials(log_base[k], -exponent, f[k])
         tau = shares(f)
         return Visited(x, tau, trust, -exponent * sum_of_numbers(tau, log_base))
 
@@ -160,22 +160,24 @@ class ReleasedTKMeans:
             # eqn:alpha, where u D = alpha (nu + p)(1 - trust)
             scale = alpha * (nu + p) * (1 - np.vdot(tau, trust) / sizes.sum()) / p
             measured = Measured.of(x, centers)
-            means = mean_trust(tau, sizes, measured.d2, np.full(len(tau), 1 / (nu * scale)), 1 + p / nu)
+            means = mean_log_u_minus_u(
+                tau, sizes, measured.d2, np.full(len(tau), 1 / (nu * scale)), np.full(len(tau), 1 + p / nu)
+            )
             dof = next_dof(np.mean(means), nu, p)
         return Spheres(centers, float(scale), float(dof), measured)
 
 
-def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
+def next_dof(mean_log_u_minus_u: Array, dof: Array, n_features: int) -> Array:
     """nu = 1/(-eta) + 0.01.
 
-    `mean_trust` is the mean of ln u - u under tau; for t-k-means the mean over clusters of
+    The mean is under tau; for t-k-means the mean over clusters of
     the clusters' means, as in the paper, where maximum likelihood pools all rows. The
     code starts from 1/(-eta) and adds 0.01 until ``ln(nu) - psi(nu) + eta`` is not
     positive (psi(nu), where eqn:nu_eq has nu/2). Because ``ln(nu) - psi(nu) < 1/nu``
     that holds after the first step, always.
     """
     half = (dof + n_features) / 2
-    eta = 1 + mean_trust + digamma(half) - np.log(half)
+    eta = 1 + mean_log_u_minus_u + digamma(half) - np.log(half)
     return 1 / -eta + 0.01
 
 
@@ -183,7 +185,7 @@ def next_dof(mean_trust: Array, dof: Array, n_features: int) -> Array:
 # way then stays in the processor's cache, which is twice as quick for 50 clusters.
 
 
-def mean_trust(tau: Array, sizes: Array, d2: Array, slope: Array, gain: Array) -> Array:
+def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Array, gain: Array) -> Array:
     """The mean of ln u - u under tau in each cluster, (K,), where u = gain / (1 + slope D)."""
     log_base, inverse = np.empty_like(d2[0]), np.empty_like(d2[0])
     sums = np.empty((2, len(tau)))

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple, final
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from tkmeans import engines
 from tkmeans.models import Fast
 from tkmeans.paper.released import (
-    Measured,
     Spheres,
     most_probable,
     numbers,
@@ -92,7 +92,7 @@ class ReleasedFast:
 
 def densities(x: Array, centers: Array) -> Array:
     """D^-c, (K, n)."""
-    return Measured.of(x, centers).d2 ** (-(1 + x.shape[1]) / 2)
+    return cdist(centers, x, "sqeuclidean") ** (-(1 + x.shape[1]) / 2)
 
 
 def may_be_infinite(x: Array, centers: Array) -> bool:

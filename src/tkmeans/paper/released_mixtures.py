@@ -19,7 +19,7 @@ from tkmeans.paper.ellipsoids import Rows
 from tkmeans.paper.released import (
     FIRST_DOF,
     engine,
-    mean_trust,
+    mean_log_u_minus_u,
     most_probable,
     next_dof,
     numbers,
@@ -28,7 +28,7 @@ from tkmeans.paper.released import (
 from tkmeans.stats import Array, Block
 
 
-class Measured(NamedTuple):
+class MeasuredRows(NamedTuple):
     """The rows, and how far they are from every component."""
 
     rows: Rows
@@ -43,7 +43,7 @@ class Components(NamedTuple):
     covariances: Array  # (K, p, p)
     weights: Array  # (K,) pi
     dof: Array  # (K,) nu
-    measured: Measured | None = None  # all rows, where an M-step has looked at them
+    measured: MeasuredRows | None = None  # all rows, where an M-step has looked at them
 
     @classmethod
     def around(cls, centers: Array) -> Components:
@@ -56,15 +56,15 @@ class Components(NamedTuple):
             np.full(n_components, FIRST_DOF),
         )
 
-    def measure(self, rows: Rows) -> Measured:
+    def measure(self, rows: Rows) -> MeasuredRows:
         """How far rows are from these components."""
-        return Measured(rows, *rows.measure(self.centers, self.covariances))
+        return MeasuredRows(rows, *rows.measure(self.centers, self.covariances))
 
 
 class Shared(NamedTuple):
     """The rows, and what an E-step says of each of them in each component."""
 
-    measured: Measured
+    measured: MeasuredRows
     tau: Array  # (K, n)
     trust: Array  # (K, n) u over its value at the centre
     sizes: Array  # (K,) sum of tau
@@ -84,7 +84,7 @@ class Shared(NamedTuple):
         """All rows, in their order."""
         (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
         return Shared(
-            Measured(rows.join(more_rows), np.concatenate([d2, more_d2], axis=1), det),
+            MeasuredRows(rows.join(more_rows), np.concatenate([d2, more_d2], axis=1), det),
             np.concatenate([self.tau, other.tau], axis=1),
             np.concatenate([self.trust, other.trust], axis=1),
             self.sizes + other.sizes,
@@ -117,13 +117,13 @@ class ReleasedMixture(ABC):
                 measured = params.measured
                 if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
                     measured = params.measure(Rows.of(block.frame.enter(block.X)))
-                log_height = np.log(self.heights(params, measured.det))
-                away, fall, trust = self.look(measured.d2, params)
+                height, (away, fall, trust) = self.heights(params, measured.det), self.look(measured.d2, params)
                 f = np.empty_like(away)
                 for k in range(len(f)):
-                    engine.exponentials(away[k], -fall[k], log_height[k], f[k])
+                    engine.exponentials(away[k], -fall[k], f[k])
+                    f[k] *= height[k]  # afterwards: what overflows without it is infinite with it
                 tau = shares(f)
-                sizes = tau.sum(axis=1)
+                sizes, log_height = tau.sum(axis=1), np.log(height)
                 q = float(log_height @ sizes - fall @ np.einsum("kn,kn->k", tau, away))
                 if not np.isfinite(q):
                     q = float(np.nansum(tau * (log_height[:, None] - fall[:, None] * away)))
@@ -193,7 +193,7 @@ class ReleasedTMM(ReleasedMixture):
             new = Components(numbers(raw), covariances, sizes / tau.shape[1], nu)
             measured = new.measure(rows)
             return new._replace(
-                dof=next_dof(mean_trust(tau, sizes, measured.d2, 1 / nu, 1 + p / nu), nu, p), measured=measured
+                dof=next_dof(mean_log_u_minus_u(tau, sizes, measured.d2, 1 / nu, 1 + p / nu), nu, p), measured=measured
             )
 
 

@@ -68,7 +68,8 @@ class DaskSource(Source):
     def survey(self) -> Survey:
         """Count rows and values, in one pass; the counts of each partition are kept."""
         if not self._surveys:
-            self._surveys = self._compute(self._on_every_partition(_summarized, survey))
+            # The range of weights is looked at before they are made to fit the rows' type.
+            self._surveys = self._compute(self._on_every_partition(_summarized, survey, weight_dtype=np.float64))
             self._lengths = [found.n_rows for found in self._surveys]
         return merged(self._surveys)
 
@@ -87,11 +88,15 @@ class DaskSource(Source):
             whole.append(da.concatenate(list(parts), allow_unknown_chunksizes=True))
         return whole, None
 
-    def _on_every_partition(self, task: Callable[..., Any], function: Callable[[Block], Any]) -> list[Any]:
+    def _on_every_partition(
+        self, task: Callable[..., Any], function: Callable[[Block], Any], weight_dtype: Any = None
+    ) -> list[Any]:
         from dask import delayed
 
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
-        shared = _Shared(function, getattr(self, "frame", None), self.dtype, self.n_features)
+        shared = _Shared(
+            function, getattr(self, "frame", None), self.dtype, weight_dtype or self.dtype, self.n_features
+        )
         shared = delayed(shared, traverse=False)
         task = delayed(task, pure=False)
         pairs = zip(self._parts, self._weights, strict=True)
@@ -187,6 +192,7 @@ class _Shared(NamedTuple):
     function: Callable[[Block], Any]
     frame: Frame | None
     dtype: Any
+    weight_dtype: Any
     n_features: int
 
 
@@ -221,7 +227,7 @@ def _blocks(shared: _Shared, part: Any, weight: Any) -> list[Block]:
     X = _array(part, shared.dtype)
     if X.shape[1:] != (shared.n_features,):
         raise ValueError(f"it has the shape {X.shape}, where {shared.n_features} features were expected")
-    weight = None if weight is None else _array(weight, shared.dtype)
+    weight = None if weight is None else _array(weight, shared.weight_dtype)
     if weight is not None and weight.shape != X.shape[:1]:
         raise ValueError(f"it has {len(X)} rows, but sample_weight has {len(weight)} there")
     cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, max(len(X), 1), BLOCK_ROWS)]

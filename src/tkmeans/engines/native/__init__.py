@@ -83,9 +83,9 @@ def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
     _native.bases(_INSTRUCTION_SET, d2, slope, log_base, inverse)
 
 
-def exponentials(values: Array, factor: float, shift: float, out: Array) -> None:
-    """``e^(shift + factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
-    _native.exponentials(_INSTRUCTION_SET, values, factor, shift, out)
+def exponentials(values: Array, factor: float, out: Array) -> None:
+    """``e^(factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
+    _native.exponentials(_INSTRUCTION_SET, values, factor, out)
 
 
 def _summarize(

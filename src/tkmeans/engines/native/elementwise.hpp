@@ -26,7 +26,7 @@ TKM_INLINE void for_each_number(Index n, Ordinary ordinary, InPacks in_packs, Al
     }
 }
 
-// ln(1 + slope d) and 1 / (1 + slope d), both exact to a few units in the last place however small slope d is.
+// ln(1 + slope d) and 1 / (1 + slope d), both to about ten units in the last place however small slope d is.
 template <class T>
 void bases(const T* d2, Index n, T slope, T* log_base, T* inverse) {
     constexpr T largest = sizeof(T) == 8 ? T(1e300) : T(1e30);
@@ -51,19 +51,23 @@ void bases(const T* d2, Index n, T slope, T* log_base, T* inverse) {
         });
 }
 
-// e^(shift + factor v)
+// e^(factor v). Powers between `least` and `largest` are normal numbers, those below `nothing` are 0.
 template <class T>
-void exponentials(const T* values, Index n, T factor, T shift, T* out) {
-    constexpr T least = sizeof(T) == 8 ? T(-708) : T(-87), largest = sizeof(T) == 8 ? T(709) : T(88);
-    const auto factors = splat(factor), shifts = splat(shift);
+void exponentials(const T* values, Index n, T factor, T* out) {
+    constexpr bool wide = sizeof(T) == 8;
+    const auto nothing = splat(T(wide ? -746 : -104)), least = splat(T(wide ? -708 : -87));
+    const auto largest = splat(T(wide ? 709 : 88)), factors = splat(factor);
     for_each_number<T>(
         n,
         [&](Index i) {
-            const auto a = shifts + factors * load(values + i);
-            return (splat(least) <= a) & (a <= splat(largest));
+            const auto a = factors * load(values + i);
+            return ((a < nothing) | (least <= a)) & (a <= largest);
         },
-        [&](Index i) { store(out + i, exp(shifts + factors * load(values + i))); },
-        [&](Index i) { out[i] = std::exp(shift + factor * values[i]); });
+        [&](Index i) {
+            const auto a = factors * load(values + i);
+            store(out + i, only_where(least <= a, exp(max(least, a))));
+        },
+        [&](Index i) { out[i] = std::exp(factor * values[i]); });
 }
 
 }  // namespace tkmeans::TKM_SET

@@ -2,7 +2,6 @@
 #include "engine.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "elementwise.hpp"
 #include "sums.hpp"

@@ -63,7 +63,7 @@ struct Functions {
     void (*memberships)(const Block<In>&, const Model&, In* tau);     // (n, K)
     void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
     void (*bases)(const In* d2, Index n, In slope, In* log_base, In* inverse);
-    void (*exponentials)(const In* values, Index n, In factor, In shift, In* out);
+    void (*exponentials)(const In* values, Index n, In factor, In* out);
     void (*log_exp)(In* values, Index n, Index times);  // for benchmarks: what logarithms and exponentials cost
 };
 

@@ -124,12 +124,12 @@ void bind_functions(nb::module_& m) {
 
     m.def(
         "exponentials",
-        [](const std::string& set, Vector<const In> values, double factor, double shift, Vector<In> out) {
+        [](const std::string& set, Vector<const In> values, double factor, Vector<In> out) {
             require(values.shape(0) == out.shape(0), "the result must have one entry per number");
             nb::gil_scoped_release release;
-            functions<In>(set).exponentials(values.data(), Index(values.shape(0)), In(factor), In(shift), out.data());
+            functions<In>(set).exponentials(values.data(), Index(values.shape(0)), In(factor), out.data());
         },
-        nb::arg("set"), nb::arg("values").noconvert(), nb::arg("factor"), nb::arg("shift"), nb::arg("out").noconvert());
+        nb::arg("set"), nb::arg("values").noconvert(), nb::arg("factor"), nb::arg("out").noconvert());
 
     m.def("log_exp", [](const std::string& set, Vector<In> values, Index times) {
         nb::gil_scoped_release release;
