@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tkmeans.engines import reference
 from tkmeans.models import Student
-from tkmeans.stats import Block, Stats
+from tkmeans.stats import HORIZON, Block, Frame, Stats
 
 X, _, CENTERS = t_mixture(n=200)
 HOLES = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
@@ -68,3 +68,19 @@ def test_clusters_in_another_order_are_those_of_centres_in_another_order():
     for rows in (X, HOLES):
         block = Block(rows, None, plain_frame(3))
         assert_equal(summary(rows).take(order), reference.summarize(block, params, MODEL.kernel(params)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_frame_leaves_rows_as_they_were_and_holds_what_is_beyond_the_horizon_there(dtype):
+    unit, far = (1e10, 1e200) if dtype == "float64" else (1e3, 1e30)
+    frame = Frame(np.array([2.0, -1.0], dtype), unit)
+    rows = np.array([[5.0, 7.0], [far, -far]], dtype)
+    np.testing.assert_allclose(frame.enter(rows)[0], (rows[0] - frame.origin) / unit, rtol=1e-6)
+    np.testing.assert_allclose(frame.enter(rows)[1], HORIZON[dtype] * np.array([1, -1]), rtol=1e-6)
+    np.testing.assert_allclose(frame.leave(frame.enter(rows[:1])), rows[:1], rtol=1e-5)
+
+
+def test_a_difference_too_large_for_its_type_is_at_the_horizon_without_a_warning():
+    largest = np.finfo(np.float32).max
+    entered = Frame(np.array([-largest]), 1e30).enter(np.array([[largest]]))
+    assert entered[0, 0] == pytest.approx(largest / 1e30, rel=1e-6)
