@@ -24,7 +24,7 @@ NOISE_REACH = 600.0  # noise begins at d2 = 600 p alpha: where a row stops pulli
 BREATH = 0.25  # centres added at a breath, as a share of the clusters
 QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stops
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
-STARVING = 0.02  # of an equal share of the rows
+TINY_CLUSTER = 0.02  # of an equal share of the rows: hardly any
 REAL_GAIN = 0.003  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
@@ -161,7 +161,7 @@ def _breathe(state: _State, n_clusters: int, rng: np.random.RandomState) -> Snap
 def _starves(state: _State) -> bool:
     """Whether some centre has hardly any rows."""
     masses, _ = state.masses_and_distances()
-    return bool(np.min(masses) < STARVING * np.mean(masses))
+    return bool(np.min(masses) < TINY_CLUSTER * np.mean(masses))
 
 
 def _filled_up(best: Snapshot, rows: Array, n_clusters: int) -> Snapshot:

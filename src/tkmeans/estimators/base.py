@@ -31,7 +31,7 @@ from tkmeans.estimators.validation import (
 )
 from tkmeans.estimators.whole import Interrupted, all_or_nothing
 from tkmeans.models.dof import first_dof
-from tkmeans.search import robust_search
+from tkmeans.search import TINY_CLUSTER, robust_search
 from tkmeans.sources import ArraySource, Column, Sample, Source
 from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array, Fit, Frame, Params
@@ -49,10 +49,6 @@ SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 # The scale never falls below this fraction of the data's squared spread, where squared
 # distances have no digits left.
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
-
-
-# A cluster below this fraction of the average size is reported.
-TINY_CLUSTER = 0.02
 
 
 class Start(NamedTuple):

@@ -26,7 +26,6 @@ _LIBRARIES = (Path(__file__).parents[1], Path(sklearn.__file__).parent)
 # Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.
 WEIGHTS = {"float64": (1e-50, 1e50), "float32": (1e-20, 1e10)}
 
-
 # The spread of the rows. Squares of the horizon (`tkmeans.stats`) in this unit are numbers, and so is its inverse.
 SPREADS = {"float64": (1e-120, 1e50), "float32": (1e-30, 1e30)}
 
