@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import CLUSTERS, hold_to_the_bar, load, markdown, publish
-from tkmeans import engines, seeding
+from tkmeans import engines
 from tkmeans.em import Never, em
 from tkmeans.models import Student
+from tkmeans.search import seeding
 from tkmeans.sources import ArraySource
 from tkmeans.sources.frames import measure
 from tkmeans.stats import Params

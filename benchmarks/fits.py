@@ -17,9 +17,9 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 from benchmarks.common import CLUSTERS, generated, hold_to_the_bar, least_cpu_seconds, load, markdown, publish
-from tkmeans import TKMeans, seeding
+from tkmeans import TKMeans
 from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER
-from tkmeans.search import robust_search
+from tkmeans.search import robust_search, seeding
 from tkmeans.sources import ArraySource
 from tkmeans.sources.frames import measure
 

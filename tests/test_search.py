@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from tkmeans import TKMeans
 from tkmeans.engines import native
 from tkmeans.search import robust_search
-from tkmeans.seeding import canonical
+from tkmeans.search.seeding import canonical
 from tkmeans.sources import Sample
 
 NOISE = {

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from helpers import t_mixture
 
-from tkmeans import seeding
+from tkmeans.search import seeding
 from tkmeans.sources import Sample
 
 X, LABELS, CENTERS = t_mixture(n=400, dof=30.0, scale=0.01)

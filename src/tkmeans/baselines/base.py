@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans import seeding
 from tkmeans.baselines.hard import Found, distances_between
 from tkmeans.estimators.numbers import checked_points, checked_rows
 from tkmeans.estimators.validation import (
@@ -22,6 +21,7 @@ from tkmeans.estimators.validation import (
     warn_of_early_end,
 )
 from tkmeans.estimators.whole import all_or_nothing
+from tkmeans.search import seeding
 from tkmeans.sources import Sample
 from tkmeans.sources.frames import measure
 from tkmeans.stats import Array

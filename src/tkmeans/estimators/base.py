@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 
-from tkmeans import engines, seeding
+from tkmeans import engines
 from tkmeans.estimators.longfit import Runs, TimeUp
 from tkmeans.estimators.looking import Review, look, review, reviewed
 from tkmeans.estimators.numbers import checked_points
@@ -31,7 +31,7 @@ from tkmeans.estimators.validation import (
 )
 from tkmeans.estimators.whole import Interrupted, all_or_nothing
 from tkmeans.models.dof import first_dof
-from tkmeans.search import TINY_CLUSTER, robust_search
+from tkmeans.search import TINY_CLUSTER, robust_search, seeding
 from tkmeans.sources import ArraySource, Column, Sample, Source
 from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array, Fit, Frame, Params

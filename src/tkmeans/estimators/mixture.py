@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans import engines, seeding
+from tkmeans import engines
 from tkmeans.em import SmallGain
 from tkmeans.estimators.numbers import checked_points, checked_rows
 from tkmeans.estimators.running import CallbackSupportMixin, run_em, told_to_callbacks
@@ -30,6 +30,7 @@ from tkmeans.estimators.validation import (
 from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.models.covariances import SHAPES, Shape
 from tkmeans.models.mixture import MixtureParams, MixtureStats, Seen, StudentMixture
+from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.sources.frames import measure, nearest_to_zero
 from tkmeans.stats import Array, Frame, Outcome

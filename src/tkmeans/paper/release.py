@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from tkmeans import seeding
 from tkmeans.baselines.hard import Centers
 from tkmeans.em import em
 from tkmeans.models import Model
@@ -21,6 +20,7 @@ from tkmeans.paper.released import (
 from tkmeans.paper.released_fast import ReleasedFast
 from tkmeans.paper.released_hard import ReleasedKMeans, ReleasedMedoids
 from tkmeans.paper.released_mixtures import Components, ReleasedGMM, ReleasedTMM
+from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Frame
 
