@@ -191,8 +191,7 @@ def _move(search, X, rng):
         search.refine(int(rng.integers(0, 4)))
     elif way == 1:
         target = int(rng.integers(1, search.clusters + 2))
-        costs = np.empty(search.clusters) if rng.random() < 0.5 else None
-        search.descend(target, int(rng.integers(1, target + 1)), costs)
+        search.descend(target, int(rng.integers(1, target + 1)))
     elif way == 2:
         draws = int(rng.integers(0, 20))
         search.inhale(int(rng.integers(0, 4)), int(rng.integers(0, 8)), rng.random(2 * search.clusters + draws), draws)

@@ -161,31 +161,6 @@ def test_a_fixed_dof_is_kept_and_only_its_scale_is_estimated():
     assert found.scale == pytest.approx(0.03**2, rel=0.15)
 
 
-def test_the_share_of_rows_in_each_cluster_is_told():
-    X, _ = separated(4, 2, [50, 100, 150, 200], seed=0)
-    found = robust_search(sample_of(X), 4, np.random.RandomState(0))
-    np.testing.assert_allclose(np.sort(found.weights), [0.1, 0.2, 0.3, 0.4], atol=0.01)
-    assert found.weights_differ
-
-
-@pytest.mark.parametrize("noise", ["clean", "5 % far", "30 % far"])
-@pytest.mark.parametrize(("n_clusters", "n_features"), [(7, 2), (5, 8), (6, 64)])
-def test_the_path_names_the_true_number_of_clusters(n_clusters, n_features, noise):
-    X, _ = separated(n_clusters, n_features, 80, seed=3)
-    rows = np.vstack([X, NOISE[noise](np.random.default_rng(3), len(X), n_features)])
-    path = robust_search(sample_of(rows), n_clusters, np.random.RandomState(0), path=True).path
-    assert set(path) >= set(range(1, 2 * n_clusters))
-    assert min(path, key=path.get) == n_clusters
-
-
-@pytest.mark.parametrize("name", ["S1", "A1", "dim032", "unbalance"])
-def test_the_path_names_the_true_number_on_the_papers_sets(name):
-    X, y = benchmark_set(name)
-    n_clusters = len(np.unique(y))
-    path = robust_search(sample_of(X), n_clusters, np.random.RandomState(0), path=True).path
-    assert min(path, key=path.get) == n_clusters
-
-
 ROWS = np.random.default_rng(0).normal(size=(20, 2))
 UNIFORMS = np.random.default_rng(0).random(100)
 
@@ -239,7 +214,6 @@ def test_a_search_begins_only_with_rows_and_a_weight_for_each(arguments, message
         (lambda search: search.inhale(0, 1, UNIFORMS[:9], 2), r"2 K \+ noise_draws uniforms"),
         (lambda search: search.inhale(0, 1, UNIFORMS, -1), "noise_draws must not be negative"),
         (lambda search: search.descend(3, 0), "floor must be at least 1"),
-        (lambda search: search.descend(3, 2, np.empty(3)), "room for every number of centers"),
         (lambda search: search.restore(np.empty((3, 1)), 1.0), "same number of features"),
         (lambda search: search.restore(np.empty((0, 2)), 1.0), "at least one row"),
         (lambda search: search.restore(np.zeros((3, 2)), 0.0), "scale must be positive"),
@@ -304,12 +278,3 @@ def test_rows_as_far_apart_as_they_may_be_are_searched_without_harm(n_features):
     centers = np.empty((search.clusters, n_features))
     search.read_centers(centers)
     assert np.all(np.abs(centers) <= 1e140)
-
-
-def test_the_cost_of_every_state_on_the_way_down_is_told():
-    search, costs = seeded(6), np.full(6, np.nan)
-    search.descend(3, 3, costs)
-    assert search.clusters == 3
-    assert costs[2] == search.cost
-    assert np.all(np.isnan(costs[:2]))
-    assert np.all(np.isfinite(costs[2:]))

@@ -1,15 +1,15 @@
 """The robust search for a start: seed too many centres, drop the ones that are missed least, breathe.
 
 On a bounded sample of the rows it minimises one number, the ICL of a spherical t
-mixture with heavy tails, estimated cluster weights and a noise component; `search.hpp` writes
-it out and holds the inner loops. Here is the order of events. The outcome is a
-function of the canonical sample and the random state.
+mixture with heavy tails, estimated cluster weights and a noise component; `criterion.py`
+defines it, `search.hpp` holds the inner loops, which draw no random numbers of their own.
+Here is the order of events. The outcome is a function of the canonical sample and the random state.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -17,6 +17,9 @@ from scipy.special import gammaln
 from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
+
+if TYPE_CHECKING:  # the native engine may be missing
+    from tkmeans.engines.native._native import Search
 
 OVERSHOOT = 2.0  # first seeds per cluster
 TRIALS = 3  # rows tried for each first seed
@@ -37,38 +40,6 @@ class Found(NamedTuple):
     scale: float  # alpha of the t distribution with the dof below
     dof: float
     weights_differ: bool  # whether cluster weights are worth estimating
-    weights: Array  # (K,) shares of the rows that are not noise
-    path: dict[int, float]  # ICL by number of centres, from the overshoot down to 1; empty unless asked for
-
-
-def robust_search(
-    sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None, *, path: bool = False
-) -> Found:
-    """Centres that EM can start from with confidence.
-
-    `sample` is canonical; `dof` is None if it is estimated. With `path`, the number of
-    clusters can be chosen too: the criterion is followed on the way down.
-    """
-    sample = _with_weights_as_counts(sample)
-    if len(sample.X) <= n_clusters:
-        return _every_row_a_center(sample, n_clusters)
-    state = _State(sample, n_clusters)
-    many = min(math.ceil(OVERSHOOT * n_clusters), len(sample.X))
-    state.seed(many, rng)
-    state.refine(1)
-    overshoot = state.snapshot()
-    _exhale(state, n_clusters, rng)
-    state.restore(_breathe(state, n_clusters, rng))
-    state.refine(3)
-    masses, nearest = state.masses_and_distances()
-    centers, scale = state.snapshot()
-    return Found(
-        centers,
-        *_scale_and_dof(nearest, sample.weight, sample.X.shape[1], scale, dof),
-        _weights_differ(masses, float(np.sum(sample.weight))),
-        _shares(masses),
-        _icl_path(state, overshoot, float(np.sum(sample.weight))) if path else {},
-    )
 
 
 class Snapshot(NamedTuple):
@@ -78,89 +49,89 @@ class Snapshot(NamedTuple):
     scale: float
 
 
-class _State:
-    """The native search, which draws no random numbers of its own."""
+def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None) -> Found:
+    """Centres that EM can start from with confidence.
 
-    def __init__(self, sample: Sample, n_clusters: int) -> None:
-        from tkmeans.engines import native
+    `sample` is canonical; `dof` is None if it is estimated.
+    """
+    from tkmeans.engines import native
 
-        self.rows, self.dof = sample.X, first_dof(sample.X.shape[1])
-        self._search = native.new_search(sample.X, sample.weight, n_clusters, self.dof, NOISE_REACH)
-
-    @property
-    def n_centers(self) -> int:
-        return self._search.clusters
-
-    @property
-    def cost(self) -> float:
-        return self._search.cost
-
-    def seed(self, target: int, rng: np.random.RandomState) -> None:
-        self._search.seed(target, rng.random_sample(1 + TRIALS * target), TRIALS)
-
-    def refine(self, steps: int) -> None:
-        self._search.refine(steps)
-
-    def descend(self, target: int, floor: int, costs: Array | None = None) -> None:
-        self._search.descend(target, floor, costs)
-
-    def inhale(self, needed: int, extra: int, n_clusters: int, rng: np.random.RandomState) -> int:
-        draws = max(16, n_clusters // 2)
-        return self._search.inhale(needed, needed + extra, rng.random_sample(2 * self.n_centers + draws), draws)
-
-    def fix_noise(self) -> None:
-        self._search.fix_noise()
-
-    def snapshot(self) -> Snapshot:
-        centers = np.empty((self.n_centers, self.rows.shape[1]))
-        self._search.read_centers(centers)
-        return Snapshot(centers, self._search.scale)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        self._search.restore(np.ascontiguousarray(snapshot.centers), snapshot.scale)
-
-    def masses_and_distances(self) -> tuple[Array, Array]:
-        masses, nearest = np.empty(self.n_centers), np.empty(len(self.rows))
-        self._search.read_rows(masses, nearest)
-        return masses, nearest
+    sample = _with_weights_as_counts(sample)
+    n_rows, p = sample.X.shape
+    if n_rows <= n_clusters:
+        return _every_row_a_center(sample, n_clusters)
+    search = native.new_search(*sample, n_clusters, first_dof(p), NOISE_REACH)
+    many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
+    search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
+    search.refine(1)
+    _exhale(search, n_clusters, rng)
+    search.restore(*_breathe(search, sample, n_clusters, rng))
+    search.refine(3)
+    masses, nearest = _masses_and_distances(search, n_rows)
+    centers, scale = _snapshot(search, p)
+    return Found(
+        centers,
+        *_scale_and_dof(nearest, sample.weight, p, scale, dof),
+        _weights_differ(masses, float(np.sum(sample.weight))),
+    )
 
 
-def _exhale(state: _State, n_clusters: int, rng: np.random.RandomState) -> None:
+def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None:
     """Down to n_clusters; below, and up again, if some centres are of no use where they are."""
-    state.descend(n_clusters, floor=(n_clusters + 1) // 2)
-    state.refine(1)
-    if state.n_centers < n_clusters:
-        state.inhale(n_clusters - state.n_centers, 0, n_clusters, rng)
-        state.refine(1)
+    search.descend(n_clusters, (n_clusters + 1) // 2)
+    search.refine(1)
+    if search.clusters < n_clusters:
+        _inhale(search, n_clusters, 0, rng)
+        search.refine(1)
 
 
-def _breathe(state: _State, n_clusters: int, rng: np.random.RandomState) -> Snapshot:
+def _inhale(search: Search, n_clusters: int, extra: int, rng: np.random.RandomState) -> int:
+    """Add the centres that are missing, and up to `extra` more if they promise enough; return how many."""
+    needed, draws = n_clusters - search.clusters, max(16, n_clusters // 2)
+    return search.inhale(needed, needed + extra, rng.random_sample(2 * search.clusters + draws), draws)
+
+
+def _breathe(search: Search, sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Snapshot:
     """Add centres where they promise most, drop the cheapest again, keep the result if it costs less."""
-    room = min(max(2, math.ceil(BREATH * n_clusters)), len(state.rows) - n_clusters)
-    state.refine(1)
-    state.fix_noise()  # states are compared against the noise level of the best one so far
-    best, cost, complete = state.snapshot(), state.cost, state.n_centers == n_clusters
+    n_rows, p = sample.X.shape
+    room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
+    search.refine(1)
+    search.fix_noise()  # states are compared against the noise level of the best one so far
+    best, cost, complete = _snapshot(search, p), search.cost, search.clusters == n_clusters
     quiet = 0
-    while quiet < QUIET_BREATHS or (quiet < STARVING_BREATHS and _starves(state)):
+    while quiet < QUIET_BREATHS or (quiet < STARVING_BREATHS and _starves(search, n_rows)):
         quiet += 1
-        if not state.inhale(n_clusters - state.n_centers, room, n_clusters, rng):
+        if not _inhale(search, n_clusters, room, rng):
             continue  # nothing promised enough; the next draw may
-        state.refine(1)
-        _exhale(state, n_clusters, rng)
-        gain = cost - state.cost
-        if state.n_centers == n_clusters and (gain > 0 or not complete):
-            if gain > REAL_GAIN * len(state.rows) or not complete:
+        search.refine(1)
+        _exhale(search, n_clusters, rng)
+        gain = cost - search.cost
+        if search.clusters == n_clusters and (gain > 0 or not complete):
+            if gain > REAL_GAIN * n_rows or not complete:
                 quiet = 0
-            state.fix_noise()
-            best, cost, complete = state.snapshot(), state.cost, True
+            search.fix_noise()
+            best, cost, complete = _snapshot(search, p), search.cost, True
         else:
-            state.restore(best)
-    return best if complete else _filled_up(best, state.rows, n_clusters)
+            search.restore(*best)
+    return best if complete else _filled_up(best, sample.X, n_clusters)
 
 
-def _starves(state: _State) -> bool:
+def _snapshot(search: Search, n_features: int) -> Snapshot:
+    centers = np.empty((search.clusters, n_features))
+    search.read_centers(centers)
+    return Snapshot(centers, search.scale)
+
+
+def _masses_and_distances(search: Search, n_rows: int) -> tuple[Array, Array]:
+    """The weight of each cluster, (K,), and how far each row is from its centre, (n,): `criterion.nearest`."""
+    masses, nearest = np.empty(search.clusters), np.empty(n_rows)
+    search.read_rows(masses, nearest)
+    return masses, nearest
+
+
+def _starves(search: Search, n_rows: int) -> bool:
     """Whether some centre has hardly any rows."""
-    masses, _ = state.masses_and_distances()
+    masses, _ = _masses_and_distances(search, n_rows)
     return bool(np.min(masses) < TINY_CLUSTER * np.mean(masses))
 
 
@@ -171,33 +142,6 @@ def _filled_up(best: Snapshot, rows: Array, n_clusters: int) -> Snapshot:
         nearest = np.min(np.sum((rows[:, None] - centers) ** 2, axis=2), axis=1)
         centers = np.vstack([centers, rows[np.argmax(nearest)]])
     return Snapshot(centers[:n_clusters], best.scale)
-
-
-def _icl_path(state: _State, overshoot: Snapshot, total: float) -> dict[int, float]:
-    """ICL at every number of centres: from the overshoot down to K + 1, and from the best K down to 1.
-
-    Tiny components in many dimensions earn nothing, because the search measures a row's
-    distance to the mean of the *other* rows of its cluster.
-    """
-    n_clusters, p, nu = state.n_centers, state.rows.shape[1], state.dof
-    density = float(gammaln((nu + p) / 2) - gammaln(nu / 2)) - p / 2 * math.log(math.pi)
-    best = state.snapshot()
-    state.fix_noise()  # all numbers of centres are judged against the noise of the best
-    costs = np.full(max(len(overshoot.centers), n_clusters), np.nan)
-    state.restore(overshoot)
-    state.descend(n_clusters, floor=n_clusters, costs=costs)
-    state.restore(best)
-    state.descend(1, floor=1, costs=costs)
-    state.restore(best)
-    n_parameters = (p + 1) * np.arange(1, len(costs) + 1) + 1
-    icl = 2 * (costs - total * density) + n_parameters * math.log(total)
-    return {k: float(value) for k, value in enumerate(icl, start=1) if np.isfinite(value)}
-
-
-def _shares(masses: Array) -> Array:
-    """Of the rows that are not noise; equal if all are."""
-    total = np.sum(masses)
-    return masses / total if total > 0 else np.full(len(masses), 1 / len(masses))
 
 
 def _weights_differ(masses: Array, total: float) -> bool:
@@ -251,4 +195,4 @@ def _with_weights_as_counts(sample: Sample) -> Sample:
 
 def _every_row_a_center(sample: Sample, n_clusters: int) -> Found:
     centers = sample.X[np.arange(n_clusters) % len(sample.X)]
-    return Found(centers, 1e-6, BOUNDS[0], False, np.full(n_clusters, 1 / n_clusters), {})
+    return Found(centers, 1e-6, BOUNDS[0], False)

@@ -67,7 +67,7 @@ struct Functions {
     void (*log_exp)(In* values, Index n, Index times);  // for benchmarks: what logarithms and exponentials cost
 };
 
-// The search for starting centres, whose state lives here and whose plan is in search.py.
+// The search for starting centres, whose state lives here and whose plan is in search/robust.py.
 class Search {
  public:
     static constexpr int split_draws = 2;  // ways to split a cluster that are tried at each breath
@@ -76,8 +76,7 @@ class Search {
     virtual void seed(Index target, const double* uniforms, int trials) = 0;
     virtual void refine(int steps) = 0;
     virtual Index inhale(Index needed, Index at_most, const double* uniforms, int noise_draws) = 0;
-    virtual void descend(Index target, Index floor,
-                         double* costs) = 0;  // costs[k - 1] of every k on the way, unless null
+    virtual void descend(Index target, Index floor) = 0;
     virtual void fix_noise() = 0;
     virtual void restore(const double* centers, Index clusters, double scale) = 0;
     virtual void read_centers(double* out) const = 0;                   // (K, p)

@@ -1,16 +1,17 @@
 // The robust search for starting centres: seed too many, drop the ones that are missed least, then breathe.
 //
 // One number is minimised throughout: the ICL of the spherical t mixture with a given nu, estimated cluster weights and
-// a noise component, in the form that needs only the two nearest centres of a row. With d1 <= d2 their squared
-// distances, h = (nu + p) / 2, scale = nu alpha and l = h ln(1 + d / scale), a row of weight 1 costs
+// a noise component, in the form that needs only the two nearest centres of a row. Its definition, in Python, is
+// search/criterion.py; tests compare cost() with it. With d1 <= d2 the two squared distances, h = (nu + p) / 2,
+// nu_alpha = nu alpha and l = h ln(1 + d / nu_alpha), a row of weight 1 costs
 //
 //     l1 + g / (1 + exp(g)),  g = l2 - l1      its expected loss over the two (what the entropy in ICL amounts to),
 //     + ln(total / mass of its cluster)        the cluster's weight,
 //
-// or, if d1 >= cap, it is noise and costs  h ln(1 + cap / scale) + ln K,  as at the rim of a cluster of average size.
-// To compare states of different scale, (p / 2) ln(scale) is added for every row and the density of the noise is held.
-// Noise costs the same wherever the centres are, so no centre is worth placing on scattered outliers; the weight and
-// the ambiguity term keep a dense cluster from being split while a small one goes without a centre.
+// or, if d1 >= cap, it is noise and costs  h ln(1 + cap / nu_alpha) + ln K,  as at the rim of a cluster of average
+// size. To compare states of different scale, (p / 2) ln(nu_alpha) is added for every row and the density of the noise is
+// held. Noise costs the same wherever the centres are, so no centre is worth placing on scattered outliers; the weight
+// and the ambiguity term keep a dense cluster from being split while a small one goes without a centre.
 //
 // No random numbers are drawn here (the caller passes uniforms), there are no globals and no threads: the result is a
 // function of the arguments. An integer weight acts as so many copies of the row.
@@ -38,13 +39,13 @@ class SearchState final : public Search {
     void seed(Index target, const double* uniforms, int trials) override;
     void refine(int steps) override;
     Index inhale(Index needed, Index at_most, const double* uniforms, int noise_draws) override;
-    void descend(Index target, Index floor, double* costs) override;
+    void descend(Index target, Index floor) override;
     void fix_noise() override;
     void restore(const double* centers, Index clusters, double scale) override;
     void read_centers(double* out) const override;
     void read_rows(double* masses, double* nearest) const override;
     double cost() const override;
-    double scale() const override { return scale_ / dof_; }
+    double scale() const override { return nu_alpha_ / dof_; }
     Index clusters() const override { return Index(centers_.size()) / p(); }
 
  private:
@@ -108,7 +109,7 @@ class SearchState final : public Search {
         assert(0 <= k && k < clusters());
         return centers_.data() + k * p();
     }
-    double cap() const { return cap_ratio_ * scale_; }  // squared distance from which on a row is noise
+    double cap() const { return cap_ratio_ * nu_alpha_; }  // squared distance from which on a row is noise
     bool is_noise(Index i) const { return !(d_first_[i] < cap()); }
     Members members(Index k) const {  // as list_members() found them
         assert(0 <= k && k + 1 < Index(starts_.size()));
@@ -118,10 +119,10 @@ class SearchState final : public Search {
     // search_criterion.hpp
     double row_loss(double d1, double d2) const;
     double size_cost(double mass) const;
-    void set_scale(double new_scale);
-    void settle_scale();
-    double next_scale() const;
-    double quantile_scale() const;
+    void set_nu_alpha(double new_nu_alpha);
+    void settle_nu_alpha();
+    double next_nu_alpha() const;
+    double quantile_nu_alpha() const;
     void update_losses();
 
     // search_rows.hpp
@@ -169,12 +170,12 @@ class SearchState final : public Search {
     // The criterion.
     const double dof_, h_;
     const double noise_price_;  // ln K
-    const double noise_reach_;  // cap / scale, until the noise is held
-    const double clear_ratio_;  // of the two (1 + d / scale): beyond it a row is not ambiguous
-    double scale_ = 1;  // nu alpha
-    double least_scale_ = 0;
-    double noise_scale_ = 0;       // the scale at which the density of the noise is held, or 0
-    double cap_loss_, cap_ratio_;  // loss of a noise row and cap / scale, at the present scale
+    const double noise_reach_;  // cap / nu_alpha, until the noise is held
+    const double clear_ratio_;  // of the two (1 + d / nu_alpha): beyond it a row is not ambiguous
+    double nu_alpha_ = 1;       // nu times the scale
+    double least_nu_alpha_ = 0;
+    double noise_nu_alpha_ = 0;    // the one at which the density of the noise is held, or 0
+    double cap_loss_, cap_ratio_;  // loss of a noise row and cap / nu_alpha, at the present scale
     bool full_cost_ = true;        // false while the first seeds are placed: l1 alone counts
 
     // The centres, and what every row has of them.

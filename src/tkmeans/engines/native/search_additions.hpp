@@ -22,12 +22,12 @@ void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
     full_cost_ = false;
     cumulate_losses();  // no centre yet: every row is noise
     append_center(row(draw_row(*uniforms++, true)));
-    if (quantile_scale() > 0) set_scale(quantile_scale());
-    least_scale_ = least_share_of_scale * scale_;
+    if (quantile_nu_alpha() > 0) set_nu_alpha(quantile_nu_alpha());
+    least_nu_alpha_ = least_share_of_scale * nu_alpha_;
     update_losses();
     for (double rescale_at = rescale_growth; clusters() < target;) {
         if (double(clusters()) >= rescale_at) {
-            set_scale(quantile_scale());
+            set_nu_alpha(quantile_nu_alpha());
             update_losses();
             rescale_at = rescale_growth * double(clusters());
         }
@@ -158,7 +158,7 @@ double SearchState<P>::gain_of_adding(const double* point, bool is_mean) {
     for (Index i = 0; i < n_; ++i) {
         const double d = d_new[i];
         const bool nearest = d < d_first_[i];
-        const bool rival = !nearest && full_cost_ && d < d_second_[i] && d < clear_ratio_ * (d_first_[i] + scale_);
+        const bool rival = !nearest && full_cost_ && d < d_second_[i] && d < clear_ratio_ * (d_first_[i] + nu_alpha_);
         if (!((nearest || rival) && d < cap())) continue;
         gain += weight_[i] * (loss_[i] - (nearest ? row_loss(d, d_first_[i]) : row_loss(d_first_[i], d)));
         if (!nearest) continue;
@@ -197,7 +197,7 @@ bool SearchState<P>::move_parts(Index k, std::vector<double>& points) {
     for (Index i : members(k)) {
         const SplitRow r{squared_distance(row(i), &points[0]), squared_distance(row(i), &points[p()])};
         if (!(r.nearer() < cap())) continue;
-        const double u = weight_[i] / (1 + r.nearer() / scale_);
+        const double u = weight_[i] / (1 + r.nearer() / nu_alpha_);
         for (Index j = 0; j < p(); ++j) sums_[r.part() * p() + j] += u * row(i)[j];
         mass[r.part()] += u;
     }
@@ -233,13 +233,13 @@ double SearchState<P>::gain_of_split(Index k, const std::vector<double>& points)
 template <int P>
 typename SearchState<P>::Candidate SearchState<P>::surroundings(Index noise_row) {
     Candidate c = candidate_at(noise_row, -1);
-    for (double width : {mean_shift_width * cap(), mean_shift_width * cap(), scale_}) {
+    for (double width : {mean_shift_width * cap(), mean_shift_width * cap(), nu_alpha_}) {
         distances_to(c.points.data());
         sums_.assign(p(), 0.0);
         double mass = 0;
         for (Index i = 0; i < n_; ++i) {
             if (!(distances_[i] < d_first_[i] && distances_[i] < cap())) continue;
-            const double r = 1 / (1 + distances_[i] / width), u = weight_[i] * (width > scale_ ? r * r : r);
+            const double r = 1 / (1 + distances_[i] / width), u = weight_[i] * (width > nu_alpha_ ? r * r : r);
             for (Index j = 0; j < p(); ++j) sums_[j] += u * row(i)[j];
             mass += u;
         }

@@ -13,22 +13,20 @@ constexpr double noticeable_move = 0.01;   // of p * alpha: a centre that moved 
 constexpr double noticeable_share = 1.02;  // seen_from_others() below it, in clusters of 100 and more, changes no price
 
 // Drops the centre with the lowest price until `target` are left, and further, down to `floor`, while a drop lowers
-// the cost (then centres sit where they are not needed, and others may be missing). costs[K - 1], unless null, is the
-// cost of every state on the way.
+// the cost (then centres sit where they are not needed, and others may be missing).
 template <int P>
-void SearchState<P>::descend(Index target, Index floor, double* costs) {
+void SearchState<P>::descend(Index target, Index floor) {
     assert(floor > 0);
     Prices prices{std::vector<double>(clusters()), {}};
     bool reprice = true;
     Index check_scale_at = clusters() * 15 / 16;
-    if (costs) costs[clusters() - 1] = cost();
     while (clusters() > floor) {
         if (clusters() <= check_scale_at) {
-            const double grown = next_scale();
+            const double grown = next_nu_alpha();
             check_scale_at = clusters() * 15 / 16;
-            reprice = grown > scale_drift * scale_;
+            reprice = grown > scale_drift * nu_alpha_;
             if (reprice) {
-                set_scale(grown);
+                set_nu_alpha(grown);
                 refine(1);
             }
         }
@@ -43,7 +41,6 @@ void SearchState<P>::descend(Index target, Index floor, double* costs) {
         if (clusters() <= target && !(prices.price[k] < 0)) break;
         price_of_dropping(k);  // once more, since carrying it out takes up what the pricing has left
         carry_out_drop(k, prices);
-        if (costs) costs[clusters() - 1] = cost();
     }
 }
 
@@ -142,7 +139,7 @@ void SearchState<P>::refit_receivers() {
     double mass[max_receivers] = {};
     for (const LocalRow& r : drop_.rows) {
         if (r.at < 0 || !(r.d1 < cap())) continue;
-        const double u = weight_[r.row] / (1 + r.d1 / scale_);
+        const double u = weight_[r.row] / (1 + r.d1 / nu_alpha_);
         for (Index j = 0; j < p(); ++j) sums_[r.at * p() + j] += u * row(r.row)[j];
         mass[r.at] += u;
     }

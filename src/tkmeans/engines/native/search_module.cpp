@@ -1,12 +1,10 @@
 // The Python class `Search`: it checks arguments and releases the GIL; the search is in search.hpp, its plan in
-// search.py.
-#include <nanobind/stl/optional.h>
+// search/robust.py.
 #include <nanobind/stl/string.h>
 
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
 
 #include "bindings.hpp"
 
@@ -81,12 +79,11 @@ class BoundSearch final {
         return search_->inhale(needed, at_most, uniforms.data(), noise_draws);
     }
 
-    void descend(Index target, Index floor, std::optional<Vector<double>> costs) {
+    void descend(Index target, Index floor) {
         require_centers();
         require(floor >= 1, "floor must be at least 1");
-        require(!costs || Index(costs->shape(0)) >= clusters(), "costs must have room for every number of centers");
         nb::gil_scoped_release release;
-        search_->descend(target, floor, costs ? costs->data() : nullptr);
+        search_->descend(target, floor);
     }
 
     void fix_noise() {
@@ -140,7 +137,7 @@ void bind_search(nb::module_& m) {
         .def("seed", &BoundSearch::seed)
         .def("refine", &BoundSearch::refine)
         .def("inhale", &BoundSearch::inhale)
-        .def("descend", &BoundSearch::descend, nb::arg("target"), nb::arg("floor"), nb::arg("costs") = nb::none())
+        .def("descend", &BoundSearch::descend)
         .def("fix_noise", &BoundSearch::fix_noise)
         .def("restore", &BoundSearch::restore)
         .def("read_centers", &BoundSearch::read_centers)

@@ -50,7 +50,7 @@ void SearchState<P>::lay_out_tiles() {
 template <int P>
 void SearchState<P>::restore(const double* centers, Index clusters, double scale) {
     centers_.assign(centers, centers + clusters * p());
-    set_scale(dof_ * scale);
+    set_nu_alpha(dof_ * scale);
     assign_all();
 }
 
@@ -77,7 +77,7 @@ void SearchState<P>::refine(int steps) {
     for (int s = 0; s < steps; ++s) {
         move_centers();
         assign_all();
-        settle_scale();
+        settle_nu_alpha();
     }
     update_losses();
 }
@@ -87,7 +87,7 @@ void SearchState<P>::move_centers() {
     std::vector<double> sum(centers_.size(), 0.0), mass(clusters(), 0.0);
     for (Index i = 0; i < n_; ++i) {
         if (is_noise(i)) continue;
-        const double u = weight_[i] / (1 + d_first_[i] / scale_);
+        const double u = weight_[i] / (1 + d_first_[i] / nu_alpha_);
         double* s = &sum[first_[i] * p()];
         for (Index j = 0; j < p(); ++j) s[j] += u * row(i)[j];
         mass[first_[i]] += u;
