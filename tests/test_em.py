@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from helpers import equal_params, source_of, t_mixture
+from lloyd import Lloyd
 
 from tkmeans.em import Anderson, Never, Plateau, Progress, SmallGain, SmallMove, em
-from tkmeans.models import Fast, Lloyd, Student
+from tkmeans.models import Fast, Student
 
 X, _, CENTERS = t_mixture(n=600)
 SOURCE = source_of(X)

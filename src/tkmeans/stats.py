@@ -88,7 +88,6 @@ class Kernel(NamedTuple):
 
     slope: float  # 1 / (nu alpha)
     power: int  # q. 1: the paper's t-k-means; 0: fast as published; -1: as released
-    hard: bool  # each row belongs to its nearest centre alone
     exponent: Array  # (p + 1,) (nu + p) / 2
     log_norm: Array  # (p + 1,) ln of the density at the centre
     gain: Array  # (p + 1,) u at the centre

@@ -342,12 +342,6 @@ def test_many_threads_at_once_give_equal_bits():
                     np.testing.assert_array_equal(a, b)
 
 
-def test_hard_assignment_is_refused_with_the_way_out():
-    block, params, kernel = case(2, 3, 10)
-    with pytest.raises(ValueError, match="reference engine"):
-        native.summarize(block, params, kernel._replace(hard=True))
-
-
 def test_integers_are_refused():
     block, params, kernel = case(2, 3, 10)
     with pytest.raises(TypeError, match="float32 and float64"):

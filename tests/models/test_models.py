@@ -5,6 +5,7 @@ import pytest
 from helpers import equal_params, mixture_log_density, plain_frame, source_of, t_mixture
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lloyd import Lloyd
 from scipy.special import digamma
 from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.cluster import KMeans
@@ -12,7 +13,7 @@ from sklearn.cluster import KMeans
 from tkmeans import engines
 from tkmeans.em import Never, SmallGain, SmallMove, em
 from tkmeans.engines import reference
-from tkmeans.models import Fast, Lloyd, Student
+from tkmeans.models import Fast, Student
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Params
 
@@ -67,6 +68,18 @@ def test_from_equal_starts_lloyd_agrees_with_scikit_learns_kmeans(seed):
     theirs = KMeans(4, init=start, n_init=1, tol=0, algorithm="lloyd").fit(X)
     np.testing.assert_allclose(ours.params.centers, theirs.cluster_centers_, rtol=0, atol=1e-10)
     np.testing.assert_allclose(-ours.stats.objective, theirs.inertia_, rtol=1e-10)
+
+
+def test_lloyd_counts_the_observed_features_of_the_rows_of_each_cluster():
+    X, _, centers = t_mixture(n=200)
+    rows = np.where(np.random.default_rng(1).random(X.shape) < 0.3, np.nan, X)
+    rows = rows[~np.isnan(rows).all(axis=1)]  # a row without values is nobody's
+    said = as_is(rows).reduce(Lloyd().e_step(equal_params(centers)))
+    d2 = np.nansum((rows[:, None] - centers) ** 2, axis=2)
+    nearest = d2.argmin(axis=1)
+    for k in range(len(centers)):
+        np.testing.assert_array_equal(said.seen[k], np.sum(~np.isnan(rows[nearest == k]), axis=0))
+    np.testing.assert_allclose(said.objective, -d2.min(axis=1).sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("dof", "n_features"), [(1.0, 2), (1.0, 5), (4.0, 3)])

@@ -94,9 +94,6 @@ def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
     gain = _by_row(kernel.gain, n_seen, x)[:, None]
     u = gain / (1 + kernel.slope * d2)
     log_u = xp.log(gain) - log_base
-    if kernel.hard:
-        nearest = xp.argmin(d2, axis=1)[:, None] == xp.arange(d2.shape[1], device=x.device)[None, :]
-        return _EStep(x, seen, n_seen, d2, xp.astype(nearest, x.dtype), u, log_u, -xp.min(d2, axis=1))
     exponent = _by_row(kernel.exponent, n_seen, x)[:, None]
     log_f = _like(params.log_weights, x)[None, :] - exponent * log_base
     top = xp.max(log_f, axis=1, keepdims=True)

@@ -2,9 +2,8 @@
 
 from tkmeans.models.base import CenterModel, Extrapolated, Model
 from tkmeans.models.fast import Fast
-from tkmeans.models.lloyd import Lloyd
 from tkmeans.models.mixture import StudentMixture
 from tkmeans.models.stepwise import Stepwise, Tracked
 from tkmeans.models.student import Student
 
-__all__ = ["CenterModel", "Extrapolated", "Fast", "Lloyd", "Model", "Stepwise", "Student", "StudentMixture", "Tracked"]
+__all__ = ["CenterModel", "Extrapolated", "Fast", "Model", "Stepwise", "Student", "StudentMixture", "Tracked"]

@@ -43,7 +43,6 @@ class Student(CenterModel):
         return Kernel(
             slope=1 / (nu * alpha),
             power=1,
-            hard=False,
             exponent=half,
             log_norm=log_gamma_ratio(nu / 2, p / 2) - p / 2 * math.log(2 * math.pi * alpha),
             gain=(nu + p) / nu,

@@ -73,7 +73,7 @@ def distances(block: Block, params: Params) -> Array:
     K, p = params.centers.shape
     out = np.empty((X.shape[0], K), X.dtype)
     tables = np.ones(p + 1)  # distances need no kernel
-    kernel = Kernel(1.0, 1, False, tables, tables, tables, tables)
+    kernel = Kernel(1.0, 1, tables, tables, tables, tables)
     _native.distances(_INSTRUCTION_SET, X, *_frame(block, X), _model(params, kernel), out)
     return out
 
@@ -119,8 +119,6 @@ def _frame(block: Block, X: Array) -> tuple[Array, float]:
 
 
 def _model(params: Params, kernel: Kernel) -> _native.Model:
-    if kernel.hard:
-        raise ValueError("the native engine has no hard assignment; use the reference engine for it")
     centers, log_weights, *tables = (
         np.ascontiguousarray(values, np.float64)
         for values in (
