@@ -9,7 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-_DATA = Path(os.environ.get("TKMEANS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+from tkmeans.datasets import fetch_benchmark, scaled
+
+_NEXT_TO_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
+if _NEXT_TO_THE_REPOSITORY.exists():  # otherwise fetch_benchmark takes them from its cache or their public home
+    os.environ.setdefault("TKMEANS_DATA", str(_NEXT_TO_THE_REPOSITORY))
 
 LONG = 20.0  # CPU seconds that are too many to spend twice
 
@@ -18,14 +22,9 @@ CLUSTERS |= {"dim032": 16, "dim064": 16, "unbalance": 8}
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """One of the paper's data sets: z-scored, then scaled to [-1, 1], as its authors did."""
-    path = _DATA / f"{name}.npz"
-    if not path.exists():
-        raise SystemExit(f"{path} is missing: set TKMEANS_DATA to the folder with the paper's data sets as .npz files")
-    with np.load(path) as data:
-        X, y = data["X"].astype(float), data["y"]
-    X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
-    return 2 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1, y
+    """One of the paper's data sets, scaled as its authors did, with its labels."""
+    data = fetch_benchmark(name)
+    return scaled(data.data), data.target
 
 
 def generated(n: int, n_features: int, n_clusters: int, seed: int = 0) -> np.ndarray:

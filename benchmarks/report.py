@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from benchmarks.common import hold_to_the_bar, markdown, publish
-from tests.report.chromium import Chromium
+from tests.support.chromium_browser import Chromium
 from tkmeans import TKMeans, write_report
 from tkmeans.datasets import make_contaminated
 

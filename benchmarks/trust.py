@@ -2,10 +2,10 @@
 
 python -m benchmarks.trust [--inputs 100000] [--faults 200] [--jobs 1] [--seed 0] [docs/benchmarks/trust.md]
 
-Every input is a fit, or a look at rows, by one of the estimators (`tests/strategies.py`), and is judged by
-`tests/judging.py`. It runs in a process of its own kind: one that crashes or hangs is replaced, and what it was
-busy with is counted and named by its number. `python -m benchmarks.trust --only NUMBER` tries that one again.
-The command fails on any wrong answer.
+Every input is a fit or a prediction by one of the estimators (`tests/support/hostile_cases.py`), and its outcome is
+checked by `tests/support/answer_checks.py`. It runs in a process of its own kind: one that crashes or hangs is
+replaced, and what it was busy with is counted and named by its number. `python -m benchmarks.trust --only NUMBER`
+tries that one again. The command fails on any wrong answer.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Tally:
 
 def attempt(number: int) -> tuple[str, str, str]:
     """The kind of the input with this number, its outcome, and the complaint if it is a wrong answer."""
-    from judging import WrongAnswer, judge
-    from strategies import case
+    from support.answer_checks import WrongAnswer, outcome_of
+    from support.hostile_cases import hostile_case
 
-    made = case(Random(number))
+    made = hostile_case(Random(number))
     kind = made.kind.partition(":")[0]
     try:
-        return kind, judge(made), ""
+        return kind, outcome_of(made), ""
     except WrongAnswer as error:
         return kind, "wrong answer", f"{number}: {made.kind}, {type(made.estimator).__name__}: {error}"
 
@@ -200,12 +200,12 @@ def _failures(tally: Tally) -> str:
 def faults_suite(options: argparse.Namespace) -> tuple[str, list[str]]:
     """The section about faults injected into fits and files, and what failed; empty if there are none to inject."""
     try:
-        from faults import inject
+        from support.fault_injection import inject_many
     except ImportError:
         return "", []
     before = time.process_time()
     try:
-        outcomes: Mapping[tuple[str, str], int] = inject(options.faults, options.seed)
+        outcomes: Mapping[tuple[str, str], int] = inject_many(options.faults, options.seed)
     except AssertionError as harm:
         return f"\n## Faults injected\n\n{options.faults} faults; some did harm.\n", [str(harm)]
     seconds = time.process_time() - before

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import equal_params, source_of, t_mixture
-from lloyd import Lloyd
+from support.lloyd import Lloyd
+from support.model_inputs import equal_params, source_of, t_mixture
 
 from tkmeans.em import Anderson, Never, Plateau, Progress, SmallGain, SmallMove, em
 from tkmeans.models import Fast, Student

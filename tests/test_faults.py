@@ -9,11 +9,20 @@ from contextlib import contextmanager, nullcontext
 from itertools import count
 from unittest import mock
 
-import faults
 import numpy as np
 import pytest
-from faults import KINDS, Trap, WrongOutcome, circumstances, disk_full, inject, no_memory, one
-from helpers import t_mixture
+from support.fault_injection import (
+    FAULT_KINDS,
+    Trigger,
+    WrongOutcome,
+    disk_full,
+    inject_many,
+    inject_one,
+    no_memory,
+    run_with_fault,
+    small_blocks_and_frequent_checkpoints,
+)
+from support.model_inputs import t_mixture
 
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, save
 from tkmeans.baselines import KMedoids
@@ -25,23 +34,23 @@ X, _, _ = t_mixture(n=300, n_clusters=3, n_features=2)
 WIDER, _, _ = t_mixture(n=200, n_clusters=3, n_features=4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FAULT_KINDS)
 def test_a_fault_loses_nothing_and_leaves_nothing_behind(kind):
-    assert next(filter(None, (one(kind, (2, number)) for number in count())))
+    assert next(filter(None, (inject_one(kind, (2, number)) for number in count())))
 
 
 @pytest.mark.slow
 def test_three_hundred_faults_at_random_lose_nothing():
-    counts = inject(300, seed=8)
+    counts = inject_many(300, seed=8)
     assert counts.total() == 300
-    assert {kind for kind, _ in counts} == set(KINDS)
+    assert {kind for kind, _ in counts} == set(FAULT_KINDS)
 
 
 def test_the_machinery_notices_half_a_fit(monkeypatch, tmp_path):
     monkeypatch.setattr(base, "all_or_nothing", nullcontext)
-    trap = Trap(lambda: no_memory(tmp_path), at=2)
-    with circumstances(), pytest.raises(WrongOutcome, match=r"half-fitted: .*n_features_in_"):
-        faults._one("t-k-means", KINDS["Ctrl-C in a pass"], trap, tmp_path, old_output=False)
+    trigger = Trigger(lambda: no_memory(tmp_path), at=2)
+    with small_blocks_and_frequent_checkpoints(), pytest.raises(WrongOutcome, match=r"half-fitted: .*n_features_in_"):
+        run_with_fault("t-k-means", FAULT_KINDS["Ctrl-C in a pass"], trigger, tmp_path, old_output=False)
 
 
 def test_the_machinery_notices_half_a_file(monkeypatch, tmp_path):
@@ -51,9 +60,9 @@ def test_the_machinery_notices_half_a_file(monkeypatch, tmp_path):
             yield file
 
     monkeypatch.setattr("tkmeans.persistence.replacing", careless)
-    trap = Trap(lambda: disk_full(tmp_path), at=2)
+    trigger = Trigger(lambda: disk_full(tmp_path), at=2)
     with pytest.raises(WrongOutcome, match=r"model\.json is not whole"):
-        faults._one("a model file", KINDS["a full disk"], trap, tmp_path, old_output=True)
+        run_with_fault("a model file", FAULT_KINDS["a full disk"], trigger, tmp_path, old_output=True)
 
 
 # ---- fits ---------------------------------------------------------------------------------------

@@ -9,11 +9,10 @@ from random import Random
 
 import numpy as np
 import pytest
-import strategies
 from hypothesis import HealthCheck, given, settings
-from judging import REFUSALS, WrongAnswer, judge
-from nasty import CLOTHES, NONSENSE, TYPES, VALUES, WEIGHTS, WRONG_WEIGHTS
-from strategies import Case, hostile_cases
+from support.answer_checks import REFUSALS, WrongAnswer, outcome_of
+from support.hostile_cases import HostileCase, any_hostile_case, hostile_case
+from support.hostile_values import CONTAINERS, DTYPES, INVALID_TABLES, INVALID_WEIGHTS, ROW_KINDS, WEIGHTS
 
 from tkmeans import StudentTMixture, TKMeans
 from tkmeans.baselines import KMedoids
@@ -22,54 +21,54 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "errors.md"
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
-@given(hostile_cases)
+@given(any_hostile_case)
 def test_every_hostile_input_ends_in_a_right_answer_or_a_documented_refusal(case):
-    judge(case)
+    outcome_of(case)
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("kind", ROW_KINDS)
 def test_rows_of_every_kind_are_fitted_or_refused(kind):
-    X = VALUES[kind](np.random.default_rng(0), 25, 3)
-    assert judge(Case(kind, TKMeans(2, max_iter=20, random_state=0), X, rows=X)) in {"result", *REFUSALS}
+    X = ROW_KINDS[kind](np.random.default_rng(0), 25, 3)
+    assert outcome_of(HostileCase(kind, TKMeans(2, max_iter=20, random_state=0), X, rows=X)) in {"result", *REFUSALS}
 
 
-@pytest.mark.parametrize("name", CLOTHES)
+@pytest.mark.parametrize("name", CONTAINERS)
 def test_the_same_numbers_in_other_clothes_give_the_same_answer(name):
-    X = VALUES["holes"](np.random.default_rng(1), 40, 3)
-    case = Case(name, TKMeans(2, random_state=0), CLOTHES[name](X), rows=X)
-    assert judge(case) == "result"
+    X = ROW_KINDS["holes"](np.random.default_rng(1), 40, 3)
+    case = HostileCase(name, TKMeans(2, random_state=0), CONTAINERS[name](X), rows=X)
+    assert outcome_of(case) == "result"
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", DTYPES)
 def test_numbers_of_every_type_are_numbers(name):
-    X = TYPES[name](VALUES["ordinary"](np.random.default_rng(2), 40, 3))
+    X = DTYPES[name](ROW_KINDS["ordinary"](np.random.default_rng(2), 40, 3))
     rows = X.astype(np.float32 if name in ("f4", ">f4") else np.float64)
-    assert judge(Case(name, TKMeans(2, random_state=0), X, rows=rows)) == "result"
+    assert outcome_of(HostileCase(name, TKMeans(2, random_state=0), X, rows=rows)) == "result"
 
 
-@pytest.mark.parametrize("name", NONSENSE)
+@pytest.mark.parametrize("name", INVALID_TABLES)
 @pytest.mark.parametrize("estimator", [TKMeans(2), StudentTMixture(2), KMedoids(2)], ids=lambda e: type(e).__name__)
 def test_what_is_no_table_of_numbers_is_refused(name, estimator):
-    X = VALUES["ordinary"](np.random.default_rng(3), 12, 3)
-    assert judge(Case(name, estimator, NONSENSE[name](X), refused=True)) != "result"
+    X = ROW_KINDS["ordinary"](np.random.default_rng(3), 12, 3)
+    assert outcome_of(HostileCase(name, estimator, INVALID_TABLES[name](X), refused=True)) != "result"
 
 
-@pytest.mark.parametrize("name", WEIGHTS | WRONG_WEIGHTS)
+@pytest.mark.parametrize("name", WEIGHTS | INVALID_WEIGHTS)
 def test_weights_are_counts_or_refused(name):
-    X = VALUES["ordinary"](np.random.default_rng(4), 30, 2)
-    wrong = name in WRONG_WEIGHTS
-    weight = (WEIGHTS | WRONG_WEIGHTS)[name](X, Random(0))
+    X = ROW_KINDS["ordinary"](np.random.default_rng(4), 30, 2)
+    wrong = name in INVALID_WEIGHTS
+    weight = (WEIGHTS | INVALID_WEIGHTS)[name](X, Random(0))
     mass = None if wrong else np.broadcast_to(np.asarray(weight, float), len(X))
-    outcome = judge(Case(name, TKMeans(2, random_state=0), X, weight, rows=X, mass=mass, refused=wrong))
+    outcome = outcome_of(HostileCase(name, TKMeans(2, random_state=0), X, weight, rows=X, mass=mass, refused=wrong))
     assert outcome in {"result", "weights", "fewer rows than clusters"}
 
 
-# ---- the judge itself -------------------------------------------------------------------------
+# ---- the outcome_of itself -------------------------------------------------------------------------
 
 
 def test_equal_seeds_make_equal_cases():
     for seed in range(50):
-        a, b = strategies.case(Random(seed)), strategies.case(Random(seed))
+        a, b = hostile_case(Random(seed)), hostile_case(Random(seed))
         assert (a.kind, type(a.estimator)) == (b.kind, type(b.estimator))
         if isinstance(a.rows, np.ndarray):
             np.testing.assert_array_equal(a.rows, b.rows)
@@ -117,9 +116,9 @@ def _input_changed(model, X):
     ],
 )
 def test_the_judge_sees_what_is_wrong(wrong, complaint):
-    X = VALUES["ordinary"](np.random.default_rng(5), 40, 2)
+    X = ROW_KINDS["ordinary"](np.random.default_rng(5), 40, 2)
     with pytest.raises(WrongAnswer, match=complaint):
-        judge(Case("broken", _Broken(wrong), X, rows=X))
+        outcome_of(HostileCase("broken", _Broken(wrong), X, rows=X))
 
 
 def test_every_refusal_is_in_the_guide():

@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import benchmark_set, t_mixture
 from scipy import stats
+from support.model_inputs import t_mixture
+from support.paper_data import benchmark_set
 
 from tkmeans import TKMeans
 from tkmeans.datasets import make_contaminated

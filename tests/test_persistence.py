@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -15,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+from support.model_inputs import t_mixture
 
 import tkmeans
 from tkmeans import FastTKMeans, ModelFileError, StudentTMixture, TKMeans

@@ -6,13 +6,13 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import t_mixture
 from sklearn.base import clone
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.model_inputs import t_mixture
 
 from tkmeans import Stability, StudentTMixture, TKMeans, stability
 from tkmeans.datasets import make_contaminated

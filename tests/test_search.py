@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from helpers import benchmark_set, t_mixture
 from scipy.spatial.distance import pdist
 from sklearn.metrics import adjusted_rand_score
+from support.model_inputs import t_mixture
+from support.paper_data import benchmark_set
 
 from tkmeans import TKMeans
 from tkmeans.engines import native

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from helpers import t_mixture
+from support.model_inputs import t_mixture
 
 from tkmeans.search import seeding
 from tkmeans.sources import Sample

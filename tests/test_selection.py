@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from helpers import benchmark_set
 from scipy.stats import multivariate_t
 from sklearn.exceptions import ConvergenceWarning
+from support.paper_data import benchmark_set
 
 from tkmeans import TKMeans, select_n_clusters
 from tkmeans.datasets import make_contaminated

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers import equal_params, plain_frame, t_mixture
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.model_inputs import equal_params, plain_frame, t_mixture
 
 from tkmeans.engines import reference
 from tkmeans.models import Student

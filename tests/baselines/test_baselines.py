@@ -4,9 +4,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
+from support.model_inputs import t_mixture
 
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.baselines.kmedians import weighted_medians

@@ -7,8 +7,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from helpers import SHARED
 from sklearn.datasets import load_iris
+from support.paper_data import data_folder
 
 from tkmeans.datasets import REAL, SYNTHETIC, fetch_benchmark, scaled
 
@@ -20,11 +20,12 @@ def _no_folder(monkeypatch):
     monkeypatch.delenv("TKMEANS_DATA", raising=False)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")  # before _no_folder takes the variable away
 def shared():
-    if not (SHARED / "mat").exists():
-        pytest.skip("needs the paper's data sets, which are not part of the project")
-    return SHARED
+    folder = data_folder()
+    if not (folder / "mat").exists():
+        pytest.skip(f"needs the paper's data sets as .mat files, which are not in {folder}")
+    return folder
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers import benchmark_set
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
+from support.paper_data import benchmark_set
 
 from tkmeans.datasets import contaminate, make_a_like, make_dim_like, make_s_like, make_unbalance_like
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from fuzzing import check
+from support.native_fuzzing import check
 
 
 def test_random_shapes_and_values_give_the_references_numbers_or_are_refused():

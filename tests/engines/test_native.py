@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from oracles import in_double, magnitudes, stats_errors
+from support.engine_oracle import in_double, magnitudes, stats_errors
 
 from tkmeans.engines import native, reference
 from tkmeans.engines.native import _native

@@ -4,7 +4,8 @@ import array_api_strict
 import mpmath
 import numpy as np
 import pytest
-from helpers import equal_params, mixture_log_density, plain_frame, t_mixture
+from support.density_oracle import mixture_log_density
+from support.model_inputs import equal_params, plain_frame, t_mixture
 
 from tkmeans.engines import reference
 from tkmeans.models import Fast, Student

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -10,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 

@@ -5,9 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, TKMeans
 

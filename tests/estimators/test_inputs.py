@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from sklearn.exceptions import ConvergenceWarning
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, TKMeans
 

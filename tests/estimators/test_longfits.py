@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, TKMeans
 from tkmeans.sources import ArraySource

@@ -4,10 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers import benchmark_set, t_mixture
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from support.model_inputs import t_mixture
+from support.paper_data import benchmark_set
 
 from tkmeans import MiniBatchTKMeans, TKMeans
 from tkmeans.datasets import (

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from helpers import benchmark_set, mixture_log_density, t_mixture
 from scipy import stats
 from sklearn.cluster import KMeans
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
+from support.density_oracle import mixture_log_density
+from support.model_inputs import t_mixture
+from support.paper_data import benchmark_set
 
 from tkmeans import FastTKMeans, TKMeans
 from tkmeans.datasets import make_contaminated

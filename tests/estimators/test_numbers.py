@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers import plain_frame, t_mixture
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
+from support.model_inputs import plain_frame, t_mixture
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids

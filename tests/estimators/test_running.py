@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 

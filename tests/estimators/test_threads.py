@@ -5,7 +5,8 @@ import os
 import joblib
 import numpy as np
 import pytest
-from helpers import fitted_centers, t_mixture
+from support.concurrent_fits import fitted_centers
+from support.model_inputs import t_mixture
 
 from tkmeans import TKMeans
 from tkmeans.sources import ArraySource

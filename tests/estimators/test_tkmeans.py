@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers import mixture_log_density, t_mixture
 from scipy import stats
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -17,6 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.density_oracle import mixture_log_density
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, TKMeans
 from tkmeans.datasets import make_contaminated

@@ -3,11 +3,11 @@
 import mpmath
 import numpy as np
 import pytest
-from helpers import plain_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import chi2
+from support.model_inputs import plain_frame
 
 from tkmeans import TKMeans
 from tkmeans.engines import native, reference

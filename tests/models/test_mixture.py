@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from helpers import plain_frame, t_mixture
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 from sklearn.mixture import GaussianMixture
+from support.model_inputs import plain_frame, t_mixture
 
 from tkmeans import engines
 from tkmeans.em import Never, SmallGain, em

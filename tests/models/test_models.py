@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from helpers import equal_params, mixture_log_density, plain_frame, source_of, t_mixture
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lloyd import Lloyd
 from scipy.special import digamma
 from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.cluster import KMeans
+from support.density_oracle import mixture_log_density
+from support.model_inputs import equal_params, plain_frame, source_of, t_mixture
 
 from tkmeans import engines
 from tkmeans.em import Never, SmallGain, SmallMove, em

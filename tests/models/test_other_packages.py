@@ -7,8 +7,8 @@ steps, which need not end at the maximum, so there only the likelihoods are comp
 
 import numpy as np
 import pytest
-from helpers import t_mixture
 from scipy.stats import multivariate_t
+from support.model_inputs import t_mixture
 
 from tkmeans import StudentTMixture
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from helpers import equal_params, mixture_log_density, plain_frame, t_mixture
+from support.density_oracle import mixture_log_density
+from support.model_inputs import equal_params, plain_frame, t_mixture
 
 from tkmeans import engines
 from tkmeans.em import Never, SmallGain, em

@@ -1,23 +1,19 @@
 """The typed tables against the paper's own source."""
 
 import re
-from pathlib import Path
 
-import pytest
+from support.paper_data import paper_source
 
 from tkmeans.datasets import REAL, SYNTHETIC
 from tkmeans.paper import release
 from tkmeans.paper.published import METHODS, tables
 
-PAPER = Path(__file__).resolve().parents[3] / "shared" / "paper" / "t-k-means.tex"
 NUMBERS = re.compile(r"(\d+\.\d+)\s*\$\\pm\$\s*(\d+\.\d+)")
 
 
 def printed():
     """Every row of numbers in the paper: the method's name, and its cells in order."""
-    if not PAPER.exists():
-        pytest.skip("needs the paper's source, which is not part of the project")
-    for line in PAPER.read_text().splitlines():
+    for line in paper_source().splitlines():
         if cells := NUMBERS.findall(line):
             before = line[: line.index(cells[0][0])].replace("$", "")
             name = next(m for m in sorted(METHODS, key=len, reverse=True) if m in before)

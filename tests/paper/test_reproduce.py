@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import SHARED
+from support.paper_data import data_folder
 from typer.testing import CliRunner
 
 from tkmeans.cli import app
@@ -21,9 +21,7 @@ from tkmeans.paper.release import METHODS as RELEASED
 
 @pytest.fixture(autouse=True)
 def _data(monkeypatch):
-    if not SHARED.exists():
-        pytest.skip("needs the paper's data sets, which are not part of the project")
-    monkeypatch.setenv("TKMEANS_DATA", str(SHARED))
+    monkeypatch.setenv("TKMEANS_DATA", str(data_folder()))
     protocol.prepared.cache_clear()
 
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 from sklearn.base import clone
-from zoo import ROWS, animals, centers_of, fitted_attributes
+from support.estimator_cases import ROWS, centers_of, every_estimator, fitted_attributes
 
 
 def assert_same_fit(one, other):
@@ -21,23 +21,23 @@ def answers(model):
     return {name: getattr(model, name)(ROWS) for name in methods if hasattr(model, name)}
 
 
-@animals()
-def test_fitting_twice_is_fitting_once(animal):
-    model = clone(animal.estimator).fit(ROWS)
+@every_estimator()
+def test_fitting_twice_is_fitting_once(case):
+    model = clone(case.estimator).fit(ROWS)
     first = copy.deepcopy(model)
     assert_same_fit(model.fit(ROWS), first)
 
 
-@animals()
-def test_a_fit_forgets_the_one_before(animal):
+@every_estimator()
+def test_a_fit_forgets_the_one_before(case):
     other = ROWS[:90, :2]
-    used = clone(animal.estimator).fit(other).fit(ROWS)
-    assert_same_fit(used, clone(animal.estimator).fit(ROWS))
+    used = clone(case.estimator).fit(other).fit(ROWS)
+    assert_same_fit(used, clone(case.estimator).fit(ROWS))
 
 
-@animals()
-def test_a_fit_that_fails_leaves_the_estimator_usable(animal):
-    model = clone(animal.estimator).fit(ROWS)
+@every_estimator()
+def test_a_fit_that_fails_leaves_the_estimator_usable(case):
+    model = clone(case.estimator).fit(ROWS)
     before = answers(model)
     for wrong in (ROWS[:2], ROWS[:2, :2], np.full((20, 3), np.inf), ROWS.astype(str)):
         try:
@@ -48,39 +48,39 @@ def test_a_fit_that_fails_leaves_the_estimator_usable(animal):
             raise AssertionError("that should have been refused")
     for name, value in answers(model).items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)
-    assert_same_fit(model.fit(ROWS), clone(animal.estimator).fit(ROWS))
+    assert_same_fit(model.fit(ROWS), clone(case.estimator).fit(ROWS))
 
 
-@animals()
-def test_a_pickled_estimator_is_the_same(animal):
-    model = clone(animal.estimator).fit(ROWS)
+@every_estimator()
+def test_a_pickled_estimator_is_the_same(case):
+    model = clone(case.estimator).fit(ROWS)
     back = pickle.loads(pickle.dumps(model))
     assert_same_fit(back, model)
     for name, value in answers(model).items():
         np.testing.assert_array_equal(answers(back)[name], value, err_msg=name)
 
 
-@animals()
-def test_a_clone_has_the_parameters_and_nothing_of_the_fit(animal):
-    model = clone(animal.estimator).fit(ROWS)
+@every_estimator()
+def test_a_clone_has_the_parameters_and_nothing_of_the_fit(case):
+    model = clone(case.estimator).fit(ROWS)
     copied = clone(model)
     assert fitted_attributes(copied) == {}
     assert copied.get_params() == model.get_params()
     assert_same_fit(copied.fit(ROWS), model)
 
 
-@animals()
-def test_parameters_set_after_a_fit_count_in_the_next(animal):
-    name = "n_clusters" if hasattr(animal.estimator, "n_clusters") else "n_components"
-    later = clone(animal.estimator).set_params(**{name: 2}).fit(ROWS).set_params(**{name: 4}).fit(ROWS)
-    assert_same_fit(later, clone(animal.estimator).fit(ROWS))
+@every_estimator()
+def test_parameters_set_after_a_fit_count_in_the_next(case):
+    name = "n_clusters" if hasattr(case.estimator, "n_clusters") else "n_components"
+    later = clone(case.estimator).set_params(**{name: 2}).fit(ROWS).set_params(**{name: 4}).fit(ROWS)
+    assert_same_fit(later, clone(case.estimator).fit(ROWS))
     assert len(centers_of(later)) == 4
 
 
-@animals()
-def test_neither_rows_nor_parameters_are_changed(animal):
+@every_estimator()
+def test_neither_rows_nor_parameters_are_changed(case):
     X, weight = ROWS.copy(), np.ones(len(ROWS))
-    model = clone(animal.estimator)
+    model = clone(case.estimator)
     before = model.get_params()
     answers(model.fit(X, sample_weight=weight))
     np.testing.assert_array_equal(X, ROWS)
@@ -88,9 +88,9 @@ def test_neither_rows_nor_parameters_are_changed(animal):
     assert model.get_params() == before
 
 
-@animals()
-def test_one_fitted_estimator_serves_many_threads(animal):
-    model = clone(animal.estimator).fit(ROWS)
+@every_estimator()
+def test_one_fitted_estimator_serves_many_threads(case):
+    model = clone(case.estimator).fit(ROWS)
     expected, seen = answers(model), []
     threads = [threading.Thread(target=lambda: seen.append(answers(model))) for _ in range(4)]
     for thread in threads:

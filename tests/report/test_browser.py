@@ -8,13 +8,13 @@ import itertools
 
 import numpy as np
 import pytest
-from report.chromium import Chromium
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.support.ui import Select
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import RobustScaler
+from support.chromium_browser import Chromium
 
 from tkmeans import TKMeans, write_report
 from tkmeans.datasets import make_contaminated

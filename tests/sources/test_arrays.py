@@ -2,7 +2,7 @@ import threading
 
 import numpy as np
 import pytest
-from helpers import source_of, t_mixture
+from support.model_inputs import source_of, t_mixture
 
 from tkmeans.sources.frames import measure
 

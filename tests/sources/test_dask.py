@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from helpers import t_mixture
+from support.model_inputs import t_mixture
 
 from tkmeans import TKMeans
 

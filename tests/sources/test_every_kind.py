@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
-from helpers import t_mixture
+from support.model_inputs import t_mixture
 
 import tkmeans
 from tkmeans import FastTKMeans, TKMeans

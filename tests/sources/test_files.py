@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from helpers import t_mixture
+from support.model_inputs import t_mixture
 
 from tkmeans import DataFile, FastTKMeans, TKMeans
 from tkmeans.sources.files import read_ahead, regrouped

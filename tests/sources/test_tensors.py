@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import sklearn
-from helpers import t_mixture
 from sklearn.utils import estimator_checks
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, TKMeans
 

@@ -1,7 +1,7 @@
-"""Inputs that nobody should pass and somebody will: rows, what they come in, weights and parameters.
+"""Hostile inputs of a fit: rows, their container, weights and parameters.
 
-A `Case` is made from a `random.Random`. Hypothesis hands in one that it controls, and so can shrink a
-case; `benchmarks.trust` hands in one with a seed, so that a case can be had again by its number.
+A `HostileCase` is made from a `random.Random`. Hypothesis hands in one that it controls, and so can shrink a
+case; `benchmarks.trust` hands in one with a seed, so that a case can be repeated by its number.
 """
 
 from __future__ import annotations
@@ -12,24 +12,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from nasty import CLOTHES, NONSENSE, TYPES, VALUES, WEIGHTS, WRONG_WEIGHTS, as_type, values_of
 
+from support.hostile_values import (
+    CONTAINERS,
+    DTYPES,
+    INVALID_TABLES,
+    INVALID_WEIGHTS,
+    ROW_KINDS,
+    WEIGHTS,
+    converted,
+    rows_of_kind,
+)
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 
 
-class Case(NamedTuple):
+class HostileCase(NamedTuple):
     """One fit, and what must become of it."""
 
-    kind: str  # what is hostile about it, in a few words
+    kind: str  # what is hostile about it
     estimator: Any
     X: Any
     weight: Any = None
     batches: int = 0  # so many calls of partial_fit in place of one of fit
-    rows: Any = None  # what X says, as a plain array of floats with NaN for missing; None if it says nothing
-    mass: Any = None  # what the weights say, likewise; None for one each
+    rows: Any = None  # the numbers in X as a plain array of floats, NaN for missing; None if X is no table
+    mass: Any = None  # the weights as an array; None for one each
     refused: bool = False  # whether this must be refused
-    given: Any = None  # ordinary rows to fit first, if X is only looked at
+    given: Any = None  # ordinary rows to fit first, if X is only for predict and the like
 
 
 # ---- parameters ----------------------------------------------------------------------------
@@ -43,11 +52,10 @@ def _start(shape, value=0.0):
     return lambda X, n_clusters, random_state: np.full(shape(X, n_clusters), value)
 
 
-NAMED = ["n_clusters", "n_components"]
 COUNT = [0, -1, 2.5, "3", None, True, np.nan, 1j, [2], 10**9]
 POSITIVE = [0.0, -1.0, np.nan, np.inf, "1", True, 1j, [1.0], np.array([1.0, 2.0])]
 WORD = ["nonsense", "", 3, b"auto", ["auto"]]
-WRONG = {
+INVALID_PARAMETERS = {
     "n_clusters": COUNT,
     "n_components": COUNT,
     "dof": [*POSITIVE, 1e-300, "guess", None],
@@ -83,8 +91,8 @@ WRONG = {
     "n_jobs": [0, "two", 1.5],
 }
 
-# Odd, but right: these lead to a result, or to a warning that the fit was cut short.
-ODD = {
+# Unusual but valid: these lead to a result, or to a warning that the fit was cut short.
+UNUSUAL_PARAMETERS = {
     "dof": [1e-5, 1e-3, 0.5, 3, np.float32(3), Fraction(5, 2), 1e6, 1e300, np.int64(4)],
     "tol": [0, 1e-300, 1e300, np.float32(1e-3)],
     "reg_covar": [1e-300, 1e-12, 1.0, 1e6, 1e300],
@@ -101,13 +109,13 @@ ODD = {
 }
 
 
-def _estimator(random: Random, *, tame: bool) -> Any:
+def _estimator(random: Random, *, ordinary: bool) -> Any:
     k = random.randint(1, 5)
     seed, max_iter = random.getrandbits(16), random.choice([2, 5, 20])
     dof = random.choice(["estimate", "estimate", 1.0, 4.0])
     name = random.choice(["TKMeans"] * 3 + ["FastTKMeans", "MiniBatchTKMeans", "StudentTMixture"] * 2 + ["baseline"])
     plain = {"random_state": seed, "max_iter": max_iter}
-    inits = ["robust", "k-means++"] if tame else ["robust", "robust", "k-means++", "random", "uniform"]
+    inits = ["robust", "k-means++"] if ordinary else ["robust", "robust", "k-means++", "random", "uniform"]
     init = random.choice(inits)
     n_init = {"n_init": 2} if init in ("random", "uniform") else {}
     if name == "TKMeans":
@@ -143,60 +151,70 @@ def _starting_points(name: str, X: np.ndarray, n_clusters: int) -> np.ndarray:
 # ---- cases -----------------------------------------------------------------------------------
 
 
-def case(random: Random) -> Case:
+def hostile_case(random: Random) -> HostileCase:
     """One hostile input of any kind."""
-    return random.choice(KINDS)(random)
+    return random.choice(CASE_KINDS)(random)
 
 
-def _case_of_values(random: Random) -> Case:
-    kind = random.choice(list(VALUES))
-    X = values_of(random, kind)
+def _case_of_values(random: Random) -> HostileCase:
+    kind = random.choice(list(ROW_KINDS))
+    X = rows_of_kind(random, kind)
     single = random.random() < 0.25
     if single:
-        X = as_type(X, np.dtype("f4"))
-    estimator, batches = _estimator(random, tame=False), 0
+        X = converted(X, np.dtype("f4"))
+    estimator, batches = _estimator(random, ordinary=False), 0
     if hasattr(estimator, "partial_fit") and random.random() < 0.5:
         batches = random.randint(1, 4)
-    return Case(f"rows: {kind}", estimator, X, batches=batches, rows=X, refused=bool(np.any(np.isinf(X))))
+    return HostileCase(f"rows: {kind}", estimator, X, batches=batches, rows=X, refused=bool(np.any(np.isinf(X))))
 
 
-def _case_of_clothes(random: Random) -> Case:
+def _case_of_containers(random: Random) -> HostileCase:
     values = random.choice(["ordinary", "duplicates", "holes", "far rows", "heavy tails"])
-    name, dress = random.choice(list(CLOTHES.items()))
-    rows = values_of(random, values)
-    return Case(f"clothes: {name}", _estimator(random, tame=True), dress(rows), rows=rows)
+    name, convert = random.choice(list(CONTAINERS.items()))
+    rows = rows_of_kind(random, values)
+    return HostileCase(f"container: {name}", _estimator(random, ordinary=True), convert(rows), rows=rows)
 
 
-def _case_of_types(random: Random) -> Case:
-    name, dress = random.choice(list(TYPES.items()))
-    X = dress(values_of(random, random.choice(["ordinary", "heavy tails", "huge", "digits lost", "holes"])))
+def _case_of_types(random: Random) -> HostileCase:
+    name, convert = random.choice(list(DTYPES.items()))
+    X = convert(rows_of_kind(random, random.choice(["ordinary", "heavy tails", "huge", "digits lost", "holes"])))
     with np.errstate(over="ignore"):
         rows = X.astype(np.float32 if X.dtype.itemsize == 4 and X.dtype.kind == "f" else np.float64)
-    return Case(f"type: {name}", _estimator(random, tame=True), X, rows=rows, refused=bool(np.any(np.isinf(rows))))
+    return HostileCase(
+        f"type: {name}", _estimator(random, ordinary=True), X, rows=rows, refused=bool(np.any(np.isinf(rows)))
+    )
 
 
-def _case_of_nonsense(random: Random) -> Case:
-    name, dress = random.choice(list(NONSENSE.items()))
-    return Case(f"no table: {name}", _estimator(random, tame=True), dress(values_of(random, "ordinary")), refused=True)
+def _case_of_invalid_tables(random: Random) -> HostileCase:
+    name, convert = random.choice(list(INVALID_TABLES.items()))
+    return HostileCase(
+        f"no table: {name}", _estimator(random, ordinary=True), convert(rows_of_kind(random, "ordinary")), refused=True
+    )
 
 
-def _case_of_weights(random: Random) -> Case:
-    X = values_of(random, random.choice(["ordinary", "duplicates", "holes", "far rows"]))
+def _case_of_weights(random: Random) -> HostileCase:
+    X = rows_of_kind(random, random.choice(["ordinary", "duplicates", "holes", "far rows"]))
     wrong = random.random() < 0.4
-    name, make = random.choice(list((WRONG_WEIGHTS if wrong else WEIGHTS).items()))
+    name, make = random.choice(list((INVALID_WEIGHTS if wrong else WEIGHTS).items()))
     weight = make(X, random)
     mass = None if wrong else np.broadcast_to(np.asarray(weight, float), len(X))
     if random.random() < 0.2:
-        X = as_type(X, np.dtype("f4"))
+        X = converted(X, np.dtype("f4"))
         wrong = wrong or bool(np.any(np.isinf(X)))
-    return Case(f"weights: {name}", _estimator(random, tame=True), X, weight, rows=X, mass=mass, refused=wrong)
+    return HostileCase(
+        f"weights: {name}", _estimator(random, ordinary=True), X, weight, rows=X, mass=mass, refused=wrong
+    )
 
 
-def _case_of_parameters(random: Random) -> Case:
-    X = values_of(random, "ordinary")
-    estimator = _estimator(random, tame=True)
+def _case_of_parameters(random: Random) -> HostileCase:
+    X = rows_of_kind(random, "ordinary")
+    estimator = _estimator(random, ordinary=True)
     wrong = random.random() < 0.6
-    choices = {name: values for name, values in (WRONG if wrong else ODD).items() if name in estimator.get_params()}
+    choices = {
+        name: values
+        for name, values in (INVALID_PARAMETERS if wrong else UNUSUAL_PARAMETERS).items()
+        if name in estimator.get_params()
+    }
     name = random.choice(list(choices))
     value = random.choice(choices[name])
     if not wrong and name in ("init", "means_init"):
@@ -206,26 +224,28 @@ def _case_of_parameters(random: Random) -> Case:
     if name == "init" and callable(value):
         estimator.set_params(n_init=1)
     refused = wrong and not (name == "n_jobs" and value is None)
-    return Case(f"parameter: {name}", estimator, X, rows=X, refused=refused)
+    return HostileCase(f"parameter: {name}", estimator, X, rows=X, refused=refused)
 
 
-def _case_of_looking(random: Random) -> Case:
-    """A sound fit, and then hostile rows to look at."""
+def _case_of_prediction(random: Random) -> HostileCase:
+    """An ordinary fit, and then hostile rows for predict and the like."""
     given = np.random.default_rng(random.getrandbits(32)).standard_normal((40, 3)) * random.choice(
         [1e-90, 1e-9, 1.0, 1e9, 1e45]
     )
-    estimator = _estimator(random, tame=True)
+    estimator = _estimator(random, ordinary=True)
     if random.random() < 0.5:
-        name, dress = random.choice(list(NONSENSE.items()))
-        return Case(f"look at no table: {name}", estimator, dress(given[:9]), refused=True, given=given)
-    kind = random.choice(list(VALUES))
-    rows = VALUES[kind](np.random.default_rng(random.getrandbits(32)), random.choice([1, 5, 30]), 3)
+        name, convert = random.choice(list(INVALID_TABLES.items()))
+        return HostileCase(f"predict no table: {name}", estimator, convert(given[:9]), refused=True, given=given)
+    kind = random.choice(list(ROW_KINDS))
+    rows = ROW_KINDS[kind](np.random.default_rng(random.getrandbits(32)), random.choice([1, 5, 30]), 3)
     if random.random() < 0.3:
-        rows = as_type(rows, np.dtype("f4"))
-    return Case(f"look at rows: {kind}", estimator, rows, rows=rows, refused=bool(np.any(np.isinf(rows))), given=given)
+        rows = converted(rows, np.dtype("f4"))
+    return HostileCase(
+        f"predict rows: {kind}", estimator, rows, rows=rows, refused=bool(np.any(np.isinf(rows))), given=given
+    )
 
 
-KINDS = [_case_of_values] * 6 + [_case_of_weights, _case_of_parameters] * 2
-KINDS += [_case_of_clothes, _case_of_types, _case_of_nonsense, _case_of_looking]
+CASE_KINDS = [_case_of_values] * 6 + [_case_of_weights, _case_of_parameters] * 2
+CASE_KINDS += [_case_of_containers, _case_of_types, _case_of_invalid_tables, _case_of_prediction]
 
-hostile_cases = st.randoms(use_true_random=False).map(case)
+any_hostile_case = st.randoms(use_true_random=False).map(hostile_case)

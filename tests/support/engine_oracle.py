@@ -1,6 +1,6 @@
-"""The reference engine as the judge of the native one.
+"""The reference engine as the oracle of the native one.
 
-float32 rows are judged on the same numbers in float64, so that an error is the native engine's own. Errors
+float32 rows are compared on the same numbers in float64, so that an error is the native engine's own. Errors
 are relative to the sum of the absolute contributions to a number, the scale on which rounding happens.
 """
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
-from oracles import in_double, stats_errors
 
+from support.engine_oracle import in_double, stats_errors
 from tkmeans.engines import native, reference
 from tkmeans.engines.native import _native
 from tkmeans.models import Student

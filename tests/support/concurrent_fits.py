@@ -1,11 +1,11 @@
-"""Fits of many kinds, each told by a number; here, because other processes can import this file but not a test."""
+"""Fits that run in other threads and processes, which can import this module but not a test."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from helpers import t_mixture
 
+from support.model_inputs import t_mixture
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 
 ESTIMATORS = [
@@ -19,7 +19,7 @@ ESTIMATORS = [
 
 
 def answer(number):
-    """A digest of everything that a fit says; equal for equal bits."""
+    """A digest of all results of the fit with this number; equal for equal bits."""
     n_features = 1 + number % 5
     X, _, _ = t_mixture(n=9000 if number % 2 else 1200, n_clusters=4, n_features=n_features, seed=number)
     X = X.astype("float32") if number % 7 == 0 else X
@@ -34,8 +34,13 @@ def answer(number):
 
 
 def answers(numbers, n_threads=1):
-    """Many fits, so many at once."""
+    """The digests of several fits, n_threads of them at a time."""
     if n_threads == 1:
         return [answer(number) for number in numbers]
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(answer, numbers))
+
+
+def fitted_centers(X, start, n_jobs):
+    """The centres of a fit."""
+    return TKMeans(len(start), init=start, n_jobs=n_jobs).fit(X).cluster_centers_

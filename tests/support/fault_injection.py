@@ -1,6 +1,6 @@
 """Faults at any moment of anything: out of memory, a full disk, Ctrl-C, a source that fails, a file that changes.
 
-`inject(n, seed)` draws what is done, what goes wrong, where and when, and looks at what is left: the
+`inject_many(n, seed)` draws what is done, what goes wrong, where and when, and looks at what is left: the
 exception must be the one that happened or name it, the estimator must be as it was or as Ctrl-C is documented
 to leave it, doing it again must give the answer as if nothing had been, threads must have ended, and
 files must be whole or as they were.
@@ -25,9 +25,9 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
-from deeds import DEEDS, FITS, WRITING, CommandFailed, Listener, X, begun
 
 import tkmeans.sources.dask as dask_source
+from support.interruptible_operations import FITS, OPERATIONS, WRITES, CommandFailed, SilentCallback, X, prior_estimator
 from tkmeans import atomic
 from tkmeans.engines import native, reference
 from tkmeans.estimators import longfit
@@ -48,42 +48,42 @@ class WrongOutcome(AssertionError):
 # ---- places where a fault may happen ----------------------------------------------------------
 
 
-class Trap:
-    """Counts the moments at which a fault could happen, and springs at one of them."""
+class Trigger:
+    """Counts the points at which a fault could happen, and raises the fault at one of them."""
 
-    def __init__(self, spring=None, at=None):
-        self._lock, self._spring, self._at = threading.Lock(), spring, at
-        self.n_moments, self.sprung = 0, False
+    def __init__(self, fault=None, at=None):
+        self._lock, self._fault, self._at = threading.Lock(), fault, at
+        self.n_points, self.fired = 0, False
 
     def __call__(self):
         with self._lock:
-            self.n_moments += 1
-            now = self.n_moments == self._at
+            self.n_points += 1
+            now = self.n_points == self._at
         if now:
-            self.sprung = True
-            self._spring()
+            self.fired = True
+            self._fault()
 
 
 @contextmanager
-def at_calls(trap, *places):
-    """A moment at every call of these functions, given as pairs of owner and name."""
+def at_calls(trigger, *places):
+    """A point at every call of these functions, given as pairs of owner and name."""
 
-    def trapped(honest):
+    def triggering(original):
         def call(*args, **options):
-            trap()
-            return honest(*args, **options)
+            trigger()
+            return original(*args, **options)
 
         return call
 
     with ExitStack() as stack:
         for owner, name in places:
-            stack.enter_context(mock.patch.object(owner, name, trapped(getattr(owner, name))))
+            stack.enter_context(mock.patch.object(owner, name, triggering(getattr(owner, name))))
         yield
 
 
 @contextmanager
-def at_lines(trap):
-    """A moment at every line of the package that this thread, or one that it starts, comes to."""
+def at_lines(trigger):
+    """A point at every line of the package that this thread, or one that it starts, comes to."""
 
     def trace(frame, event, arg):
         if not frame.f_code.co_filename.startswith(OUR_CODE):
@@ -92,7 +92,7 @@ def at_lines(trap):
 
         def trace_line(frame, event, arg):
             if event == "line" and not _leaves_a_block(frame, visits):
-                trap()
+                trigger()
             return trace_line
 
         return trace_line
@@ -116,13 +116,13 @@ def _leaves_a_block(frame, visits):
 
 
 @contextmanager
-def at_blocks(trap):
-    """A moment before every block of rows."""
-    honest = BlockSource.blocks
+def at_blocks(trigger):
+    """A point before every block of rows."""
+    original = BlockSource.blocks
 
     def blocks(self):
-        for block in honest(self):
-            trap()
+        for block in original(self):
+            trigger()
             yield block
 
     with mock.patch.object(BlockSource, "blocks", blocks):
@@ -132,14 +132,14 @@ def at_blocks(trap):
 class FullDisk(io.FileIO):
     """A file on a disk that may be full after any 64 bytes."""
 
-    def __init__(self, file, mode, trap):
+    def __init__(self, file, mode, trigger):
         super().__init__(file, mode)
-        self._trap = trap
+        self._trigger = trigger
 
     def write(self, data):
         for place in range(0, len(data), 64):
             try:
-                self._trap()
+                self._trigger()
             except OSError:
                 super().write(memoryview(data)[:place])
                 raise
@@ -147,21 +147,21 @@ class FullDisk(io.FileIO):
 
 
 @contextmanager
-def at_bytes(trap):
-    """A moment as bytes are written, and when a file is made, flushed to the disk or put in its place."""
+def at_bytes(trigger):
+    """A point as bytes are written, and when a file is made, flushed to the disk or put in its place."""
 
     def fdopen(descriptor, mode):
-        return io.BufferedWriter(FullDisk(descriptor, mode, trap))
+        return io.BufferedWriter(FullDisk(descriptor, mode, trigger))
 
     def path_open(path, mode="r", **options):
         if "a" not in mode:
-            return honest(path, mode, **options)
-        return io.TextIOWrapper(io.BufferedWriter(FullDisk(path, "a", trap)), newline="")
+            return original(path, mode, **options)
+        return io.TextIOWrapper(io.BufferedWriter(FullDisk(path, "a", trigger)), newline="")
 
-    honest = Path.open
+    original = Path.open
     system = [(os, "fsync"), (os, "replace"), (os, "chmod"), (tempfile, "mkstemp")]
     with (
-        at_calls(trap, *system),
+        at_calls(trigger, *system),
         mock.patch.object(os, "fdopen", fdopen),
         mock.patch.object(Path, "open", path_open),
     ):
@@ -169,7 +169,7 @@ def at_bytes(trap):
 
 
 def _calls(*places):
-    return lambda trap: at_calls(trap, *places)
+    return lambda trigger: at_calls(trigger, *places)
 
 
 PLACES = {
@@ -181,7 +181,7 @@ PLACES = {
     "disk": at_bytes,
     "reading": _calls((NpyTable, "_read"), (ArrowTable, "_interleaved")),
     "partition": _calls((dask_source, "_array")),
-    "callback": _calls((Listener, "on_fit_task_begin"), (Listener, "on_fit_task_end")),
+    "callback": _calls((SilentCallback, "on_fit_task_begin"), (SilentCallback, "on_fit_task_end")),
 }
 
 
@@ -189,10 +189,10 @@ PLACES = {
 
 
 def raising(make):
-    def spring(folder):
+    def fault(folder):
         raise make()
 
-    return spring
+    return fault
 
 
 no_memory = raising(lambda: MemoryError("injected"))
@@ -205,7 +205,7 @@ broken = raising(lambda: RuntimeError("injected"))
 def rewriting(change):
     """Somebody writes to the file that is being read."""
 
-    def spring(folder):
+    def fault(folder):
         (path,) = folder.glob("X.*")
         rows = change(GOOD_ROWS)
         if path.suffix == ".npy":
@@ -216,55 +216,57 @@ def rewriting(change):
 
             pq.write_table(pa.table({"a": rows[:, 0], "b": rows[:, 1]}), path)
 
-    return spring
+    return fault
 
 
 def overwriting(value):
     """Somebody writes to the rows in memory."""
 
-    def spring(folder):
+    def fault(folder):
         X[100:130, 1] = value
 
-    return spring
+    return fault
 
 
-class Kind(NamedTuple):
+class FaultKind(NamedTuple):
     """What is done, where it goes wrong, and how."""
 
-    deeds: list[str]
+    operations: list[str]
     place: str
-    springs: list
+    faults: list
     raises: bool = True  # False: somebody else meddles, and nothing is raised at once
 
 
 FILES = ["a .npy file", "a Parquet file"]
 IN_MEMORY = ["t-k-means", "t-k-means in two threads", "t-k-means by the reference", "fast t-k-means"]
-KINDS = {
-    "out of memory in an engine": Kind(list(FITS), "engine", [no_memory]),
-    "out of memory in NumPy": Kind(list(DEEDS), "allocation", [no_memory]),
-    "out of memory at any line": Kind(list(DEEDS), "line", [no_memory]),
-    "Ctrl-C at any line": Kind(list(DEEDS), "line", [ctrl_c]),
-    "Ctrl-C in a pass": Kind(list(FITS), "pass", [ctrl_c]),
-    "Ctrl-C in a block": Kind(list(FITS), "block", [ctrl_c]),
-    "a block that cannot be read": Kind(list(FITS), "block", [broken, disk_full]),
-    "a file that cannot be read": Kind([*FILES, "a CSV file"], "reading", [broken, no_permission]),
-    "a partition that cannot be computed": Kind(["dask"], "partition", [broken, no_memory]),
-    "a callback that fails": Kind([name for name in FITS if "callbacks" in name], "callback", [broken, ctrl_c]),
-    "a full disk": Kind(list(WRITING), "disk", [disk_full]),
-    "no permission": Kind(list(WRITING), "disk", [no_permission]),
-    "a file that becomes shorter": Kind(FILES, "reading", [rewriting(lambda X: X[:-40])], raises=False),
-    "a file that becomes longer": Kind(FILES, "reading", [rewriting(lambda X: np.vstack([X, X]))], raises=False),
-    "a file whose values change": Kind(FILES, "reading", [rewriting(lambda X: X * np.inf)], raises=False),
-    "rows that change in memory": Kind(IN_MEMORY, "pass", [overwriting(np.inf), overwriting(np.nan)], raises=False),
+FAULT_KINDS = {
+    "out of memory in an engine": FaultKind(list(FITS), "engine", [no_memory]),
+    "out of memory in NumPy": FaultKind(list(OPERATIONS), "allocation", [no_memory]),
+    "out of memory at any line": FaultKind(list(OPERATIONS), "line", [no_memory]),
+    "Ctrl-C at any line": FaultKind(list(OPERATIONS), "line", [ctrl_c]),
+    "Ctrl-C in a pass": FaultKind(list(FITS), "pass", [ctrl_c]),
+    "Ctrl-C in a block": FaultKind(list(FITS), "block", [ctrl_c]),
+    "a block that cannot be read": FaultKind(list(FITS), "block", [broken, disk_full]),
+    "a file that cannot be read": FaultKind([*FILES, "a CSV file"], "reading", [broken, no_permission]),
+    "a partition that cannot be computed": FaultKind(["dask"], "partition", [broken, no_memory]),
+    "a callback that fails": FaultKind([name for name in FITS if "callbacks" in name], "callback", [broken, ctrl_c]),
+    "a full disk": FaultKind(list(WRITES), "disk", [disk_full]),
+    "no permission": FaultKind(list(WRITES), "disk", [no_permission]),
+    "a file that becomes shorter": FaultKind(FILES, "reading", [rewriting(lambda X: X[:-40])], raises=False),
+    "a file that becomes longer": FaultKind(FILES, "reading", [rewriting(lambda X: np.vstack([X, X]))], raises=False),
+    "a file whose values change": FaultKind(FILES, "reading", [rewriting(lambda X: X * np.inf)], raises=False),
+    "rows that change in memory": FaultKind(
+        IN_MEMORY, "pass", [overwriting(np.inf), overwriting(np.nan)], raises=False
+    ),
 }
-KINDS = {name: kind for name, kind in KINDS.items() if kind.deeds}
+FAULT_KINDS = {name: kind for name, kind in FAULT_KINDS.items() if kind.operations}
 
 
 # ---- one fault --------------------------------------------------------------------------------
 
 
 @contextmanager
-def circumstances():
+def small_blocks_and_frequent_checkpoints():
     """Many small blocks, a checkpoint after every iteration, and warnings that nobody minds."""
     with (
         mock.patch.dict(ArraySource.__init__.__kwdefaults__, block_rows=128),
@@ -278,77 +280,77 @@ def circumstances():
 
 @cache
 def undisturbed(name):
-    """The estimator after the deed, if nothing goes wrong."""
-    return _after(name, lambda trap: ExitStack(), Trap())
+    """The estimator after the operation, if nothing goes wrong."""
+    return _after(name, lambda trigger: ExitStack(), Trigger())
 
 
 @cache
-def n_moments(name, place):
-    trap = Trap()
-    _after(name, PLACES[place], trap)
-    return trap.n_moments
+def n_points(name, place):
+    trigger = Trigger()
+    _after(name, PLACES[place], trigger)
+    return trigger.n_points
 
 
-def _after(name, place, trap):
-    estimator = copy.deepcopy(begun(name))
+def _after(name, place, trigger):
+    estimator = copy.deepcopy(prior_estimator(name))
     with tempfile.TemporaryDirectory() as folder:
-        DEEDS[name].prepare(Path(folder))
-        with place(trap):
-            DEEDS[name].act(estimator, Path(folder))
+        OPERATIONS[name].prepare(Path(folder))
+        with place(trigger):
+            OPERATIONS[name].run(estimator, Path(folder))
     return estimator
 
 
-def one(kind, seed):
-    """One fault of this kind; how it ended, or None if its moment never came."""
+def inject_one(kind, seed):
+    """One fault of this kind; how it ended, or None if its point was never reached."""
     rng = np.random.default_rng(seed)
-    kind = KINDS[kind]
-    name, spring = kind.deeds[rng.integers(len(kind.deeds))], kind.springs[rng.integers(len(kind.springs))]
-    with circumstances(), tempfile.TemporaryDirectory() as folder:
-        moments = n_moments(name, kind.place)
-        if not moments:
+    kind = FAULT_KINDS[kind]
+    name, fault = kind.operations[rng.integers(len(kind.operations))], kind.faults[rng.integers(len(kind.faults))]
+    with small_blocks_and_frequent_checkpoints(), tempfile.TemporaryDirectory() as folder:
+        points = n_points(name, kind.place)
+        if not points:
             return None
-        trap = Trap(lambda: spring(Path(folder)), at=rng.integers(moments) + 1)
+        trigger = Trigger(lambda: fault(Path(folder)), at=rng.integers(points) + 1)
         try:
-            outcome = _one(name, kind, trap, Path(folder), old_output=rng.random() < 0.5)
+            outcome = run_with_fault(name, kind, trigger, Path(folder), old_output=rng.random() < 0.5)
         except WrongOutcome as wrong:
-            raise WrongOutcome(f"{name}, moment {trap._at} of {moments}: {wrong}") from wrong
+            raise WrongOutcome(f"{name}, point {trigger._at} of {points}: {wrong}") from wrong
         finally:
             X[:] = GOOD_ROWS
-    return outcome if trap.sprung else None
+    return outcome if trigger.fired else None
 
 
-def _one(name, kind, trap, folder, *, old_output):
-    deed, estimator = DEEDS[name], copy.deepcopy(begun(name))
+def run_with_fault(name, kind, trigger, folder, *, old_output):
+    operation, estimator = OPERATIONS[name], copy.deepcopy(prior_estimator(name))
     undisturbed(name)
-    deed.prepare(folder)
-    if old_output and deed.output and not (folder / deed.output).exists():
-        (folder / deed.output).write_bytes(OLD)
+    operation.prepare(folder)
+    if old_output and operation.output and not (folder / operation.output).exists():
+        (folder / operation.output).write_bytes(OLD)
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     attributes, threads = copy.deepcopy(vars(estimator)) if estimator else {}, set(threading.enumerate())
     with _nothing_ignored():
-        outcome = _outcome(deed, kind, trap, estimator, folder)
+        outcome = _outcome(operation, kind, trigger, estimator, folder)
         if outcome == "raised":
             now = _state(estimator)
             changed = [key for key in {**attributes, **now} if not _same(key, attributes, now)]
             _check(not changed, f"half-fitted: {changed}")
         _check(outcome != "coped" or _all_finite(estimator), "an attribute is not finite")
         _check_threads(threads)
-    _check_files(deed, kind, files, folder)
-    if not trap.sprung or estimator is None:
+    _check_files(operation, kind, files, folder)
+    if not trigger.fired or estimator is None:
         return outcome
     X[:] = GOOD_ROWS
-    deed.prepare(folder)
-    deed.act(estimator, folder)
+    operation.prepare(folder)
+    operation.run(estimator, folder)
     expected = _state(undisturbed(name))
     changed = [key for key in expected if not _same(key, expected, _state(estimator))]
     _check(not changed, f"afterwards another answer: {changed}")
     return outcome
 
 
-def _outcome(deed, kind, trap, estimator, folder):
+def _outcome(operation, kind, trigger, estimator, folder):
     try:
-        with PLACES[kind.place](trap):
-            deed.act(estimator, folder)
+        with PLACES[kind.place](trigger):
+            operation.run(estimator, folder)
     except Interrupted:
         _check(not hasattr(estimator, "labels_"), "labels of an earlier fit")
         _check(np.all(np.isfinite(estimator.cluster_centers_)), "centres that are not finite")
@@ -360,7 +362,7 @@ def _outcome(deed, kind, trap, estimator, folder):
     except BaseException as fault:
         _check(_tells(fault, kind, folder), f"the fault became {fault!r}")
         return "raised"
-    _check(not (trap.sprung and kind.raises), "the fault was swallowed")
+    _check(not (trigger.fired and kind.raises), "the fault was swallowed")
     return "coped"
 
 
@@ -414,19 +416,19 @@ def _check_threads(before):
     raise WrongOutcome(f"threads go on: {set(threading.enumerate()) - before}")
 
 
-def _check_files(deed, kind, before, folder):
+def _check_files(operation, kind, before, folder):
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
-    left = set(after) - set(before) - {deed.output}
+    left = set(after) - set(before) - {operation.output}
     _check(not left, f"files are left: {left}")
     for name in before:
         _check(name in after, f"{name} is lost")
-        _check(name == deed.output or not kind.raises or after[name] == before[name], f"{name} was changed")
-    if deed.output in after and after[deed.output] != before.get(deed.output):
+        _check(name == operation.output or not kind.raises or after[name] == before[name], f"{name} was changed")
+    if operation.output in after and after[operation.output] != before.get(operation.output):
         try:
-            whole = deed.is_whole(folder / deed.output)
+            whole = operation.is_complete(folder / operation.output)
         except Exception as fault:
-            raise WrongOutcome(f"{deed.output} is not whole: {fault}") from fault
-        _check(whole, f"{deed.output} is not whole")
+            raise WrongOutcome(f"{operation.output} is not whole: {fault}") from fault
+        _check(whole, f"{operation.output} is not whole")
 
 
 @contextmanager
@@ -441,20 +443,20 @@ def _nothing_ignored():
 # ---- many faults ------------------------------------------------------------------------------
 
 
-def inject(n, seed=0):
+def inject_many(n, seed=0):
     """Inject n faults; how many of each kind ended how, as {(kind, outcome): count}.
 
     Raises WrongOutcome, with what it takes to have them again, if something was lost, half-written or swallowed.
     """
     counts, wrong, number = Counter(), [], 0
     while counts.total() + len(wrong) < n:
-        kind = list(KINDS)[number % len(KINDS)]
+        kind = list(FAULT_KINDS)[number % len(FAULT_KINDS)]
         try:
-            outcome = one(kind, (seed, number))
+            outcome = inject_one(kind, (seed, number))
             if outcome is not None:
                 counts[kind, outcome] += 1
         except WrongOutcome as fault:
-            wrong.append(f"one({kind!r}, ({seed}, {number})): {fault}")
+            wrong.append(f"inject_one({kind!r}, ({seed}, {number})): {fault}")
         number += 1
     if wrong:
         raise WrongOutcome(f"{len(wrong)} of {n} faults did harm:\n" + "\n".join(wrong))

@@ -1,6 +1,6 @@
 """What people do with the package that can be cut short: fits of every kind, and everything that writes a file.
 
-A deed begins in an empty folder with an estimator that was fitted to other rows before, so that what a
+A operation begins in an empty folder with an estimator that was fitted to other rows before, so that what a
 fault leaves behind can be told from what was there and from what should have come.
 """
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from helpers import t_mixture
 
+from support.model_inputs import t_mixture
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save, write_report
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.paper import protocol
@@ -24,15 +24,15 @@ OTHERS, _, _ = t_mixture(n=250, n_clusters=3, n_features=3, seed=2)
 START = X[[1, 5, 9]] * 0.3  # far from any optimum: a few iterations more
 
 
-class Deed(NamedTuple):
+class Operation(NamedTuple):
     """Something to do with an estimator in a folder."""
 
-    act: Callable[[Any, Path], Any]
+    run: Callable[[Any, Path], Any]
     estimator: Any = None  # None for what has none
-    earlier: Any = OTHERS  # rows that it was fitted to before; None for a new one
+    prior_rows: Any = OTHERS  # rows that it was fitted to before; None for a new one
     prepare: Callable[[Path], Any] = lambda folder: None  # lays files out that are read, and stay
     output: str | None = None  # the file that is written
-    is_whole: Callable[[Path], bool] = os.path.exists  # whether the new file is
+    is_complete: Callable[[Path], bool] = os.path.exists  # whether the new file is
 
 
 # ---- fits -------------------------------------------------------------------------------------
@@ -80,14 +80,14 @@ def _fit_dask(estimator, folder):
 
 
 def _fit_with_callbacks(estimator, folder):
-    estimator.set_callbacks(Listener())
+    estimator.set_callbacks(SilentCallback())
     try:
         estimator.fit(X)
     finally:
         estimator.set_callbacks()
 
 
-class Listener:
+class SilentCallback:
     """A callback that wants to know nothing."""
 
     max_propagation_depth = None
@@ -110,26 +110,26 @@ def _with_callbacks():
         import sklearn.callback  # noqa: F401
     except ImportError:
         return {}
-    return {"a fit with callbacks": Deed(_fit_with_callbacks, TKMeans(3, init=START))}
+    return {"a fit with callbacks": Operation(_fit_with_callbacks, TKMeans(3, init=START))}
 
 
 FITS = {
-    "t-k-means": Deed(_fit, TKMeans(3, random_state=0)),
-    "t-k-means in two threads": Deed(_fit, TKMeans(3, init=START, n_jobs=2)),
-    "t-k-means by the reference": Deed(_fit, TKMeans(3, init=START, engine="reference", dof=2.0)),
-    "t-k-means from three starts": Deed(_fit_with_weights, TKMeans(3, init="random", n_init=3, random_state=0)),
-    "the first fit": Deed(_fit, TKMeans(3, random_state=0), earlier=None),
-    "fast t-k-means": Deed(_fit, FastTKMeans(3, init=START)),
-    "batches": Deed(_fit, MiniBatchTKMeans(3, init_size=200, batch_size=100, max_iter=2, tol=0.1, random_state=0)),
-    "a stream": Deed(_learn, MiniBatchTKMeans(3, init_size=200, batch_size=100, random_state=0), OTHERS[:, :2]),
-    "a stream's first rows": Deed(_learn, MiniBatchTKMeans(3, init_size=80, random_state=0), earlier=None),
-    "mixture": Deed(_fit, StudentTMixture(3, random_state=0, max_iter=30, tol=1e-3)),
-    "k-medians": Deed(_fit, KMedians(3, random_state=0)),
-    "k-medoids": Deed(_fit, KMedoids(3, random_state=0)),
-    "a .npy file": Deed(_fit_file("X.npy"), TKMeans(3, init=START), prepare=_written("X.npy")),
-    "a CSV file": Deed(_fit_file("X.csv"), TKMeans(3, init=START, n_jobs=2), prepare=_written("X.csv")),
-    "a Parquet file": Deed(_fit_file("X.parquet"), TKMeans(3, init=START), prepare=_written("X.parquet")),
-    "dask": Deed(_fit_dask, TKMeans(3, init=START)),
+    "t-k-means": Operation(_fit, TKMeans(3, random_state=0)),
+    "t-k-means in two threads": Operation(_fit, TKMeans(3, init=START, n_jobs=2)),
+    "t-k-means by the reference": Operation(_fit, TKMeans(3, init=START, engine="reference", dof=2.0)),
+    "t-k-means from three starts": Operation(_fit_with_weights, TKMeans(3, init="random", n_init=3, random_state=0)),
+    "the first fit": Operation(_fit, TKMeans(3, random_state=0), prior_rows=None),
+    "fast t-k-means": Operation(_fit, FastTKMeans(3, init=START)),
+    "batches": Operation(_fit, MiniBatchTKMeans(3, init_size=200, batch_size=100, max_iter=2, tol=0.1, random_state=0)),
+    "a stream": Operation(_learn, MiniBatchTKMeans(3, init_size=200, batch_size=100, random_state=0), OTHERS[:, :2]),
+    "a stream's first rows": Operation(_learn, MiniBatchTKMeans(3, init_size=80, random_state=0), prior_rows=None),
+    "mixture": Operation(_fit, StudentTMixture(3, random_state=0, max_iter=30, tol=1e-3)),
+    "k-medians": Operation(_fit, KMedians(3, random_state=0)),
+    "k-medoids": Operation(_fit, KMedoids(3, random_state=0)),
+    "a .npy file": Operation(_fit_file("X.npy"), TKMeans(3, init=START), prepare=_written("X.npy")),
+    "a CSV file": Operation(_fit_file("X.csv"), TKMeans(3, init=START, n_jobs=2), prepare=_written("X.csv")),
+    "a Parquet file": Operation(_fit_file("X.parquet"), TKMeans(3, init=START), prepare=_written("X.parquet")),
+    "dask": Operation(_fit_dask, TKMeans(3, init=START)),
     **_with_callbacks(),
 }
 
@@ -204,11 +204,11 @@ RUNS = [dict.fromkeys(protocol.MEASURES, 1 / (3 + rep)) for rep in range(8)]
 def _experiment(estimator, folder):
     """Eight runs, of which the first four were made before."""
     made_up = lambda keys: [(key, RUNS[key.rep]) for key in keys]  # noqa: E731
-    honest, protocol._do = protocol._do, made_up
+    original, protocol._do = protocol._do, made_up
     try:
         protocol.perform(KEYS, folder / "runs.csv", n_jobs=1)
     finally:
-        protocol._do = honest
+        protocol._do = original
 
 
 def _forgetting(estimator, folder):
@@ -232,46 +232,46 @@ def _picture(estimator, folder):
 
 
 FITTED = TKMeans(3, random_state=0)
-WRITING = {
-    "a checkpoint": Deed(
-        _fit_with_checkpoint, TKMeans(3, init=START, random_state=0, tol=1e-9), output="fit.npz", is_whole=_resumes
+WRITES = {
+    "a checkpoint": Operation(
+        _fit_with_checkpoint, TKMeans(3, init=START, random_state=0, tol=1e-9), output="fit.npz", is_complete=_resumes
     ),
-    "a model file": Deed(lambda e, f: save(e, f / "model.json"), FITTED, output="model.json", is_whole=_loads),
-    "labels": Deed(_save_labels, FITTED, output="labels.parquet", is_whole=_has_all_rows),
-    "a report": Deed(
+    "a model file": Operation(lambda e, f: save(e, f / "model.json"), FITTED, output="model.json", is_complete=_loads),
+    "labels": Operation(_save_labels, FITTED, output="labels.parquet", is_complete=_has_all_rows),
+    "a report": Operation(
         lambda e, f: write_report(f / "page.html", e, OTHERS),
-        FITTED, output="page.html", is_whole=_ends_with(b"</html>"),
+        FITTED, output="page.html", is_complete=_ends_with(b"</html>"),
     ),
-    "the command's table": Deed(
+    "the command's table": Operation(
         _command("fit", "X.csv", "-k", "3", "--out", "out.csv"),
-        prepare=_written("X.csv"), output="out.csv", is_whole=_has_clusters,
+        prepare=_written("X.csv"), output="out.csv", is_complete=_has_clusters,
     ),
-    "the command's model": Deed(
+    "the command's model": Operation(
         _command("fit", "X.csv", "-k", "3", "--model", "model.json"),
-        prepare=_written("X.csv"), output="model.json", is_whole=lambda path: load(path) is not None,
+        prepare=_written("X.csv"), output="model.json", is_complete=lambda path: load(path) is not None,
     ),
-    "runs of the reproduction": Deed(
-        _experiment, prepare=_half_an_experiment, output="runs.csv", is_whole=_runs_are_right
+    "runs of the reproduction": Operation(
+        _experiment, prepare=_half_an_experiment, output="runs.csv", is_complete=_runs_are_right
     ),
-    "runs to be done anew": Deed(
-        _forgetting, prepare=_half_an_experiment, output="runs.csv", is_whole=_runs_are_right
+    "runs to be done anew": Operation(
+        _forgetting, prepare=_half_an_experiment, output="runs.csv", is_complete=_runs_are_right
     ),
-    "a picture": Deed(_picture, output="loss.png", is_whole=_ends_with(b"IEND\xaeB`\x82")),
+    "a picture": Operation(_picture, output="loss.png", is_complete=_ends_with(b"IEND\xaeB`\x82")),
 }  # fmt: skip
-DEEDS = FITS | WRITING
+OPERATIONS = FITS | WRITES
 
 
 @cache
-def begun(name):
-    """The estimator of a deed as it is before, to be copied."""
-    deed = DEEDS[name]
-    if deed.estimator is None or deed.earlier is None:
-        return deed.estimator
-    init = getattr(deed.estimator, "init", None)
-    estimator = deed.estimator
+def prior_estimator(name):
+    """The estimator of a operation as it is before, to be copied."""
+    operation = OPERATIONS[name]
+    if operation.estimator is None or operation.prior_rows is None:
+        return operation.estimator
+    init = getattr(operation.estimator, "init", None)
+    estimator = operation.estimator
     if isinstance(init, np.ndarray):
         estimator = estimator.set_params(init=OTHERS[:3])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimator.fit(deed.earlier)
+        estimator.fit(operation.prior_rows)
     return estimator.set_params(init=init) if isinstance(init, np.ndarray) else estimator

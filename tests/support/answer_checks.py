@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from strategies import Case
 
+from support.hostile_cases import HostileCase
 from tkmeans import StudentTMixture
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.stats import HORIZON
@@ -44,15 +44,15 @@ REFUSALS: dict[str, tuple[tuple[type[Exception], ...], str]] = {
     "no file": ((FileNotFoundError,), r"nowhere"),
 }
 
-LOOKS = ("predict", "predict_proba", "transform", "score_samples", "robust_weights", "outlier_pvalues", "outliers")
-LOOKS += ("score", "assignment_entropy", "bic", "icl")
+ANSWERS = ("predict", "predict_proba", "transform", "score_samples", "robust_weights", "outlier_pvalues", "outliers")
+ANSWERS += ("score", "assignment_entropy", "bic", "icl")
 
 
 class WrongAnswer(AssertionError):
     """A result that cannot be, or an exception that is on no list."""
 
 
-def judge(case: Case) -> str:
+def outcome_of(case: HostileCase) -> str:
     """Try one case: "result", or the name of the refusal; everything else is an error."""
     before = _frozen(case.X), _frozen(case.weight)
     params = dict(case.estimator.get_params(deep=False))
@@ -80,11 +80,13 @@ def _refusal(act) -> str:
     return "result"
 
 
-def _try(case: Case) -> None:
+def _try(case: HostileCase) -> None:
     model = case.estimator
     if case.given is not None:
         model.fit(case.given)
-        outcomes = {_refusal(lambda name=name: getattr(model, name)(case.X)) for name in LOOKS if hasattr(model, name)}
+        outcomes = {
+            _refusal(lambda name=name: getattr(model, name)(case.X)) for name in ANSWERS if hasattr(model, name)
+        }
         _hold(len(outcomes) == 1, f"methods disagree on the same rows: {outcomes}")
         model.predict(case.X)  # raises what all of them raised
         if case.rows is not None:
@@ -105,7 +107,7 @@ def _try(case: Case) -> None:
     check_answers(model, case.rows)
     if case.X is not case.rows:
         again = clone(model).fit(case.rows)
-        _hold(np.array_equal(_centers(again), _centers(model)), "the same numbers in other clothes, another answer")
+        _hold(np.array_equal(_centers(again), _centers(model)), "the same numbers in another container, another answer")
 
 
 # ---- what must be true of a fit ---------------------------------------------------------
@@ -180,7 +182,7 @@ def check_answers(model: Any, rows: np.ndarray) -> None:
     """What a fitted model says of rows is finite, consistent, and what the definitions say."""
     n, K = len(rows), len(_centers(model))
     empty = np.all(np.isnan(rows), axis=1)
-    answers = {name: getattr(model, name)(rows) for name in LOOKS if hasattr(model, name)}
+    answers = {name: getattr(model, name)(rows) for name in ANSWERS if hasattr(model, name)}
     for name, value in answers.items():
         value = np.asarray(value)[~empty] if name == "outlier_pvalues" else value
         _hold(np.all(np.isfinite(value)), f"{name} is not finite")

@@ -1,6 +1,6 @@
-"""What people pass: rows that nobody should have, in what they come in, and weights.
+"""Hostile rows, their containers, and weights.
 
-Each table maps a few words to a function that makes such a thing.
+Each table maps a description to a function that makes such a thing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _empty_column(rng, n, p):
     return X
 
 
-VALUES = {
+ROW_KINDS = {
     "ordinary": _ordinary,
     "heavy tails": lambda rng, n, p: rng.standard_cauchy((n, p)) ** 3,
     "tiny": lambda rng, n, p: _ordinary(rng, n, p) * _powers(rng, -170, -100, ()),
@@ -91,13 +91,13 @@ VALUES = {
 }
 
 
-def values_of(random: Random, kind: str) -> np.ndarray:
+def rows_of_kind(random: Random, kind: str) -> np.ndarray:
     rng = np.random.default_rng(random.getrandbits(32))
     n, p = random.choice([1, 2, 3, 5, 8, 13, 20, 40, 60]), random.choice([1, 2, 2, 3, 4, 6])
-    return VALUES[kind](rng, n, p)
+    return ROW_KINDS[kind](rng, n, p)
 
 
-# ---- what rows come in -------------------------------------------------------------------
+# ---- containers of rows -------------------------------------------------------------------
 
 
 def _read_only(X):
@@ -121,8 +121,8 @@ def _nullable(X):
     return _frame(X).astype("Float64")
 
 
-# The same numbers in other clothes: what comes out must be the same, to the last bit.
-CLOTHES = {
+# The same numbers in another container: the result must be the same, to the last bit.
+CONTAINERS = {
     "Fortran order": np.asfortranarray,
     "negative strides": lambda X: np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
     "every second": lambda X: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
@@ -138,13 +138,13 @@ CLOTHES = {
     "masked where missing": lambda X: np.ma.masked_array(np.where(np.isnan(X), -777.0, X), mask=np.isnan(X)),
 }
 
-TYPES = {
-    name: lambda X, name=name: as_type(X, np.dtype(name))
+DTYPES = {
+    name: lambda X, name=name: converted(X, np.dtype(name))
     for name in ["f2", "f4", ">f4", "g", "i1", "u1", "i2", "u2", "i4", ">i4", "u4", "i8", "u8", "?"]
 }
 
 
-def as_type(X, dtype):
+def converted(X, dtype):
     if dtype.kind == "b":
         return X > 0
     if dtype.kind in "iu":
@@ -160,8 +160,8 @@ def _matrix(X):
         return np.asmatrix(X)
 
 
-# What is no table of numbers must be refused.
-NONSENSE = {
+# What is no table of numbers, and must be refused.
+INVALID_TABLES = {
     "complex": lambda X: X + 1j,
     "complex objects": lambda X: (X + 1j).astype(object),
     "text": lambda X: X.astype(str),
@@ -219,7 +219,7 @@ WEIGHTS = {
     "negative strides": lambda X, random: _some(X, random, [1, 2])[::-1],
 }
 
-WRONG_WEIGHTS = {
+INVALID_WEIGHTS = {
     "all zero": lambda X, random: np.zeros(len(X)),
     "negative": lambda X, random: np.where(np.arange(len(X)) == 0, -1.0, 1.0),
     "missing": lambda X, random: np.where(np.arange(len(X)) == 0, np.nan, 1.0),

@@ -1,0 +1,1 @@
+"""What the tests share and is no test: data, oracles, hostile inputs, fault injection, a browser."""

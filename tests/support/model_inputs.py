@@ -1,0 +1,32 @@
+"""What models, engines and estimators are given: rows drawn from the model, sources, frames and parameters."""
+
+import numpy as np
+
+from tkmeans.sources import ArraySource
+from tkmeans.sources.frames import measure
+from tkmeans.stats import Frame, Params
+
+
+def t_mixture(n=500, n_clusters=4, n_features=3, *, dof=3.0, scale=0.1, seed=0, spacing=3.0):
+    """Rows drawn from the model, with the labels and the centres they came from."""
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(-spacing, spacing, (n_clusters, n_features))
+    labels = rng.integers(n_clusters, size=n)
+    noise = rng.standard_normal((n, n_features)) / np.sqrt(rng.chisquare(dof, (n, 1)) / dof)
+    return centers[labels] + np.sqrt(scale) * noise, labels, centers
+
+
+def plain_frame(n_features, dtype=float):
+    """Coordinates as they are."""
+    return Frame(np.zeros(n_features, dtype), 1.0)
+
+
+def source_of(X, weight=None, **options):
+    """The rows as a source, in the frame an estimator would choose."""
+    return ArraySource(X, weight, measure(X, weight), **options)
+
+
+def equal_params(centers, scale=0.1, dof=3.0):
+    """Parameters with equal cluster weights."""
+    centers = np.asarray(centers, dtype=float)
+    return Params(centers, scale, dof, np.full(len(centers), -np.log(len(centers))))
