@@ -1,0 +1,69 @@
+"""The checks, each in an environment of its own: `nox` runs lint, tests and docs, `nox --list` shows all."""
+
+from __future__ import annotations
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.sessions = ["lint", "tests", "docs"]
+nox.options.reuse_venv = "yes"
+
+PROJECT = nox.project.load_toml("pyproject.toml")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, types, layers and the line budget."""
+    session.install(*nox.project.dependency_groups(PROJECT, "lint"))
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("lint-imports", env={"PYTHONPATH": "src"})
+    session.run("python", "tools/budget")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests; arguments after -- go to pytest."""
+    session.install(".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, into docs/_build; warnings are errors."""
+    session.install(".[docs]")
+    session.run("sphinx-build", "-W", "--keep-going", "docs", "docs/_build")
+
+
+@nox.session
+def walk(session: nox.Session) -> None:
+    """The files and functions that a call visits, against their limits; after --, arguments of tools/walk."""
+    session.install(".[test]")
+    session.run("python", "tools/walk", *(session.posargs or ["--check"]))
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Line coverage of the core."""
+    session.install("-e", ".[test,torch]", "pytest-cov")
+    session.run("tools/coverage", *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none")
+def oldest(session: nox.Session) -> None:
+    """The tests with the oldest dependencies allowed."""
+    session.run("tools/oldest", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def mutate(session: nox.Session) -> None:
+    """Mutation testing of the four files that are t-k-means: a quarter of an hour."""
+    session.run("tools/mutate")
+
+
+@nox.session
+def pictures(session: nox.Session) -> None:
+    """Draw the pictures of README and guides anew."""
+    session.install(".[test]")
+    session.run("python", "tools/pictures")
