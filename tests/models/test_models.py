@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lloyd import Lloyd
 from scipy.special import digamma
 from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.cluster import KMeans
 from support.density_oracle import mixture_log_density
+from support.lloyd import Lloyd
 from support.model_inputs import equal_params, plain_frame, source_of, t_mixture
 
 from tkmeans import engines
