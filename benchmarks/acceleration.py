@@ -16,7 +16,7 @@ from tkmeans.em import Never, em
 from tkmeans.models import Student
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource
-from tkmeans.sources.frames import measure
+from tkmeans.sources.base import measure
 from tkmeans.stats import Params
 
 MOST = 0.5  # of the plain passes, in the median

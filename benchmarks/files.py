@@ -23,7 +23,7 @@ from benchmarks.common import hold_to_the_bar, markdown, publish
 from tkmeans import engines
 from tkmeans.models import Student
 from tkmeans.sources import as_source
-from tkmeans.sources.frames import measure
+from tkmeans.sources.base import measure
 from tkmeans.stats import Params
 
 N_FEATURES, N_CLUSTERS, ITERATIONS = 8, 20, 10

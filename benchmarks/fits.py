@@ -21,7 +21,7 @@ from tkmeans import TKMeans
 from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER
 from tkmeans.search import robust_search, seeding
 from tkmeans.sources import ArraySource
-from tkmeans.sources.frames import measure
+from tkmeans.sources.base import measure
 
 BASE = "KMeans(n_init=10)"
 SMALL = ("S1", "S2", "S3", "S4", "A1", "A2", "A3")

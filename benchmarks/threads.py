@@ -15,7 +15,7 @@ from benchmarks.common import generated, hold_to_the_bar, markdown, publish
 from tkmeans import engines
 from tkmeans.models import Student
 from tkmeans.sources import ArraySource
-from tkmeans.sources.frames import measure
+from tkmeans.sources.base import measure
 from tkmeans.stats import Params
 
 LEAST = 1.6  # speed-up; needs two cores that nobody else uses

@@ -14,7 +14,7 @@ from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.engines import native, reference
 from tkmeans.models import Student
-from tkmeans.sources.frames import nearest_to_zero
+from tkmeans.sources.base import nearest_to_zero
 from tkmeans.stats import Block, Params
 
 X, _, CENTERS = t_mixture(n=120, n_clusters=2, n_features=2, dof=4.0, scale=0.05, seed=2)

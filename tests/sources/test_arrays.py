@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.model_inputs import source_of, t_mixture
 
-from tkmeans.sources.frames import measure
+from tkmeans.sources.base import measure
 
 X, _, _ = t_mixture(n=1000)
 

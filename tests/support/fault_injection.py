@@ -33,7 +33,7 @@ from tkmeans.engines import native, reference
 from tkmeans.estimators import longfit
 from tkmeans.estimators.whole import Interrupted
 from tkmeans.sources import ArraySource
-from tkmeans.sources.blocks import BlockSource
+from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.formats import ArrowTable, NpyTable
 
 OUR_CODE = str(Path(atomic.__file__).parent)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tkmeans.sources import ArraySource
-from tkmeans.sources.frames import measure
+from tkmeans.sources.base import measure
 from tkmeans.stats import Frame, Params
 
 

@@ -23,7 +23,7 @@ from tkmeans.estimators.validation import (
 from tkmeans.estimators.whole import all_or_nothing
 from tkmeans.search import seeding
 from tkmeans.sources import Sample
-from tkmeans.sources.frames import measure
+from tkmeans.sources.base import measure
 from tkmeans.stats import Array
 
 LARGEST = 1e150  # whose square is a number

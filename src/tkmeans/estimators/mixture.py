@@ -32,7 +32,7 @@ from tkmeans.models.covariances import SHAPES, Shape
 from tkmeans.models.mixture import MixtureParams, MixtureStats, Seen, StudentMixture
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample
-from tkmeans.sources.frames import measure, nearest_to_zero
+from tkmeans.sources.base import measure, nearest_to_zero
 from tkmeans.stats import Array, Frame, Outcome
 
 # Where the degrees of freedom start when they are estimated: heavy tails first.

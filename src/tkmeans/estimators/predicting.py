@@ -22,7 +22,7 @@ from tkmeans.estimators.validation import SPREADS, check_columns, checked_sample
 from tkmeans.models import CenterModel
 from tkmeans.sources import Column, Seen, Source, as_source, kind_of
 from tkmeans.sources.base import to_numpy
-from tkmeans.sources.frames import nearest_to_zero
+from tkmeans.sources.base import nearest_to_zero
 from tkmeans.stats import LARGEST_SINGLE, Array, Block, Frame, Params, namespace
 
 

@@ -1,18 +1,92 @@
-"""Rows that are in memory already, as a NumPy array or as one of another library."""
+"""Rows in memory, as a NumPy array or as one of another library, and what all sources of blocks share."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, final
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Column, M, Sample, to_numpy
-from tkmeans.sources.blocks import BlockSource
+from tkmeans.sources.base import BLOCK_ROWS, Column, CountedRows, M, Sample, Seen, Survey, merged, survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
+
+T = TypeVar("T")
 
 # The reference engine, which runs on tensors, wants fewer and larger operations.
 TENSOR_ROWS = 65536
+
+
+class BlockSource(CountedRows):
+    """Rows in runs of any length, which are cut into blocks at multiples of a fixed size."""
+
+    def __init__(self, weight: Array | None, frame: Frame | None, n_threads: int, block_rows: int = BLOCK_ROWS) -> None:
+        self.weight = weight
+        if frame is not None:
+            self.frame = frame
+        self._block_rows = block_rows
+        self._n_threads = n_threads
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    @abstractmethod
+    def runs(self) -> Iterator[Array]:
+        """The rows in runs whose lengths, but for the last, are multiples of the block's."""
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows in blocks of fixed size."""
+        frame = getattr(self, "frame", None)  # a survey comes before the frame
+        start = 0
+        for run in self.runs():
+            for first in range(0, run.shape[0], self._block_rows):
+                X = run[first : min(first + self._block_rows, run.shape[0]), ...]
+                weight = None if self.weight is None else self.weight[start : start + X.shape[0]]
+                start += X.shape[0]
+                yield Block(X, weight, frame)  # type: ignore[arg-type]
+
+    def map(self, function: Callable[[Block], T]) -> Iterator[T]:
+        """`function` of every block, in the order of the rows."""
+        if self._pool is None:
+            yield from map(function, self.blocks())
+            return
+        # A few blocks ahead of the one being merged: results of all of them at once
+        # could be larger than the data.
+        under_way: deque[Future[T]] = deque()
+        for block in self.blocks():
+            under_way.append(self._pool.submit(function, block))
+            if len(under_way) > 2 * self._n_threads:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+    def reduce(self, summarize: Callable[[Block], M]) -> M:
+        """The merged summaries of all blocks, in the order of the rows."""
+        return merged(self.map(summarize))
+
+    def survey(self) -> Survey:
+        """Count rows and values, in one pass."""
+        return self.reduce(survey)
+
+    def collect(self, look: Callable[[Block], Seen], columns: list[Column]) -> tuple[list[Any], Any]:
+        """What `look` says of each row, in arrays, and the merged summary."""
+        whole = [self._empty(column) for column in columns]
+        start, summary = 0, None
+        for seen in self.map(look):
+            end = start + seen.rows[0].shape[0]
+            for array, part in zip(whole, seen.rows, strict=True):
+                array[start:end, ...] = part
+            start = end
+            summary = seen.summary if summary is None else summary.merge(seen.summary)
+        return whole, summary
+
+    def _empty(self, column: Column) -> Any:
+        """Room for a result."""
+        return np.empty((self.n_rows, *([] if column.width is None else [column.width])), column.dtype)
 
 
 @final

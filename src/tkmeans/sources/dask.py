@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from tkmeans.sources.base import BLOCK_ROWS, Column, M, Sample, Seen, Source, Survey, merged, survey
-from tkmeans.sources.frames import measure, stride
+from tkmeans.sources.base import measure, stride
 from tkmeans.stats import Array, Block, Frame
 
 _MERGED_AT_ONCE = 8  # summaries, on the way from the partitions to the one of all rows

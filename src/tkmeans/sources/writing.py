@@ -15,7 +15,7 @@ from tkmeans.stats import Block
 
 def write_parquet(source: Source, look: Callable[[Block], Seen], column: Column, out: Any) -> Path:
     """Stream what `look` says of each row into a Parquet file; its path."""
-    from tkmeans.sources.blocks import BlockSource
+    from tkmeans.sources.arrays import BlockSource
     from tkmeans.sources.formats import pyarrow
 
     if not isinstance(source, BlockSource):
