@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
+from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER
 
 from benchmarks.common import CLUSTERS, generated, hold_to_the_bar, least_cpu_seconds, load, markdown, publish
 from tkmeans import TKMeans
-from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER
 from tkmeans.search import robust_search, seeding
 from tkmeans.sources import ArraySource
 from tkmeans.sources.base import measure

@@ -1,41 +1,66 @@
 """The one loop: visit the rows, move the parameters, until a rule says stop.
 
 What varies comes in as an argument: where rows live (`source`), what is fitted
-(`model`), where to begin (`params`) and when to end (`stop`).
+(`model`), where to begin (`start`), when to end (`stop`) and who is told (`observers`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Literal, NamedTuple, Protocol, final
 
 import numpy as np
 
-from tkmeans.models import Extrapolated, Model
+from tkmeans.models import Model
 from tkmeans.sources import Visited
-from tkmeans.stats import Array, Outcome, P, S
+from tkmeans.stats import Array, Frame, Outcome, P, S
 
-# ---- when to stop: values with a name ----------------------------------------------
+# ---- how far a run has come ---------------------------------------------------------
 
 
-@dataclass
-class Progress:
-    """How far a run has come: all that it needs to go on from there."""
+class Progress(NamedTuple):
+    """All that a run needs to go on from here; an iteration makes a new one, so none is ever half-made."""
 
-    history: list[float]  # objective per unit of sample weight
+    history: list[float]  # objective per unit of sample weight, at the start and after every iteration
     movement: float = np.inf  # root mean square step of the centres, in units of the frame
     params: Any = None  # after the last accepted step
     stats: Any = None  # at `params`
     total: float = 1.0  # sample weight, as first summed up
-    n_passes: int = 0
-    mixer: Anderson | None = None
+    n_passes: int = 1
+    mixer: Anderson | None = None  # None for plain steps
 
-    def outcome(self, *, converged: bool) -> Outcome[Any, Any]:
+    @property
+    def n_iter(self) -> int:
+        """The iterations so far."""
+        return len(self.history) - 1
+
+    def outcome(self, *, converged: bool, interrupted: bool = False) -> Outcome[Any, Any]:
         """The end of a run that stops here."""
-        return Outcome(self.params, self.stats, self.history, self.n_passes, converged)
+        return Outcome(self.params, self.stats, self.history, self.n_passes, converged, interrupted)
 
+
+Request = Literal["stop: converged", "stop: early"]
+
+
+class Observer(Protocol):
+    """Is told of a run, and may ask it to stop."""
+
+    def begin(self, frame: Frame, max_iter: int) -> None:
+        """A run begins, in the coordinates of this frame."""
+        ...
+
+    def step(self, progress: Progress) -> Request | None:
+        """An iteration is done; None lets the run go on."""
+        ...
+
+    def end(self) -> None:
+        """The run has ended."""
+        ...
+
+
+# ---- when to stop: values with a name ----------------------------------------------
 
 StoppingRule = Callable[[Progress], bool]
 
@@ -99,61 +124,77 @@ class Never:
 def em(
     source: Visited,
     model: Model[P, S],
-    start: P | Progress,
+    start: P,
     *,
     stop: StoppingRule,
     max_iter: int = 300,
     accelerate: bool = True,
-    on_step: Callable[[int, Progress], object] | None = None,
+    observers: Sequence[Observer] = (),
+    resume: Progress | None = None,
 ) -> Outcome[P, S]:
     """Run EM from parameters, or from where an earlier run was left; the objective of a climbing model never drops.
 
     Ends at the last accepted parameters, with the statistics *at* these, so
     labels and likelihood always belong to the parameters that are returned.
-    `on_step` is told of every accepted step and ends the run by answering True.
+    Ctrl-C ends a run like a limit, once there is an iteration to keep.
     """
-    run = start if isinstance(start, Progress) else _begin(source, model, start, accelerate)
-    if len(run.history) > 1 and stop(run):
-        return run.outcome(converged=True)
-    for n_iter in range(len(run.history), max_iter + 1):
-        plain = model.m_step(run.stats, run.params)
-        params, stats = _best_step(source, model, run, plain)
-        if model.climbs and stats.objective < run.stats.objective:
-            # An exact M-step loses by rounding alone: there is nothing left to gain.
-            return run.outcome(converged=True)
-        run.movement = _rms(params.centers - run.params.centers)
-        run.params, run.stats = params, stats
-        if not model.climbs:
-            run.total = stats.total  # batches of a stream need not weigh the same
-        run.history.append(stats.objective / run.total)
-        enough = on_step is not None and on_step(n_iter, run) is True
-        if stop(run):
-            return run.outcome(converged=True)
-        if enough:
-            break
-    return run.outcome(converged=False)
+    for observer in observers:
+        observer.begin(source.frame, max_iter)
+    run = _begin(source, model, start, accelerate) if resume is None else resume
+    converged, interrupted = run.n_iter > 0 and stop(run), False
+    try:
+        while not converged and run.n_iter < max_iter:
+            ahead = _step(source, model, run)
+            converged = ahead.n_iter == run.n_iter  # no step was accepted
+            run = ahead
+            if converged:
+                break
+            requests = [observer.step(run) for observer in observers]
+            converged = stop(run) or "stop: converged" in requests
+            if "stop: early" in requests:
+                break
+    except KeyboardInterrupt:
+        if run.n_iter == 0:
+            raise
+        converged, interrupted = False, True
+    for observer in observers:
+        observer.end()
+    return run.outcome(converged=converged, interrupted=interrupted)
 
 
 def _begin(source: Visited, model: Model[P, S], params: P, accelerate: bool) -> Progress:
     stats = source.reduce(model.e_step(params))
     total = stats.total
-    mixer = Anderson() if accelerate and model.climbs and isinstance(model, Extrapolated) else None
-    return Progress([stats.objective / total], params=params, stats=stats, total=total, n_passes=1, mixer=mixer)
+    # Steps may be combined if they are smooth and about the same rows: such models say how to `pack` parameters.
+    mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
+    return Progress([stats.objective / total], np.inf, params, stats, total, 1, mixer)
 
 
-def _best_step(source: Visited, model: Model[P, S], run: Progress, plain: P) -> tuple[P, S]:
-    """The extrapolated step if it does not lose, the plain one otherwise."""
-    if run.mixer is not None and isinstance(model, Extrapolated):
+def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:
+    """One iteration, or none if it loses: an exact M-step loses by rounding alone, when nothing is left to gain."""
+    plain = model.m_step(run.stats, run.params)
+    params, stats, n_passes = _best_step(source, model, run, plain)
+    n_passes += run.n_passes
+    if model.climbs and stats.objective < run.stats.objective:
+        return run._replace(n_passes=n_passes)
+    total = run.total if model.climbs else stats.total  # batches of a stream need not weigh the same
+    movement = _rms(params.centers - run.params.centers)
+    return Progress([*run.history, stats.objective / total], movement, params, stats, total, n_passes, run.mixer)
+
+
+def _best_step(source: Visited, model: Any, run: Progress, plain: P) -> tuple[P, Any, int]:
+    """The extrapolated step if it does not lose, the plain one otherwise; with its statistics and the passes made."""
+    n_passes = 1
+    if run.mixer is not None:
         leap = run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
         if leap is not None:
             ahead = model.unpack(leap, plain)
-            run.n_passes += 1
             stats_ahead = source.reduce(model.e_step(ahead))
             if stats_ahead.objective >= run.stats.objective:
-                return ahead, stats_ahead
+                return ahead, stats_ahead, n_passes
             run.mixer.forget()
-    run.n_passes += 1
-    return plain, source.reduce(model.e_step(plain))
+            n_passes += 1
+    return plain, source.reduce(model.e_step(plain)), n_passes
 
 
 # ---- acceleration ------------------------------------------------------------------

@@ -21,27 +21,17 @@ from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
 
-from tkmeans.stats import Array
+from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, FittedModel, Sketch
+from tkmeans.sources import Answer
+from tkmeans.sources.base import observed_features, to_numpy
+from tkmeans.stats import Array, Block, namespace
 
 # Strays begin at this multiple of the median squared distance: nearer rows are the core's.
 WELL_OUTSIDE = 20.0
 
-# With fewer complete rows, those with missing values are looked at too.
-ENOUGH_COMPLETE_ROWS = 100
-
-_BODY, _TAIL = 500, 200  # points of a sketch: quantiles of all rows, and the farthest rows themselves
-# A tally distinguishes 128 steps per octave, the leading bits of a float64, over 200 octaves around 1.
-_BITS_DROPPED, _FIRST_STEP, _STEPS = 45, (1023 - 100) * 128, 200 * 128
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
 _FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
-
-
-class Sketch(NamedTuple):
-    """The distribution of squared distances, in a few hundred points."""
-
-    d2: Array  # ascending
-    mass: Array  # the rows each point stands for
 
 
 class OutlierModel(NamedTuple):
@@ -55,74 +45,19 @@ class OutlierModel(NamedTuple):
     threshold: float  # squared distance from which on a row is an outlier
 
 
-def comparable(d2: Array, n_seen: Array, n_features: int, weight: Array | None = None) -> tuple[Array, Array | None]:
+def comparable(
+    d2: Array, n_observed: Array, n_features: int, weight: Array | None = None
+) -> tuple[Array, Array | None]:
     """The squared distances, and weights, of rows that can be compared with each other.
 
     Those of complete rows if there are enough: over few features there is nearly always some
     centre close by. Else all, in proportion to the features that were observed.
     """
-    if np.ndim(n_seen) == 0:
+    if np.ndim(n_observed) == 0:
         return d2, weight
-    complete = (n_seen == n_features) & (True if weight is None else weight > 0)
-    kept = complete if np.count_nonzero(complete) >= ENOUGH_COMPLETE_ROWS else n_seen > 0
-    return d2[kept] * (n_features / n_seen[kept]), None if weight is None else weight[kept]
-
-
-class Tally(NamedTuple):
-    """How often which squared distance occurs; the tallies of blocks add up."""
-
-    mass: Array  # (_STEPS,)
-    moment: Array  # (_STEPS,) sum of mass times distance, for the mean of each step
-    farthest: Array  # at most _TAIL distances, ascending
-    farthest_mass: Array
-
-    def merge(self, other: Tally) -> Tally:
-        """The tally of both sets of rows."""
-        far = np.concatenate([self.farthest, other.farthest])
-        far_mass = np.concatenate([self.farthest_mass, other.farthest_mass])
-        kept = np.argsort(far, kind="stable")[-_TAIL:]
-        return Tally(self.mass + other.mass, self.moment + other.moment, far[kept], far_mass[kept])
-
-    def sketch(self) -> Sketch:
-        """The farthest rows one by one, the others in steps of about equal mass."""
-        tail_steps = _steps(self.farthest)
-        mass = self.mass - np.bincount(tail_steps, self.farthest_mass, _STEPS)
-        moment = self.moment - np.bincount(tail_steps, self.farthest_mass * self.farthest, _STEPS)
-        body = np.flatnonzero(mass > 1e-12 * np.sum(self.mass))  # rounding may leave crumbs of weights
-        mass, moment = mass[body], moment[body]
-        up_to = np.cumsum(mass)
-        group = np.floor((up_to - mass / 2) / up_to[-1:] * _BODY)
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        if len(starts):
-            mass, moment = np.add.reduceat(mass, starts), np.add.reduceat(moment, starts)
-        d2 = np.concatenate([np.maximum(moment, 0) / mass, self.farthest])
-        return Sketch(np.maximum.accumulate(d2), np.concatenate([mass, self.farthest_mass]))
-
-
-def tally(d2: Array, weight: Array | None = None) -> Tally:
-    """Tally squared distances, best in a unit near their own."""
-    d2 = np.ascontiguousarray(d2, dtype=np.float64)
-    mass = None if weight is None else np.asarray(weight, dtype=np.float64)
-    steps = _steps(d2)
-    counted = np.arange(len(d2)) if mass is None else np.flatnonzero(mass)
-    if len(counted) > _TAIL:
-        counted = counted[np.argpartition(d2[counted], -_TAIL)[-_TAIL:]]
-    far = counted[np.argsort(d2[counted], kind="stable")]
-    return Tally(
-        np.bincount(steps, mass, _STEPS).astype(np.float64),
-        np.bincount(steps, d2 if mass is None else d2 * mass, _STEPS),
-        d2[far],
-        np.ones(len(far)) if mass is None else mass[far],
-    )
-
-
-def sketch(d2: Array, weight: Array | None = None) -> Sketch:
-    """Summarise squared distances in a few hundred points."""
-    return tally(d2, weight).sketch()
-
-
-def _steps(d2: Array) -> Array:
-    return np.clip((d2.view(np.int64) >> _BITS_DROPPED) - _FIRST_STEP, 0, _STEPS - 1)
+    complete = (n_observed == n_features) & (True if weight is None else weight > 0)
+    kept = complete if np.count_nonzero(complete) >= ENOUGH_COMPLETE_ROWS else n_observed > 0
+    return d2[kept] * (n_features / n_observed[kept]), None if weight is None else weight[kept]
 
 
 def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) -> OutlierModel:
@@ -131,7 +66,7 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
     The threshold is where the probability of being a stray passes `level`.
     """
     n_rows = float(np.sum(distances.mass))
-    middle = median(distances)
+    middle = distances.median
     begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
     nobody = 4 * end  # without strays, a row twice as far away as the farthest is one all the same
     # A distance of 0 has no logarithm; it is as good as very close.
@@ -172,17 +107,17 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
 
 
 @lru_cache(maxsize=4096)  # blocks of rows ask the same again and again
-def threshold_over(n_seen: int, model: OutlierModel, n_features: int, level: float = 0.5) -> float:
-    """The threshold for rows that have only `n_seen` of the features.
+def threshold_over(n_observed: int, model: OutlierModel, n_features: int, level: float = 0.5) -> float:
+    """The threshold for rows that have only `n_observed` of the features.
 
-    A round core's squared distances over fewer features follow scale * F(n_seen, nu), and log-uniform
+    A round core's squared distances over fewer features follow scale * F(n_observed, nu), and log-uniform
     strays are log-uniform still; so both groups are the same, but nearer.
     """
-    if n_seen == n_features or model.core_scale == 0:
+    if n_observed == n_features or model.core_scale == 0:
         return model.threshold
-    if n_seen == 0:
+    if n_observed == 0:
         return np.inf  # nothing is known of such a row
-    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_seen))
+    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
     if model.share > 0:
         nearer = _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
         found = _first_stray(*part, model.share, model.begin * nearer, model.end * nearer, level)
@@ -208,6 +143,38 @@ def warn_of_clumps(strays: Array, radius: float) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+# ---- a block of rows in, a verdict on each row out ----------------------------------------
+
+
+def astray(fitted: FittedModel, strays: OutlierModel, level: float, block: Block) -> Answer:
+    """Whether each row is more probably a stray than `level`."""
+    return Answer((_stray(fitted.fields(block, "d2")[0], block.X, strays, level),))
+
+
+def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
+    """Whether each row's tail probability is below the level."""
+    return Answer((fitted.fields(block, "pvalue")[0] < level,))
+
+
+def labels_of(fitted: FittedModel, strays: OutlierModel, level: float, outlier_label: int, block: Block) -> Answer:
+    """The cluster of each row, or `outlier_label` for strays."""
+    label, d2 = fitted.fields(block, "label", "d2")
+    xp = namespace(label)
+    return Answer((xp.where(_stray(d2, block.X, strays, level), xp.full_like(label, outlier_label), label),))
+
+
+def _stray(d2: Array, X: Array, strays: OutlierModel, level: float) -> Array:
+    n_observed = observed_features(X)
+    if isinstance(n_observed, int):
+        return d2 > threshold_over(n_observed, strays, X.shape[1], level)
+    numbers, which = np.unique(to_numpy(n_observed), return_inverse=True)
+    thresholds = np.array([threshold_over(int(number), strays, X.shape[1], level) for number in numbers])
+    return d2 > namespace(d2).asarray(thresholds[which], device=d2.device)
+
+
+# ---- the core --------------------------------------------------------------------------------
 
 
 def _log_core(r: Array, p: int, scale: float, dof: float) -> Array:
@@ -247,9 +214,3 @@ def _least(
     return min(
         (minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts), key=lambda r: r.fun
     )
-
-
-def median(distances: Sketch) -> float:
-    """The squared distance that half of the rows exceed."""
-    up_to = np.cumsum(distances.mass)
-    return float(distances.d2[np.searchsorted(up_to, up_to[-1] / 2)])

@@ -16,7 +16,8 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans.estimators.validation import check_integer, checked_sample_weight
+from tkmeans.estimators.inputs import checked_sample_weight
+from tkmeans.estimators.validation import check_integer
 from tkmeans.stats import Array
 
 # Hennig's marks for the mean similarity of a cluster that is believed, and of one that is not to be.

@@ -15,9 +15,11 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.estimators import TKMeans
-from tkmeans.estimators.numbers import as_numbers
-from tkmeans.estimators.validation import check_choice, check_integer, checked_sample_weight, observed_features
+from tkmeans.estimators.inputs import as_numbers, checked_sample_weight
+from tkmeans.estimators.validation import check_choice, check_integer
+from tkmeans.fitted import n_round_parameters
 from tkmeans.resampling import Progress, count_on_stderr, stability
+from tkmeans.sources.base import observed_features
 from tkmeans.stats import Array
 
 CRITERIA = ("icl", "bic", "stability")
@@ -268,7 +270,8 @@ def _criteria(estimator: TKMeans, X: Array, weight: Array) -> tuple[float, float
     entropy[seen] = np.sum(entr(np.exp(log_joint[seen] - log_density[seen, None])), axis=1)
     trust = np.minimum(pull.sum(axis=1), 1)
     total = float(np.sum(weight))
-    penalty = estimator._n_parameters(estimator.cluster_weights_) * np.log(total)
+    shape, weights = estimator.cluster_centers_.shape, estimator.cluster_weights_
+    penalty = n_round_parameters(shape, estimator.dof == "estimate", weights) * np.log(total)
     bic = float(penalty - 2 * weight @ log_density)
     return bic + 2 * float(weight @ (trust * entropy)), bic
 

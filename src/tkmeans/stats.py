@@ -187,6 +187,7 @@ class Outcome(NamedTuple, Generic[P, S]):
     history: list[float]  # objective per unit of sample weight, after every accepted step
     n_passes: int  # visits to the data, rejected steps included
     converged: bool
+    interrupted: bool = False  # by Ctrl-C
 
 
 Fit = Outcome[Params, Stats]

@@ -25,13 +25,13 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
+from tkmeans.estimators.whole import Interrupted
 
 import tkmeans.sources.dask as dask_source
 from support.interruptible_operations import FITS, OPERATIONS, WRITES, CommandFailed, SilentCallback, X, prior_estimator
 from tkmeans import atomic
 from tkmeans.engines import native, reference
 from tkmeans.estimators import longfit
-from tkmeans.estimators.whole import Interrupted
 from tkmeans.sources import ArraySource
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.formats import ArrowTable, NpyTable

@@ -1,4 +1,4 @@
-"""Each row belongs to its nearest centre: the model of k-medians and k-medoids.
+"""Each row belongs to its nearest centre: what k-medians and k-medoids share.
 
 Medians and medoids cannot be had from sums over blocks, so the statistics of these models
 are the rows and their labels, and merging joins them (docs/decisions/0010).
@@ -7,15 +7,50 @@ are the rows and their labels, and merging joins them (docs/decisions/0010).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial import distance
+from sklearn.utils import check_random_state
 
 from tkmeans.em import SmallGain, em
-from tkmeans.sources import ArraySource, Sample
-from tkmeans.stats import Array, Block, Frame
+from tkmeans.estimators import validation
+from tkmeans.estimators.inputs import Accepts, check_spread, checked_centers
+from tkmeans.fitted import Review
+from tkmeans.fitting.restarts import Plan, Run
+from tkmeans.fitting.starts import n_starts
+from tkmeans.search import seeding
+from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.stats import Array, Block, Frame, Rows
+
+LARGEST = 1e150  # whose square is a number
+
+SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
+
+CHECKS: dict[str, validation.Check] = {
+    "n_clusters": validation.at_least_one,
+    "max_iter": validation.at_least_one,
+    "n_init": validation.check_n_init,
+    "init": partial(validation.check_init, choices=SEEDINGS, hint=" or an array of centres"),
+}
+
+# A hard assignment has neither probabilities nor a density.
+LACKS = frozenset(
+    [
+        "predict_proba",
+        "robust_weights",
+        "assignment_entropy",
+        "score_samples",
+        "aic",
+        "bic",
+        "icl",
+        "sample",
+        "outliers",
+        "outlier_pvalues",
+    ]
+)
 
 
 def distances_between(a: Array, b: Array, metric: Any) -> Array:
@@ -92,17 +127,132 @@ class HardModel(ABC):
         return Centers(centers, labels)
 
 
-class Found(NamedTuple):
-    """Where one search ended."""
+# ---- the scikit-learn face -------------------------------------------------------------------
+
+
+@final
+class HardCenters(NamedTuple):
+    """The centres of a fit, in the user's coordinates."""
 
     centers: Array  # (K, p)
-    cost: float
-    n_iter: int
-    converged: bool
+
+    numbered_by_rows = True
+
+    @classmethod
+    def leaving(cls, params: Centers, frame: Frame, dtype: Any, model: Any) -> HardCenters:  # noqa: ARG003
+        """The centres, which are in the user's coordinates already."""
+        return cls(params.centers)
+
+    @classmethod
+    def from_attributes(cls, fitted: dict[str, Any], model: Any) -> HardCenters:  # noqa: ARG003
+        """The centres that these fitted attributes tell of."""
+        return cls(fitted["cluster_centers_"])
+
+    @staticmethod
+    def sizes(fit: Any) -> None:  # noqa: ARG004
+        """Nothing is known before the rows are looked at."""
+        return
+
+    @staticmethod
+    def path(fit: Any, frame: Frame) -> dict[str, Any]:  # noqa: ARG004
+        """The number of iterations."""
+        return {"n_iter_": len(fit.history) - 1}
+
+    @staticmethod
+    def summary(review: Review) -> dict[str, Any]:  # noqa: ARG004
+        """The cost comes with the fit."""
+        return {}
+
+    def take(self, order: Array) -> HardCenters:
+        """The same with the clusters in another order."""
+        return HardCenters(self.centers[order])
+
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes, by name."""
+        return {"cluster_centers_": self.centers}
+
+    def frame(self, dtype: Any) -> Frame:
+        """Coordinates as they are."""
+        return as_it_is(self.centers.shape[1])
+
+    def posterior(self, model: HardModel, frame: Frame) -> HardPosterior:
+        """Ready to look at rows."""
+        return HardPosterior(model.metric, self.centers)
 
 
-def alternate(model: HardModel, sample: Sample, centers: Array, max_iter: int) -> Found:
+@final
+class HardPosterior(NamedTuple):
+    """Distances, and nothing else."""
+
+    metric: str
+    centers: Array  # (K, p)
+
+    unit = 1.0
+
+    def rows(self, block: Block) -> Rows:
+        """The nearest centre and the distance to it; there is no density."""
+        distances = self.distances(block)
+        return Rows(distances.argmin(axis=1), distances.min(axis=1), None, None)
+
+    def distances(self, block: Block) -> Array:
+        """In the metric of the method, (n, K)."""
+        return distances_between(block.X, self.centers, self.metric)
+
+
+def as_it_is(n_features: int) -> Frame:
+    """The user's coordinates as a frame."""
+    return Frame(np.zeros(n_features), 1.0)
+
+
+def check_rows(estimator: Any, X: Array) -> None:
+    """Complain of rows whose distances are not numbers."""
+    _check_squares(X, "X")
+    if getattr(estimator, "metric", None) == "cosine" and not np.all(np.any(X, axis=1)):
+        row = int(np.argmin(np.any(X, axis=1)))
+        raise ValueError(f'X holds nothing but zeros in row {row}, which has no direction for metric="cosine"')
+
+
+ACCEPTS = Accepts(missing=False, single=False, elsewhere=False, check=check_rows)
+
+
+def _check_squares(points: Array, name: str) -> None:
+    largest = float(np.max(np.abs(points)))
+    if largest > LARGEST:
+        raise ValueError(f"{name} holds values as large as {largest:.3g}, whose squares no float64 can; rescale it")
+
+
+def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array], Run], extras: Any = None) -> Plan:
+    """From every start a run over the rows, sorted and with equal ones joined: a row of weight 2 is that row twice."""
+    assert isinstance(source, ArraySource)
+    check_spread(source.measure().unit)
+    source.frame = as_it_is(source.n_features)
+    weight = np.ones(source.n_rows) if source.weight is None else source.weight
+    sample = seeding.canonical(Sample(source.X[weight > 0], weight[weight > 0]))
+
+    def runs(rng: np.random.RandomState) -> Iterator[Run]:
+        for _ in range(n_starts(estimator.init, estimator.n_init)):
+            yield run_from(sample, first_centers(estimator, sample, rng))
+
+    return Plan(
+        runs, lambda fit: fit.stats.objective, check_random_state(estimator.random_state), (), extras or cost_of
+    )
+
+
+def first_centers(estimator: Any, sample: Sample, rng: np.random.RandomState) -> Array:
+    """By the name or the array that `init` is."""
+    if isinstance(estimator.init, str):
+        return SEEDINGS[estimator.init](sample, estimator.n_clusters, rng)
+    centers = checked_centers(estimator.init, "init", (estimator.n_clusters, sample.X.shape[1]))
+    _check_squares(centers, "init")
+    return centers
+
+
+def alternating(model: HardModel, sample: Sample, centers: Array, max_iter: int) -> Run:
     """Label rows and move centres in turn, until nothing gets better."""
-    source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
-    fit = em(source, model, Centers(centers), stop=SmallGain(0.0), max_iter=max_iter)
-    return Found(fit.params.centers, -fit.stats.objective, len(fit.history) - 1, fit.converged)
+    source = ArraySource(sample.X, sample.weight, as_it_is(sample.X.shape[1]))
+    return partial(em, source, model, Centers(centers), stop=SmallGain(0.0), max_iter=max_iter)
+
+
+def cost_of(training: Any, fit: Any, source: Source) -> dict[str, Any]:  # noqa: ARG001
+    """The sum of distances."""
+    return {"inertia_": -fit.stats.objective}

@@ -6,9 +6,10 @@ from typing import Any, final
 
 import numpy as np
 
-from tkmeans.baselines.base import Baseline
-from tkmeans.baselines.hard import Found, HardModel, alternate
-from tkmeans.sources import Sample
+from tkmeans.baselines.hard import ACCEPTS, CHECKS, LACKS, HardCenters, HardModel, alternating, hard_plan
+from tkmeans.estimators.clusterer import Clusterer
+from tkmeans.fitting.restarts import Plan
+from tkmeans.sources import Source
 from tkmeans.stats import Array
 
 
@@ -36,7 +37,7 @@ def weighted_medians(x: Array, weight: Array) -> Array:
 
 
 @final
-class KMedians(Baseline):
+class KMedians(Clusterer):
     """k-medians: k-means with city-block distances and medians.
 
     A classical robust variant, here to compare with. Medians resist outliers within a
@@ -100,12 +101,10 @@ class KMedians(Baseline):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @property
-    def _metric(self) -> str:
-        return "cityblock"
+    _checks, _accepts, _lacks, _family = CHECKS, ACCEPTS, LACKS, HardCenters
 
-    def _check_params(self) -> None:
-        pass
+    def _model(self, engine: Any) -> Medians:
+        return Medians()
 
-    def _search(self, sample: Sample, centers: Array) -> Found:
-        return alternate(Medians(), sample, centers, self.max_iter)
+    def _plan(self, source: Source) -> Plan:
+        return hard_plan(self, source, lambda sample, start: alternating(Medians(), sample, start, self.max_iter))

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, final
+from functools import partial
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tkmeans.baselines.base import Baseline
-from tkmeans.baselines.hard import Found, HardModel, alternate, distances_between
+from tkmeans.baselines.hard import (
+    ACCEPTS,
+    CHECKS,
+    LACKS,
+    Centers,
+    HardCenters,
+    HardModel,
+    alternating,
+    cost_of,
+    distances_between,
+    hard_plan,
+)
+from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.validation import check_choice
-from tkmeans.estimators.whole import all_or_nothing
-from tkmeans.sources import Sample
-from tkmeans.stats import Array
+from tkmeans.fitted import Training
+from tkmeans.fitting.restarts import Plan, Run
+from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.stats import Array, Outcome
 
 METRICS = ("euclidean", "cityblock", "sqeuclidean", "cosine")
 METHODS = ("swap", "alternate", "kmedoids")
@@ -27,7 +40,7 @@ class Medoids(HardModel):
 
 
 @final
-class KMedoids(Baseline):
+class KMedoids(Clusterer):
     """k-medoids: every centre is one of the rows.
 
     Parameters
@@ -104,60 +117,61 @@ class KMedoids(Baseline):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of X.
+    _checks = CHECKS | {
+        "metric": partial(check_choice, choices=METRICS),
+        "method": partial(check_choice, choices=METHODS),
+    }
+    _accepts, _lacks, _family = ACCEPTS, LACKS, HardCenters
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to cluster.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+    def _model(self, engine: Any) -> Medoids:
+        return Medoids(self.metric)
 
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with all_or_nothing(self):
-            super().fit(X, sample_weight=sample_weight)
-            rows = self._rows(X, reset=False)
-            self.medoid_indices_ = distances_between(rows, self.cluster_centers_, "sqeuclidean").argmin(axis=0)
-            return self
+    def _plan(self, source: Source) -> Plan:
+        return hard_plan(self, source, self._run_from, _medoids_among)
 
-    @property
-    def _metric(self) -> str:
-        return self.metric
-
-    def _check_params(self) -> None:
-        check_choice("metric", self.metric, METRICS)
-        check_choice("method", self.method, METHODS)
-
-    def _search(self, sample: Sample, centers: Array) -> Found:
+    def _run_from(self, sample: Sample, centers: Array) -> Run:
         medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
         if self.method == "alternate":
-            return alternate(Medoids(self.metric), sample, sample.X[medoids], self.max_iter)
+            return alternating(Medoids(self.metric), sample, sample.X[medoids], self.max_iter)
+        search = swapped if self.method == "swap" else by_package
         distances = distances_between(sample.X, sample.X, self.metric)
-        if self.method == "kmedoids":
-            return self._by_package(sample, distances, medoids)
-        medoids, n_iter, converged = swapped(distances, sample.weight, medoids, self.max_iter)
-        return Found(sample.X[medoids], _cost(distances, sample.weight, medoids), n_iter, converged)
-
-    def _by_package(self, sample: Sample, distances: Array, medoids: Array) -> Found:
-        try:
-            import kmedoids
-        except ImportError:
-            raise ImportError('method="kmedoids" needs the package: pip install kmedoids; or use "swap"') from None
-        if np.ptp(sample.weight) > 0:
-            raise ValueError('method="kmedoids" knows no weights, nor rows that occur more than once; use "swap"')
-        found = kmedoids.fasterpam(distances, medoids.astype(np.uint64), max_iter=self.max_iter)
-        chosen = np.asarray(found.medoids, dtype=np.int64)
-        return Found(sample.X[chosen], float(found.loss * sample.weight[0]), found.n_iter, found.n_iter < self.max_iter)
+        return partial(_run_of, search, sample, distances, medoids, self.max_iter)
 
 
-def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
+class Cost(NamedTuple):
+    """What a search for medoids minimises, with its sign turned."""
+
+    objective: float
+
+
+def _run_of(
+    search: Any, sample: Sample, distances: Array, medoids: Array, max_iter: int, *, observers: Any, resume: Any
+) -> Outcome[Any, Any]:
+    """A search for medoids as a run; its sweeps are told to nobody."""
+    medoids, cost, n_iter, converged = search(distances, sample.weight, medoids, max_iter)
+    return Outcome(Centers(sample.X[medoids]), Cost(-cost), [-cost] * (n_iter + 1), n_iter, converged)
+
+
+def _medoids_among(training: Training, fit: Any, source: ArraySource) -> dict[str, Any]:
+    """The cost, and the row numbers of the medoids."""
+    away = distances_between(source.X, training.fitted.params.centers, "sqeuclidean")
+    return cost_of(training, fit, source) | {"medoid_indices_": away.argmin(axis=0)}
+
+
+def by_package(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, float, int, bool]:
+    """What the package kmedoids makes of a start."""
+    try:
+        import kmedoids
+    except ImportError:
+        raise ImportError('method="kmedoids" needs the package: pip install kmedoids; or use "swap"') from None
+    if np.ptp(weight) > 0:
+        raise ValueError('method="kmedoids" knows no weights, nor rows that occur more than once; use "swap"')
+    found = kmedoids.fasterpam(distances, medoids.astype(np.uint64), max_iter=max_iter)
+    chosen = np.asarray(found.medoids, dtype=np.int64)
+    return chosen, float(found.loss * weight[0]), found.n_iter, found.n_iter < max_iter
+
+
+def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, float, int, bool]:
     """Exchange a medoid for a row as soon as that lowers the cost; until a whole sweep finds nothing.
 
     What every row would gain as a new medoid, and what each medoid's removal would cost
@@ -183,8 +197,8 @@ def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> t
             else:
                 unchanged += 1
                 if unchanged >= n_rows:
-                    return medoids, n_iter, True
-    return medoids, max_iter, False
+                    return medoids, _cost(distances, weight, medoids), n_iter, True
+    return medoids, _cost(distances, weight, medoids), max_iter, False
 
 
 def _two_nearest(distances: Array, medoids: Array) -> tuple[Array, Array, Array]:

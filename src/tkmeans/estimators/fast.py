@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, final
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from tkmeans.em import SmallMove
-from tkmeans.estimators.base import SCALE_FLOOR, CenterEstimator, Start
-from tkmeans.estimators.longfit import Runs
-from tkmeans.estimators.looking import inertia
-from tkmeans.estimators.predicting import label_column
-from tkmeans.estimators.validation import check_fixed_dof
+from tkmeans.em import SmallMove, em
+from tkmeans.estimators import validation
+from tkmeans.estimators.clusterer import Clusterer
+from tkmeans.estimators.inputs import check_spread, seeding_from
+from tkmeans.fitting.restarts import Plan, Run
+from tkmeans.fitting.starts import SCALE_FLOOR, n_starts, starts
 from tkmeans.models import Fast
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Params
 
 
 @final
-class FastTKMeans(CenterEstimator):
+class FastTKMeans(Clusterer):
     """Fast t-k-means: the limit of t-k-means for a vanishing scale, as published.
 
     The memberships are those of fuzzy c-means with m = 1 + 2 / (dof + n_features). It
@@ -126,56 +128,32 @@ class FastTKMeans(CenterEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_params(self) -> None:
-        check_fixed_dof(self.dof, hint=" (1.0 in the paper; TKMeans can estimate it)")
+    _checks = (
+        validation.SHARED
+        | validation.LONG
+        | {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
+    )
+    _lacks = frozenset({"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues"})
 
-    def _run(self, source: Source, start: Start, runs: Runs) -> None:
-        equal = np.full(self.n_clusters, -np.log(self.n_clusters))
-        params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
-        runs.em(source, self._model(self._engine(source)), params, stop=SmallMove(self.tol), max_iter=self.max_iter)
-
-    def _merit(self, fit: Fit) -> float:
-        """Against the sum of squared distances, weighted by the memberships."""
-        return -float(np.sum(fit.stats.wd2))
+    def _plan(self, source: Source) -> Plan:
+        source.frame = source.measure()
+        check_spread(source.frame.unit, source.dtype.name)
+        init_is_array = not isinstance(self.init, str) and not callable(self.init)
+        rng = check_random_state(0 if init_is_array else self.random_state)
+        return Plan(partial(self._runs, source), _compactness, rng)
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Say which cluster each row belongs to.
+    def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
+        model = self._model(self._engine(source))
+        equal = np.full(self.n_clusters, -np.log(self.n_clusters))
+        count, init = n_starts(self.init, self.n_init), seeding_from(self.init, self.n_clusters, source)
+        for start in starts(source, self.n_clusters, init, count, float(self.dof), rng):
+            params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
+            yield partial(em, source, model, params, stop=SmallMove(self.tol), max_iter=self.max_iter)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to label.
-        out : path, default=None
-            The Parquet file to write labels to. None returns them, or if X is a path, writes
-            them beside it.
 
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The number of the most probable cluster; or the path of the file written.
-        """
-        with self._checked(X, "predict") as source:
-            return self._look(source, "label", label_column(source), out)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Compute the negative inertia of the rows, as KMeans does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to score.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        score : float
-            Minus the weighted sum of squared distances to the nearest centre.
-        """
-        with self._checked(X, "score", sample_weight) as source:
-            return -source.reduce(partial(inertia, self._lens(source))).value
+def _compactness(fit: Fit) -> float:
+    """Against the sum of squared distances, weighted by the memberships."""
+    return -float(np.sum(fit.stats.wd2))

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Self, final
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from tkmeans.em import Plateau
-from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start
-from tkmeans.estimators.longfit import Runs
-from tkmeans.estimators.looking import Review, review
-from tkmeans.estimators.numbers import checked_rows
-from tkmeans.estimators.running import run_em
-from tkmeans.estimators.streams import Distances, Latest, Waiting, pull_variance
-from tkmeans.estimators.student import StudentEstimator, n_rows_of
-from tkmeans.estimators.validation import (
-    check_integer,
-    check_real,
-    checked_sample_weight,
-    warn_of_empty_rows,
+from tkmeans.em import Observer, Plateau, em
+from tkmeans.estimators import validation
+from tkmeans.estimators.clusterer import Clusterer, transaction
+from tkmeans.estimators.inputs import Accepts, checked_batch, n_threads
+from tkmeans.estimators.stream import Distances, Stream, Waiting
+from tkmeans.estimators.tkmeans import (
+    climbs,
+    distances_kept,
+    n_rows_of,
+    student,
+    student_merit,
+    student_plan,
+    student_starts,
 )
-from tkmeans.estimators.whole import all_or_nothing
-from tkmeans.models import Stepwise, Tracked
-from tkmeans.outliers import comparable, sketch
-from tkmeans.sources import ArraySource, Batches, Column, Source
-from tkmeans.stats import Array, Fit, Frame, Outcome, Params, Stats
+from tkmeans.fitted import Clusters, FittedModel, Training
+from tkmeans.fitting.restarts import Plan, Run, best_run
+from tkmeans.fitting.starts import Start, n_starts, sample_rows
+from tkmeans.messages import warn_of_empty_rows
+from tkmeans.models import Stepwise, Student, Tracked
+from tkmeans.sources import ArraySource, Batches, Source
+from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 
 # Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
 FIRST_TOL = 1e-6
 
-# How many of the latest batches' log-likelihoods are kept.
-LATEST_BATCHES = 1000
+# What is kept of every row.
+FIELDS = ("pvalue", "d2", "n_observed")
 
 
 @final
-class MiniBatchTKMeans(StudentEstimator):
+class MiniBatchTKMeans(Clusterer):
     """Robust k-means for rows that arrive in batches, or are too many for one look at all of them.
 
     Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of
@@ -146,13 +147,22 @@ class MiniBatchTKMeans(StudentEstimator):
     ((3, 2), 22000)
     """
 
-    accelerate = True  # of the EM on the first rows
+    _checks = (
+        validation.SHARED
+        | validation.WEIGHTS
+        | {
+            "batch_size": validation.at_least_one,
+            "init_size": validation.optional(validation.at_least_one),
+            "max_no_improvement": validation.optional(validation.at_least_one),
+            "half_life": validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None")),
+        }
+    )
+    _accepts = Accepts(array_api=False)
+    _objective = "log-likelihood"
+    _interruptible = False  # a stream cannot go on from parameters alone
 
-    _frame: Frame
-    _tracked: Tracked
+    _stream: Stream
     _waiting: Waiting | None
-    _latest: Latest
-    _latest_distances: Distances
 
     def __init__(
         self,
@@ -189,78 +199,74 @@ class MiniBatchTKMeans(StudentEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        check_integer("batch_size", self.batch_size, least=1)
-        if self.init_size is not None:
-            check_integer("init_size", self.init_size, least=1)
-        if self.max_no_improvement is not None:
-            check_integer("max_no_improvement", self.max_no_improvement, least=1)
-        if self.half_life is not None:
-            check_real("half_life", self.half_life, positive=True, hint=" of rows, or None")
+    def _model(self, engine: Any) -> Student:
+        return Student(engine=engine, estimate_dof=self.dof == "estimate")
 
     # ---- all rows at hand ------------------------------------------------------------
 
-    def _fit_source(self, source: Source, resume: Any) -> Self:
+    def _plan(self, source: Source) -> Plan:
         if not isinstance(source, ArraySource):
             raise TypeError(
                 "MiniBatchTKMeans takes batches from arrays in memory; hand the blocks of larger data to partial_fit, "
                 "or fit TKMeans, which reads files and dask collections"
             )
-        if resume is not None:
-            raise TypeError("MiniBatchTKMeans writes no checkpoints to resume from; go on with partial_fit")
-        super()._fit_source(source, resume)
-        self.n_steps_ = self.n_iter_
-        self.n_samples_seen_ = source.n_rows
-        counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
-        if self._takes_batches(counted):
-            batches_per_pass = -(-counted // self.batch_size)
-            self.n_iter_ = -(-self.n_steps_ // batches_per_pass)
-        self._keep_drift()
-        return self
+        return student_plan(self, source, partial(self._runs, source), extras=self._stream_after, fields=FIELDS)
 
-    def _run(self, source: Source, start: Start, runs: Runs) -> None:
-        """EM over the first rows, and then over one batch after another."""
-        assert isinstance(source, ArraySource)
+    def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
+        """From every start EM over the rows or, if they are many, over the first ones and then over batches."""
         counted = np.arange(source.n_rows) if source.weight is None else np.flatnonzero(source.weight)
-        if not self._takes_batches(len(counted)):
-            self._climb(source, start, FIRST_TOL, runs)
-            return
+        for start in student_starts(self, source, rng):
+            if self._takes_batches(len(counted)):
+                yield partial(self._run_batches, source, counted, start)
+            else:
+                yield from climbs(self, source, start, tol=FIRST_TOL, accelerate=True)
+
+    def _run_batches(
+        self, source: ArraySource, counted: Array, start: Start, *, observers: list[Observer], resume: None
+    ) -> Fit:
         n_first = self._n_first()
         order = check_random_state(self.random_state).permutation(counted)
         with source.part(order[:n_first]) as first:
-            first_runs = Runs(self, first, runs.rng, self._merit, None)
-            self._climb(first, start, FIRST_TOL, first_runs)
-        begun = first_runs.best()
+            runs = list(climbs(self, first, start, tol=FIRST_TOL, accelerate=True))
+            begun = best_run(lambda _: iter(runs), student_merit(self), check_random_state(0), observers)
+        if begun.interrupted:
+            raise KeyboardInterrupt
         batches = Batches(source, np.roll(order, -n_first), self.batch_size)
-        run = run_em(
-            self,
+        run = em(
             batches,
             self._stepwise(source, n_rows_of(source), begun.params),
             Tracked(begun.params, begun.stats, begun.stats.total),
             stop=Plateau(self.tol, times=self.max_no_improvement or batches.per_pass),
             max_iter=self.max_iter * batches.per_pass,
+            observers=observers,
         )
         params, memory, _ = run.params
         scaled = memory.faded(source.total / memory.total)
-        runs.keep(Outcome(params, scaled, run.history, run.n_passes, run.converged))
+        return Outcome(params, scaled, run.history, run.n_passes, run.converged, run.interrupted)
 
-    def _keep_what_there_is(self, runs: Runs, source: Source) -> None:
-        """After Ctrl-C: nothing, because a stream cannot go on from parameters alone."""
+    def _stream_after(self, training: Training, fit: Fit, source: ArraySource) -> dict[str, Any]:
+        """What is kept of a fit besides what all estimators keep."""
+        kept = Distances.of(training.rows["d2"], training.rows["n_observed"], source.weight)
+        stream = Stream.after_fit(fit, training.order, source.frame, kept, source.n_rows)
+        stream = stream._replace(bounds=Clusters.path(fit, source.frame)["lower_bounds_"])
+        found = distances_kept(training, fit, source) | stream.attributes() | {"_waiting": None}
+        counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
+        if self._takes_batches(counted):
+            batches_per_pass = -(-counted // self.batch_size)
+            found["n_iter_"] = -(-stream.n_steps // batches_per_pass)
+        return found
 
     def _takes_batches(self, n_rows: int) -> bool:
         return n_rows > max(self._n_first(), self.batch_size)
 
     def _n_first(self) -> int:
-        if self.init_size is not None:
-            return max(self.init_size, self.n_clusters)
-        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
+        return sample_rows(self.n_clusters) if self.init_size is None else max(self.init_size, self.n_clusters)
 
     def _stepwise(self, source: Source, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}
-        want_entropy = self.cluster_weights == "auto" and self._n_init() > 1
-        student = self._student(source, n_rows, weights_differ[self.cluster_weights], want_entropy=want_entropy)
-        return Stepwise(model=student, half_life=self.half_life)
+        want_entropy = self.cluster_weights == "auto" and n_starts(self.init, self.n_init) > 1
+        model = student(self, source, n_rows, weights_differ[self.cluster_weights], want_entropy=want_entropy)
+        return Stepwise(model=model, half_life=self.half_life)
 
     # ---- batch by batch ----------------------------------------------------------------
 
@@ -286,20 +292,14 @@ class MiniBatchTKMeans(StudentEstimator):
             The estimator. It is fitted once there are `n_clusters` rows, and a value of
             every feature.
         """
-        self._check_shared_params()
-        self._check_params()
-        with all_or_nothing(self):
-            return self._partial_fit(X, sample_weight)
-
-    def _partial_fit(self, X: Any, sample_weight: Any) -> Self:
-        first = not hasattr(self, "n_features_in_")
-        X = checked_rows(self, X, reset=first, dtype=[np.float64, np.float32], missing=True)
-        weight = checked_sample_weight(sample_weight, X)
-        waiting: Waiting | None = getattr(self, "_waiting", None)
-        if waiting is None and self.__sklearn_is_fitted__():
-            self._learn(X, weight)
-        else:
-            self._gather(waiting, X, weight)
+        validation.check_params(self, self._checks)
+        with transaction(self):
+            X, weight = checked_batch(self, X, sample_weight, reset=not hasattr(self, "n_features_in_"))
+            waiting: Waiting | None = getattr(self, "_waiting", None)
+            if waiting is None and self.__sklearn_is_fitted__():
+                self._learn(X, weight)
+            else:
+                self._gather(waiting, X, weight)
         return self
 
     def _gather(self, waiting: Waiting | None, X: Array, weight: Array | None) -> None:
@@ -308,97 +308,51 @@ class MiniBatchTKMeans(StudentEstimator):
         waiting = Waiting(X, weights) if waiting is None else waiting.joined(X, weights)
         enough = waiting.counted >= self._n_first()
         if enough or (waiting.counted >= 2 * waiting.searched and waiting.can_start(self.n_clusters)):
-            self._fit_rows(waiting.X, waiting.weight.astype(waiting.X.dtype))
-            self._describe(X, weight)
+            with self._source(waiting.X, waiting.weight.astype(waiting.X.dtype)) as source:
+                self._fit_source(source)
+            found, _ = self._described(self._fitted_model.params, X, weight)
             waiting = waiting._replace(searched=waiting.counted)
+            vars(self).update(found)
         elif waiting.searched:
             self._learn(X, weight)
         self._waiting = None if enough else waiting
+        self._not_fitted = (
+            f"the {waiting.counted} rows so far are too few for n_clusters={self.n_clusters}, or have no value of "
+            "some feature; go on with partial_fit"
+        )
 
     def _learn(self, X: Array, weight: Array | None) -> None:
-        """One step of stepwise EM."""
-        if self.n_clusters != len(self.cluster_centers_):
-            was = len(self.cluster_centers_)
+        """One step of stepwise EM, published as a whole."""
+        known = self._fitted_model.params
+        if self.n_clusters != len(known.centers):
+            was = len(known.centers)
             raise ValueError(f"n_clusters={self.n_clusters}, but the stream has {was} clusters; begin anew with fit")
-        X = X.astype(np.promote_types(X.dtype, self.cluster_centers_.dtype), copy=False)
-        before = self._tracked
-        remembered = max(before.rows, self.n_samples_seen_) * before.memory.total / before.rows
-        with self._source(X, weight, self._frame) as source:
-            model = self._stepwise(source, remembered, before.params)
-            stats = source.reduce(model.e_step(before))
-            variance = sum(source.map(partial(pull_variance, model=model.model, params=before.params)))
-        self._latest = self._latest.after(stats, variance, self.batch_size)
-        self._tracked = model.m_step(stats, before)
-        self._keep_params(self._tracked.params, self._frame, X.dtype)
-        self.lower_bounds_ = [*self.lower_bounds_, self._per_row(stats)][-LATEST_BATCHES:]
-        self.n_steps_ += 1
-        self.n_samples_seen_ += len(X)
-        self._keep_drift()
-        self._latest_distances = self._latest_distances.then(self._describe(X, weight))
-        d2, n_seen_each, weights = self._latest_distances
-        self._training_distances = sketch(*comparable(d2, n_seen_each, self.n_features_in_, weights))
+        X = X.astype(np.promote_types(X.dtype, known.centers.dtype), copy=False)
+        stream = self._stream
+        with self._source(X, weight, stream.frame) as source:
+            model = self._stepwise(source, stream.remembered, stream.tracked.params)
+            stream = stream.learn(source, model, self.batch_size)
+        params = Clusters.leaving(stream.tracked.params, stream.frame, X.dtype)
+        found, distances = self._described(params, X, weight)
+        stream = stream._replace(distances=stream.distances.then(distances))
+        found |= stream.attributes() | {"_training_distances": stream.distances.sketch(self.n_features_in_)}
+        found |= {name: vars(self)[name] for name in ("n_iter_", "converged_", "_waiting")}
+        self._publish(FittedModel(self._fitted_model.model, params, params.frame(X.dtype)), found)
 
-    def _describe(self, X: Array, weight: Array | None) -> Distances:
-        """Keep the fitted attributes that are about the rows of one batch; their squared distances."""
-        columns = [Column("cluster", np.int64), *(Column(name, np.float64) for name in self._row_fields)]
-        with self._source(X, weight, self._fitted_frame(X.dtype)) as source:
-            rows, found = source.collect(partial(review, self._lens(source), ("label", *self._row_fields)), columns)
-            seen = source.survey()
-        self.labels_, self.outlier_pvalues_, d2, n_seen = rows
-        self.inertia_ = found.inertia
-        warn_of_empty_rows(seen.n_empty, seen.n_rows, seen.first_empty)
-        return Distances.of(d2, n_seen, weight)
+    def _described(self, params: Clusters, X: Array, weight: Array | None) -> tuple[dict[str, Any], Distances]:
+        """The fitted attributes that are about the rows of one batch, and their distances."""
+        with self._source(X, weight, params.frame(X.dtype)) as source:
+            model = FittedModel(self._fitted_model.model, params, source.frame).reading(X.dtype, self._engine(source))
+            names = ("label", *FIELDS)
+            (label, pvalue, d2, n_observed), review = model.visit(source, names)
+            survey = source.survey()
+        if survey.n_empty:
+            warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
+        found = {"labels_": label, "outlier_pvalues_": pvalue, "inertia_": review.inertia}
+        return found, Distances.of(d2, n_observed, weight)
 
-    def _source(self, X: Array, weight: Array | None, frame: Frame) -> ArraySource:
-        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
-
-    # ---- what is kept ------------------------------------------------------------------
-
-    def _keep(self, fit: Fit, frame: Frame, dtype: Any) -> None:
-        super()._keep(fit, frame, dtype)
-        self._frame = frame
-        self._tracked = Tracked(fit.params, fit.stats, fit.stats.total)
-        self._latest = Latest.nothing(fit.stats)
-        self._waiting = None
-
-    def _reorder(self, order: Array) -> None:
-        super()._reorder(order)
-        params, memory, rows = self._tracked
-        params = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
-        self._tracked = Tracked(params, memory.take(order), rows)
-
-    def _keep_drift(self) -> None:
-        self.lower_bound_ = self._per_row(self._tracked.memory)
-        self.cluster_sizes_ = self._tracked.memory.n
-        self.recent_sizes_ = self._latest.stats.n
-        self.center_drift_ = np.linalg.norm(self._latest.shifts(), axis=1) * self._frame.unit
-        self.drift_pvalues_ = self._latest.pvalues()
-
-    _row_fields = ("pvalue", "d2", "n_seen")
-
-    def _keep_review(self, found: Review, rows: dict[str, Array], source: Source) -> None:
-        super()._keep_review(found, rows, source)
-        self._latest_distances = Distances.of(rows["d2"], rows["n_seen"], source.weight)
-
-    def _per_row(self, stats: Stats) -> float:
-        """The log-likelihood per row, in the user's units."""
-        return float(stats.objective - stats.cells * np.log(self._frame.unit)) / stats.total
-
-    # ---- whether there is a model yet -----------------------------------------------------
+    def _source(self, X: Array, weight: Array | None, frame: Frame | None = None) -> ArraySource:
+        return ArraySource(X, weight, frame, n_threads=n_threads(self))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")
-
-    def _checked(self, X: Any, method: str, sample_weight: Any = None) -> Source:
-        waiting = getattr(self, "_waiting", None)
-        if waiting is not None and not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"the {waiting.counted} rows so far are too few for n_clusters={self.n_clusters}, or have no value of "
-                "some feature; go on with partial_fit"
-            )
-        return super()._checked(X, method, sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = False
-        return tags

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, final
 
-from tkmeans.estimators.base import Start
-from tkmeans.estimators.longfit import Runs
-from tkmeans.estimators.student import StudentEstimator
+import numpy as np
+from sklearn.utils import check_random_state
+
+from tkmeans.em import SmallGain, em
+from tkmeans.estimators import validation
+from tkmeans.estimators.clusterer import Clusterer
+from tkmeans.estimators.inputs import check_spread, seeding_from
+from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
+from tkmeans.fitting.restarts import Plan, Run
+from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
+from tkmeans.messages import warn_of_collapse
+from tkmeans.models import Student
+from tkmeans.models.dof import least_dof
 from tkmeans.sources import Source
+from tkmeans.stats import Fit, Params
+
+# The median row of a t distribution is about one scale per feature from its centre; a million is no such fit.
+COLLAPSED = 1e6
 
 
 @final
-class TKMeans(StudentEstimator):
+class TKMeans(Clusterer):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
     Use it like :class:`sklearn.cluster.KMeans`. Far rows count little in the centres
@@ -159,5 +175,98 @@ class TKMeans(StudentEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _run(self, source: Source, start: Start, runs: Runs) -> None:
-        self._climb(source, start, self.tol, runs)
+    _checks = validation.SHARED | validation.LONG | validation.WEIGHTS
+    _objective = "log-likelihood"
+
+    def _model(self, engine: Any) -> Student:
+        return Student(engine=engine, estimate_dof=self.dof == "estimate")
+
+    def _plan(self, source: Source) -> Plan:
+        return student_plan(self, source, student_runs(self, source, tol=self.tol, accelerate=self.accelerate))
+
+
+# ---- the plan of all estimators with t distributions of one round shape --------------------
+
+
+def student_plan(estimator: Any, source: Source, runs: Any, *, extras: Any = None, fields: Any = ("pvalue",)) -> Plan:
+    """Measure the rows, search for starts, climb from each, and keep the best."""
+    source.frame = source.measure()
+    check_spread(source.frame.unit, source.dtype.name)
+    init_is_array = not isinstance(estimator.init, str) and not callable(estimator.init)
+    return Plan(
+        runs=runs,
+        merit=student_merit(estimator),
+        rng=check_random_state(0 if init_is_array else estimator.random_state),  # an array leaves nothing to chance
+        row_fields=fields,
+        extras=distances_kept if extras is None else extras,
+    )
+
+
+def student_runs(estimator: Any, source: Source, *, tol: float, accelerate: bool) -> Any:
+    """The runs from every start, as a function of the random numbers."""
+
+    def runs(rng: np.random.RandomState) -> Iterator[Run]:
+        for start in student_starts(estimator, source, rng):
+            yield from climbs(estimator, source, start, tol=tol, accelerate=accelerate)
+
+    return runs
+
+
+def student_starts(estimator: Any, source: Source, rng: np.random.RandomState) -> Iterator[Start]:
+    """As many starts as `init` and `n_init` ask for."""
+    dof = None if estimator.dof == "estimate" else float(estimator.dof)
+    init, count = seeding_from(estimator.init, estimator.n_clusters, source), n_starts(estimator.init, estimator.n_init)
+    return starts(source, estimator.n_clusters, init, count, dof, rng)
+
+
+def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelerate: bool) -> Iterator[Run]:
+    """From one start EM with equal or estimated cluster weights, or both if that is open."""
+    K, n_rows = estimator.n_clusters, n_rows_of(source)
+    dof = max(start.dof, least_dof(K, source.n_features, n_rows)) if estimator.dof == "estimate" else estimator.dof
+    params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
+    open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
+    several = len(open_question) > 1 or n_starts(estimator.init, estimator.n_init) > 1
+    icl_decides = estimator.cluster_weights == "auto" and several
+    for weights in {"equal": [False], "estimate": [True], "auto": open_question}[estimator.cluster_weights]:
+        model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
+        options = {"stop": SmallGain(tol), "max_iter": estimator.max_iter, "accelerate": accelerate}
+        yield partial(em, source, model, params, **options)
+
+
+def student(estimator: Any, source: Source, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
+    """The model to fit to so many rows like those of the source."""
+    return Student(
+        engine=estimator._engine(source),
+        estimate_dof=estimator.dof == "estimate",
+        estimate_weights=estimate_weights,
+        want_entropy=want_entropy,
+        least_dof=least_dof(estimator.n_clusters, source.n_features, n_rows),
+        scale_floor=SCALE_FLOOR[source.dtype.name],
+    )
+
+
+def n_rows_of(source: Source) -> float:
+    """As rows count at least once, weights that sum to 1 do not make them few."""
+    return max(source.n_rows, source.total)
+
+
+def student_merit(estimator: Any) -> Callable[[Fit], float]:
+    """The likelihood among like models; ICL where weights may be equal or not."""
+    if estimator.cluster_weights != "auto":
+        return lambda fit: fit.stats.objective
+    estimate_dof = estimator.dof == "estimate"
+
+    def minus_icl(fit: Fit) -> float:
+        n_parameters = n_round_parameters(fit.params.centers.shape, estimate_dof, np.exp(fit.params.log_weights))
+        return -Evidence(fit.stats.objective, fit.stats.entropy, fit.stats.total, n_parameters).icl
+
+    return minus_icl
+
+
+def distances_kept(training: Training, fit: Fit, source: Source) -> dict[str, Any]:  # noqa: ARG001
+    """The distances of the training rows, which say who is an outlier."""
+    d2, mass = distances = training.review.comparable()  # in units of the scale
+    params = training.fitted.params
+    if distances.median > COLLAPSED * source.n_features:
+        warn_of_collapse(params.scale, *params.centers.shape)
+    return {"_training_distances": Sketch(d2 * params.scale, mass)}

@@ -21,6 +21,7 @@ class Shape(ABC):
     """A family of covariances."""
 
     tied = False  # whether all components share one shape
+    round = False  # whether all features share one variance
 
     @abstractmethod
     def start(self, variance: float, n_components: int, n_features: int) -> Array:

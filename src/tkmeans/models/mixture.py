@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -57,7 +56,7 @@ class MixtureStats(NamedTuple):
         return MixtureStats(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-class Seen(NamedTuple):
+class EStep(NamedTuple):
     """The E-step of each row."""
 
     tau: Array  # (K, n) eqn:tau
@@ -65,6 +64,7 @@ class Seen(NamedTuple):
     log_base: Array  # (K, n) ln(1 + D/nu)
     log_density: Array  # (n,)
     entropy: Array  # (n,) of the memberships
+    d2: Array  # (K, n) squared Mahalanobis distances
 
 
 @final
@@ -76,14 +76,14 @@ class StudentMixture:
     estimate_dof: bool = True
     shared_dof: bool = False
     floor: float = 0.0  # of the variance in any direction, in the frame's units
-    engine: ModuleType = reference  # whose logarithms and exponentials to take
+    engine: Any = reference  # a module; whose logarithms and exponentials to take
 
     @property
     def climbs(self) -> bool:
         """Every M-step is an exact one."""
         return True
 
-    def looking(self, params: MixtureParams) -> Callable[[Array], Seen]:
+    def looking(self, params: MixtureParams) -> Callable[[Array], EStep]:
         """A function that does the E-step under `params` for rows in the frame."""
         n_components, p = params.centers.shape
         factors, log_det = self.shape.whitening(params.spread, p)
@@ -91,13 +91,13 @@ class StudentMixture:
         norm = [log_gamma_ratio(dof / 2, p / 2) - p / 2 * math.log(2 * math.pi) for dof in params.dof]
         height = (params.log_weights + np.array(norm) - log_det / 2)[:, None]
 
-        def look(x: Array) -> Seen:
-            log_base, trust = np.empty((2, n_components, len(x)))
+        def look(x: Array) -> EStep:
+            d2, log_base, trust = np.empty((3, n_components, len(x)))
             features = by_feature(x)
             for k, center in enumerate(params.centers):
                 white = self.shape.whiten(features - center[:, None], factors[k])
-                d2 = np.einsum("pn,pn->n", white, white)
-                self.engine.bases(d2, 1 / params.dof[k], log_base[k], trust[k])
+                np.einsum("pn,pn->n", white, white, out=d2[k])
+                self.engine.bases(d2[k], 1 / params.dof[k], log_base[k], trust[k])
             log_f = height - exponent * log_base
             top = log_f.max(axis=0)
             tau = log_f - top
@@ -106,7 +106,7 @@ class StudentMixture:
             tau /= whole
             log_density = top + np.log(whole)
             entropy = log_density - np.einsum("kn,kn->n", tau, log_f)  # ln tau = ln f - ln density
-            return Seen(tau, trust, log_base, log_density, entropy)
+            return EStep(tau, trust, log_base, log_density, entropy, d2)
 
         return look
 
@@ -120,7 +120,7 @@ class StudentMixture:
 
         def summarize(block: Block) -> MixtureStats:
             x = block.frame.enter(block.X)
-            tau, trust, log_base, log_density, entropy = look(x)
+            tau, trust, log_base, log_density, entropy, _ = look(x)
             weight = np.ones(len(x)) if block.weight is None else block.weight
             tau *= weight
             wtau = np.multiply(tau, trust, out=trust)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import __version__
 from tkmeans.atomic import replacing
+from tkmeans.estimators.validation import check_params
 from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
 from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
 from tkmeans.sources.base import to_numpy
@@ -233,13 +234,18 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
     sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count", {})}
     if allowed is ESTIMATORS:
         sizes["K"] = getattr(estimator, allowed[name].size)
+    values: dict[str, Any] = {}
     for field, kind in wanted.items():
         if field in fitted:
-            setattr(estimator, field, restored(field, fitted[field], kind, sizes))
+            values[field] = restored(field, fitted[field], kind, sizes)
         elif not kind.endswith("?"):
             raise ModelFileError(f"has a {name} without {field}")
         elif not (kind.startswith("names") or "[n]" in kind):
-            setattr(estimator, field, None)  # of a scaler that was told not to centre, say
+            values[field] = None  # of a scaler that was told not to centre, say
+    if allowed is ESTIMATORS:
+        estimator._restore(values)
+    else:
+        vars(estimator).update(values)
     return estimator
 
 
@@ -253,8 +259,7 @@ def _with_params(name: str, params: dict[str, Any]) -> Any:
     }
     estimator.set_params(**params | tuples)
     try:
-        for check in ("_check_shared_params", "_check_params"):
-            getattr(estimator, check, lambda: None)()
+        check_params(estimator, getattr(estimator, "_checks", {}))
     except (TypeError, ValueError) as fault:
         raise ModelFileError(f"has a {name} that cannot be: {fault}") from None
     return estimator

@@ -1,20 +1,17 @@
 """Where rows come from: anything that can be visited block by block."""
 
 from tkmeans.sources.arrays import ArraySource, TensorSource
-from tkmeans.sources.base import Column, Sample, Seen, Source, Survey, Visited
+from tkmeans.sources.base import Answer, Column, Sample, Source, Survey, Visited
 from tkmeans.sources.batches import Batches
-from tkmeans.sources.opening import as_source, kind_of
 
 __all__ = [
+    "Answer",
     "ArraySource",
     "Batches",
     "Column",
     "Sample",
-    "Seen",
     "Source",
     "Survey",
     "TensorSource",
     "Visited",
-    "as_source",
-    "kind_of",
 ]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Column, CountedRows, M, Sample, Seen, Survey, merged, survey, to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, merged, survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class BlockSource(CountedRows):
         """Count rows and values, in one pass."""
         return self.reduce(survey)
 
-    def collect(self, look: Callable[[Block], Seen], columns: list[Column]) -> tuple[list[Any], Any]:
+    def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` says of each row, in arrays, and the merged summary."""
         whole = [self._empty(column) for column in columns]
         start, summary = 0, None

@@ -79,7 +79,7 @@ class Survey(NamedTuple):
         )
 
 
-class Seen(NamedTuple):
+class Answer(NamedTuple):
     """What a look at a block found: something for each row, and a summary of them."""
 
     rows: tuple[Array, ...]
@@ -129,7 +129,7 @@ class Source(ABC):
         """The merged summaries of all blocks, in the order of the rows."""
 
     @abstractmethod
-    def collect(self, look: Callable[[Block], Seen], columns: list[Column]) -> tuple[list[Any], Any]:
+    def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` says of each row, in the kind of array the rows came in, and the merged summary."""
 
     @abstractmethod
@@ -217,6 +217,16 @@ def survey(block: Block) -> Survey:
     empty = np.flatnonzero(to_numpy(xp.all(xp.isnan(X), axis=1)))
     first = tuple(int(row) for row in empty[:_NAMED])
     return Survey(n_rows, n_counted, total, *weights, observed, infinite, len(empty), first)
+
+
+def observed_features(X: Array) -> Any:
+    """How many features each row has: one number if all have all, so that complete data cost nothing."""
+    xp = namespace(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not bool(xp.isnan(xp.sum(X))):  # one pass, no mask; a sum that overflows both ways is looked at again
+            return int(X.shape[1])
+    missing = xp.isnan(X)
+    return xp.sum(xp.astype(~missing, xp.int64), axis=1) if bool(xp.any(missing)) else int(X.shape[1])
 
 
 def to_numpy(values: Any) -> Any:

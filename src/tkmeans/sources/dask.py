@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Column, M, Sample, Seen, Source, Survey, merged, survey
-from tkmeans.sources.base import measure, stride
+from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, M, Sample, Source, Survey, measure, merged, stride, survey
 from tkmeans.stats import Array, Block, Frame
 
 _MERGED_AT_ONCE = 8  # summaries, on the way from the partitions to the one of all rows
@@ -73,7 +72,7 @@ class DaskSource(Source):
             self._lengths = [found.n_rows for found in self._surveys]
         return merged(self._surveys)
 
-    def collect(self, look: Callable[[Block], Seen], columns: list[Column]) -> tuple[list[Any], Any]:
+    def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` will say of each row: lazy arrays, and no summary."""
         import dask.array as da
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import Survey
 from tkmeans.sources.arrays import BlockSource
+from tkmeans.sources.base import Survey
 from tkmeans.sources.formats import Table, open_table, run_rows
 from tkmeans.stats import Array
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tkmeans.atomic import replacing
-from tkmeans.sources.base import Column, Seen, Source, to_numpy
+from tkmeans.sources.base import Answer, Column, Source, to_numpy
 from tkmeans.stats import Block
 
 
-def write_parquet(source: Source, look: Callable[[Block], Seen], column: Column, out: Any) -> Path:
+def write_parquet(source: Source, look: Callable[[Block], Answer], column: Column, out: Any) -> Path:
     """Stream what `look` says of each row into a Parquet file; its path."""
     from tkmeans.sources.arrays import BlockSource
     from tkmeans.sources.formats import pyarrow

@@ -21,13 +21,13 @@ _FORMAT = "tkmeans checkpoint 1"
 _FREE = {"checkpoint", "engine", "max_iter", "max_time", "n_jobs", "random_state", "tol", "verbose"}
 
 
-def fingerprint(estimator: Any, source: Source) -> dict[str, Any]:
+def fingerprint(estimator: str, params: dict[str, Any], source: Source) -> dict[str, Any]:
     """What must be the same for a checkpoint to be of this fit, by name."""
-    settings = {name: _named(value) for name, value in estimator.get_params().items() if name not in _FREE}
+    settings = {name: _named(value) for name, value in params.items() if name not in _FREE}
     origin, unit = source.frame
     data = {"n_rows": source.n_rows, "n_features": source.n_features, "dtype": str(source.dtype)}
     data |= {"the median of the rows": [float(x) for x in origin], "the spread of the rows": float(unit)}
-    return {"the estimator": type(estimator).__name__, **settings, **data}
+    return {"the estimator": estimator, **settings, **data}
 
 
 def _named(value: Any) -> Any:
@@ -106,7 +106,7 @@ def _fit(arrays: dict[str, Any], prefix: str, converged: bool) -> Fit:
 
 
 def _progress(arrays: dict[str, Any]) -> Progress:
-    params, stats, history, n_passes, _ = _fit(arrays, "run", converged=False)
+    params, stats, history, n_passes, *_ = _fit(arrays, "run", converged=False)
     mixer = None
     if "residuals" in arrays:
         mixer = Anderson()

@@ -1,19 +1,26 @@
-"""What is kept of a stream besides its statistics: its first rows, and what its latest say of the model."""
+"""What is kept of a stream of batches: its statistics, its first rows, and what its latest say of the model."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
-from tkmeans.estimators.validation import observed_features
-from tkmeans.models import CenterModel
+from tkmeans.fitted import Sketch, tally
+from tkmeans.models import CenterModel, Stepwise, Tracked
 from tkmeans.models.stepwise import halved
-from tkmeans.stats import Array, Block, Params, Stats
+from tkmeans.outliers import comparable
+from tkmeans.sources import ArraySource
+from tkmeans.sources.base import observed_features
+from tkmeans.stats import Array, Block, Fit, Frame, Params, Stats
 
 # How many of the latest rows' distances are kept.
 KEPT_DISTANCES = 4096
+
+# How many of the latest batches' log-likelihoods are kept.
+LATEST_BATCHES = 1000
 
 
 class Waiting(NamedTuple):
@@ -42,15 +49,19 @@ class Distances(NamedTuple):
     """Of the latest rows to their centres, the oldest first: they say who is an outlier."""
 
     d2: Array  # (n,)
-    n_seen: Array  # (n,) the features that each was measured over
+    n_observed: Array  # (n,) the features that each was measured over
     weight: Array  # (n,)
 
     @classmethod
-    def of(cls, d2: Array, n_seen: Array, weight: Array | None) -> Distances:
+    def of(cls, d2: Array, n_observed: Array, weight: Array | None) -> Distances:
         """Those of one batch or, at equal intervals, of as many of its rows as are kept."""
         thin = slice(None, None, -(-len(d2) // KEPT_DISTANCES))
         weight = np.ones(len(d2)) if weight is None else weight
-        return cls(d2[thin], np.broadcast_to(n_seen, d2.shape)[thin], weight[thin])
+        return cls(d2[thin], np.broadcast_to(n_observed, d2.shape)[thin], weight[thin])
+
+    def sketch(self, n_features: int) -> Sketch:
+        """Those that can be compared, in a few hundred points."""
+        return tally(*comparable(self.d2, self.n_observed, n_features, self.weight)).sketch()
 
     def then(self, newer: Distances) -> Distances:
         """With those of one more batch, and the oldest forgotten."""
@@ -88,6 +99,63 @@ class Latest(NamedTuple):
         square = np.sum(self.stats.wx**2, axis=1)
         ratio = np.divide(square, self.variance, out=0 * square, where=self.variance > 0)
         return chdtrc(self.stats.wx.shape[1], ratio)
+
+
+class Stream(NamedTuple):
+    """What is known of a stream; a batch makes a new one."""
+
+    frame: Frame  # of the first fit; the parameters are in it
+    tracked: Tracked
+    latest: Latest
+    distances: Distances
+    bounds: list[float]  # log-likelihood per row of the latest batches, each judged before it was learned from
+    n_steps: int  # batches learned from
+    n_rows: int  # rows given so far
+
+    @classmethod
+    def after_fit(cls, fit: Fit, order: Array, frame: Frame, distances: Distances, n_rows: int) -> Stream:
+        """The state after a fit to rows at hand, with the clusters in another order."""
+        params, memory = fit.params, fit.stats.take(order)
+        params = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
+        tracked = Tracked(params, memory, fit.stats.total)
+        return cls(frame, tracked, Latest.nothing(memory), distances, [], len(fit.history) - 1, n_rows)
+
+    @property
+    def remembered(self) -> float:
+        """About how many rows the memory stands for."""
+        tracked = self.tracked
+        return max(tracked.rows, self.n_rows) * tracked.memory.total / tracked.rows
+
+    def learn(self, batch: ArraySource, model: Stepwise, recent: float) -> Stream:
+        """One step of stepwise EM; what came more than `recent` rows ago counts less than half as recent."""
+        before = self.tracked
+        stats = batch.reduce(model.e_step(before))
+        variance = sum(batch.map(partial(pull_variance, model=model.model, params=before.params)))
+        return self._replace(
+            tracked=model.m_step(stats, before),
+            latest=self.latest.after(stats, variance, recent),
+            bounds=[*self.bounds, self.per_row(stats)][-LATEST_BATCHES:],
+            n_steps=self.n_steps + 1,
+            n_rows=self.n_rows + batch.n_rows,
+        )
+
+    def per_row(self, stats: Stats) -> float:
+        """The log-likelihood per row, in the user's units."""
+        return float(stats.objective - stats.cells * np.log(self.frame.unit)) / stats.total
+
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes that are about the stream."""
+        return {
+            "lower_bound_": self.per_row(self.tracked.memory),
+            "lower_bounds_": self.bounds,
+            "cluster_sizes_": self.tracked.memory.n,
+            "recent_sizes_": self.latest.stats.n,
+            "center_drift_": np.linalg.norm(self.latest.shifts(), axis=1) * self.frame.unit,
+            "drift_pvalues_": self.latest.pvalues(),
+            "n_steps_": self.n_steps,
+            "n_samples_seen_": self.n_rows,
+            "_stream": self,
+        }
 
 
 def pull_variance(block: Block, model: CenterModel, params: Params) -> Array:

@@ -1,0 +1,605 @@
+"""The face that all estimators share: from what people pass to a fitted model, and from it to answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tkmeans import engines
+from tkmeans.em import Observer
+from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
+from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
+from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size, label_column
+from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
+from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, callbacks_told
+from tkmeans.fitting.restarts import Plan, best_run
+from tkmeans.messages import warn_of_early_end, warn_of_empty_rows, warn_of_tiny_clusters
+from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
+from tkmeans.sources import Answer, ArraySource, Column, Source, Survey, TensorSource
+from tkmeans.sources.base import to_numpy
+from tkmeans.stats import Array, Block
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """There are no callbacks to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """There are no callbacks to end."""
+        return method
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def unless_lacking(method: F) -> F:
+    """Decorate a method that only some estimators have; the others name it in `_lacks`."""
+    name = method.__name__
+    decorated: F = available_if(lambda estimator: name not in estimator._lacks)(method)
+    return decorated
+
+
+class Clusterer(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC
+):
+    """A scikit-learn estimator as a face on a `FittedModel`: parameters, a docstring and a plan make a final one."""
+
+    _checks: ClassVar[Mapping[str, Check]]  # of the parameters
+    _accepts: ClassVar[Accepts] = Accepts()
+    _lacks: ClassVar[frozenset[str]] = frozenset()  # methods of this class that make no sense for the estimator
+    _family: ClassVar[Any] = Clusters  # the record of the parameters, see `tkmeans.fitted.FittedParams`
+    _kind: ClassVar[str] = "clusterer"  # to scikit-learn
+    _size: ClassVar[str] = "n_clusters"  # the parameter that K is
+    _objective: ClassVar[str] = "objective"  # to the reader of a progress report
+    _interruptible: ClassVar[bool] = True  # whether Ctrl-C leaves the best parameters so far
+    _not_fitted: str | None = None  # why there is no model yet, in place of scikit-learn's message
+
+    _fitted_model: FittedModel
+    _published: frozenset[str]
+
+    @abstractmethod
+    def _model(self, engine: Any) -> Any:
+        """The model to answer with."""
+
+    @abstractmethod
+    def _plan(self, source: Source) -> Plan:
+        """What to try on these rows, and how to choose; gives the source its frame."""
+
+    # ---- fitting -----------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, resume: Any = None) -> Self:
+        """Find the clusters of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or dask collection
+            The rows to cluster. :class:`TKMeans`, :class:`FastTKMeans` and, batches apart,
+            :class:`MiniBatchTKMeans` keep float32 and take missing values (NaN): a row counts
+            with the features it has, exactly. The first two also take a path, which names a .npy,
+            Parquet, Feather or CSV file or a directory of them that may be larger than
+            memory (:class:`tkmeans.DataFile` chooses columns), and a dask array or
+            dataframe, which is visited where it is.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. A row of weight 2 is that row twice; a row
+            of weight 0 takes no part, but is labelled.
+        resume : path, default=None
+            A checkpoint of the same fit, to go on from there. The result is the same, to the
+            last bit, as if it had not been interrupted.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        check_params(self, self._checks)
+        if resume is not None and not hasattr(self, "checkpoint"):
+            raise TypeError(f"{type(self).__name__} writes no checkpoints to resume from; fit without resume")
+        with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
+            self._fit_source(source, resume)
+        return self
+
+    @with_callbacks
+    def _fit_source(self, source: Source, resume: Any = None) -> None:
+        """Find the clusters of a source whose features have been checked, and publish them."""
+        told: AbstractContextManager[list[Observer]] = nullcontext([])
+        if getattr(self, "_skl_callbacks", None):
+            told = callbacks_told(self, source)
+        with told as observers:
+            survey = source.survey()
+            names = getattr(self, "feature_names_in_", None)
+            check_survey(survey, self._size, getattr(self, self._size), names, source.dtype.name)
+            plan = self._plan(source)
+            observers = [*observers, *self._observers(source)]
+            left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
+            fit = best_run(plan.runs, plan.merit, plan.rng, observers, left)
+            self._publish_fit(plan, fit, source)
+            self._warn(fit, survey, observers)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Find the clusters of X and return the label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or dask collection
+            The rows to cluster.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of each row's cluster.
+        """
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def _observers(self, source: Source) -> Iterator[Observer]:
+        """Those that the parameters ask for."""
+        if getattr(self, "verbose", 0):
+            yield Verbose(type(self).__name__, self._objective)
+        if getattr(self, "checkpoint", None) is not None:
+            yield Checkpointer(self.checkpoint, self._fingerprint(source))
+        if getattr(self, "max_time", None) is not None:
+            yield TimeLimit(float(self.max_time))
+
+    def _fingerprint(self, source: Source) -> dict[str, Any]:
+        return fingerprint(type(self).__name__, self.get_params(), source)
+
+    def _publish_fit(self, plan: Plan, fit: Any, source: Source) -> None:
+        """The fitted attributes, in the user's coordinates; without those of each row if the fit was interrupted."""
+        model, family = self._model(self._engine(source)), self._family
+        params = family.leaving(fit.params, source.frame, source.dtype, model)
+        fitted, sizes = FittedModel(model, params, params.frame(source.dtype)), family.sizes(fit)
+        training, found = None, {}
+        if not fit.interrupted:
+            try:
+                names = ("label",) if source.lean else ("label", *plan.row_fields)
+                training = fitted.training(source, names, sizes, renumber=family.numbered_by_rows)
+                found = {"labels_": training.rows["label"]} | family.summary(training.review)
+                found |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
+                found |= plan.extras(training, fit, source)
+            except KeyboardInterrupt:
+                training = None
+        if training is None and not self._interruptible:
+            raise KeyboardInterrupt
+        if training is not None:
+            fitted = training.fitted
+        elif sizes is not None:
+            fitted = fitted.take(by_size(params.centers, sizes))
+        self._publish(fitted, family.path(fit, source.frame) | found, source)
+        if training is None:
+            raise Interrupted(self._interruption(), self) from None
+        if len(tiny := training.review.tiny_clusters()):
+            warn_of_tiny_clusters(tiny, training.review.sizes)
+
+    def _publish(self, fitted: FittedModel, found: dict[str, Any], source: Source | None = None) -> None:
+        """Take the place of what an earlier fit has left, in one swap."""
+        attributes = fitted.params.attributes()
+        like = getattr(source, "like", None)
+        if like is not None:  # as arrays of the library that the rows came in
+            attributes |= {name: like(value) for name, value in attributes.items() if isinstance(value, np.ndarray)}
+        attributes |= found | {"_fitted_model": fitted.at_rest()}
+        kept = {name: value for name, value in vars(self).items() if name not in getattr(self, "_published", ())}
+        self.__dict__ = kept | attributes | {"_published": frozenset(attributes)}
+
+    def _restore(self, found: dict[str, Any]) -> None:
+        """Become what a model file tells of: the fitted attributes that `_publish` had published."""
+        model = self._model(None)
+        params = self._family.from_attributes(found, model)
+        features = {name: found.pop(name) for name in ("n_features_in_", "feature_names_in_") if name in found}
+        vars(self).update(features)
+        self._publish(FittedModel(model, params, params.frame(params.centers.dtype)), found)
+
+    def _interruption(self) -> str:
+        checkpoint = getattr(self, "checkpoint", None)
+        return (
+            f"{type(self).__name__} was interrupted after {self.n_iter_} iterations. The best parameters so far are on "
+            "the estimator, and predict works; labels_ and what else describes the training rows is missing"
+            + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on.")
+        )
+
+    def _warn(self, fit: Any, survey: Survey, observers: list[Observer]) -> None:
+        if survey.n_empty:
+            warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
+        if not fit.converged:
+            time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
+            warn_of_early_end(self, time_is_up=time_is_up)
+
+    # ---- clusters of rows --------------------------------------------------------------
+
+    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Any:
+        """Predict the cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or dask collection
+            The rows to label.
+        outlier_label : int, default=None
+            A label such as -1 for the rows that :meth:`outliers` flags, where the estimator has
+            that method. None gives every row the label of a cluster.
+        out : path, default=None
+            The Parquet file to write labels to. None returns them, or if X is a path, writes
+            them beside it.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The number of the most probable cluster; or the path of the file written.
+        """
+        with open_rows(self, X, reset=False, method="predict") as source:
+            fitted = self._reading(source)
+            label: Callable[[Block], Answer] = fitted.label
+            if outlier_label is not None:
+                check_integer("outlier_label", outlier_label, least=-(2**31))
+                label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
+            return answer(source, label, label_column(source), out)
+
+    def transform(self, X: Any) -> Any:
+        """Compute the distance of each row to every centre.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or dask collection
+            The rows to measure.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            Euclidean distances; of :class:`StudentTMixture` in the metric of each component, and of the
+            baselines in their own metric. For a path, the Parquet file they were written to.
+        """
+        with open_rows(self, X, reset=False, method="transform") as source:
+            column = Column("distance", source.dtype, self._n_features_out)
+            return answer(source, self._reading(source).distances, column)
+
+    @unless_lacking
+    def predict_proba(self, X: Any) -> Any:
+        """Predict the probability of each cluster for each row (eqn:tau).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or dask collection
+            The rows to look at.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters)
+            Non-negative; every row sums to 1. For a path, the Parquet file they were written to.
+        """
+        with open_rows(self, X, reset=False, method="predict_proba") as source:
+            column = Column("probability", source.dtype, self._n_features_out)
+            return answer(source, self._reading(source).memberships, column)
+
+    @unless_lacking
+    def robust_weights(self, X: Any) -> Any:
+        """Compute the influence of each row on the fit: the sum over clusters of tau times u.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or dask collection
+            The rows to look at.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_samples,)
+            About 1 for an ordinary row, near 0 for an outlier. For a path, the Parquet file
+            they were written to.
+        """
+        with open_rows(self, X, reset=False, method="robust_weights") as source:
+            return answer(source, self._reading(source).trust, Column("robust_weight", source.dtype))
+
+    @unless_lacking
+    def assignment_entropy(self, X: Any) -> Any:
+        """Compute how uncertain the cluster of each row is: the entropy of its probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to look at.
+
+        Returns
+        -------
+        entropy : ndarray of shape (n_samples,)
+            In nats: 0 where one cluster is certain, ln 2 halfway between two, at most ln(n_clusters).
+
+        Examples
+        --------
+        Two groups; what is in between belongs to both:
+
+        >>> import numpy as np
+        >>> from tkmeans import TKMeans
+        >>> rows = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]])
+        >>> model = TKMeans(n_clusters=2, dof=5.0, random_state=0).fit(rows)
+        >>> model.assignment_entropy([[1.0], [4.0], [5.0]]).round(2)
+        array([0.  , 0.26, 0.69])
+        """
+        with open_rows(self, X, reset=False, method="assignment_entropy") as source:
+            return answer(source, self._reading(source).entropy, Column("assignment_entropy", source.dtype))
+
+    # ---- outliers ----------------------------------------------------------------------
+
+    @unless_lacking
+    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Any:
+        """Flag the rows that are outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to judge.
+        rule : {"strays", "tail"}, default="strays"
+            "strays" asks of the training rows whether their distances from the centres
+            form one group or two, a core and strays far around it; if there are strays,
+            rows that are more probably one of them are outliers, and if there are none,
+            only new rows twice as far away as the farthest. "tail" flags rows whose
+            :meth:`outlier_pvalues` are below the level, which on clean data flags that
+            fraction of the rows.
+        level : float, default=None
+            The least probability of being a stray (None: 0.5), or the largest tail
+            probability (None: 0.01).
+
+        Returns
+        -------
+        outliers : ndarray of bool, shape (n_samples,)
+            True for outliers; False for rows without a single observed feature.
+
+        Warns
+        -----
+        UserWarning
+            If many outliers lie together, as those of a cluster that was missed do.
+
+        Examples
+        --------
+        >>> from tkmeans import TKMeans
+        >>> from tkmeans.datasets import make_contaminated
+        >>> X, y = make_contaminated(n_clusters=4, outlier_fraction=0.05, random_state=0)
+        >>> found = TKMeans(n_clusters=4, random_state=0).fit(X).outliers(X)
+        >>> int(found.sum()), int((found & (y == -1)).sum())
+        (150, 150)
+        """
+        check_choice("rule", rule, ["strays", "tail"])
+        level = {"strays": 0.5, "tail": 0.01}[rule] if level is None else level
+        check_real("level", level, positive=True)
+        if level >= 1:
+            raise ValueError(f"level must be a probability below 1, got {level!r}")
+        with open_rows(self, X, reset=False, method="outliers") as source:
+            fitted = self._reading(source)
+            judge = partial(improbable, fitted, level)
+            if rule == "strays":
+                judge = partial(astray, fitted, self._strays(level), level)
+            found = answer(source, judge, Column("outlier", np.bool_))
+            if isinstance(source, (ArraySource, TensorSource)):  # rows elsewhere are too many to look at together
+                strays = source.rows(np.flatnonzero(to_numpy(found)))
+                strays = strays[~np.any(np.isnan(strays), axis=1)]
+                warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
+        return found
+
+    @unless_lacking
+    def outlier_pvalues(self, X: Any) -> Any:
+        """Compute the probability of so large a distance for a row of the nearest cluster.
+
+        Under the model the squared distance over p times the scale follows an F
+        distribution with p and nu degrees of freedom: an exact tail probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        pvalues : ndarray of shape (n_samples,)
+            Small for rows that do not look like any cluster's; NaN for rows without a
+            single observed feature.
+        """
+        with open_rows(self, X, reset=False, method="outlier_pvalues") as source:
+            return answer(source, self._reading(source).pvalue, Column("outlier_pvalue", np.float64))
+
+    def _strays(self, level: float) -> OutlierModel:
+        """What the training rows say of strays."""
+        if "outliers" in self._lacks:
+            raise TypeError(
+                f"{type(self).__name__} has no density to find outliers with; predict without outlier_label"
+            )
+        if not hasattr(self, "_training_distances"):
+            raise NotFittedError("the fit was interrupted before its outliers were looked at; let it end, or resume it")
+        return fit_outlier_model(self._training_distances, self.n_features_in_, level)
+
+    # ---- the density ---------------------------------------------------------------
+
+    @unless_lacking
+    def score_samples(self, X: Any) -> Any:
+        """Compute the log-likelihood of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to score.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            The logarithm of the mixture's density.
+        """
+        with open_rows(self, X, reset=False, method="score_samples") as source:
+            return answer(source, self._reading(source).log_density, Column("log_density", source.dtype))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Compute how well the rows fit: the larger, the better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to score.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        score : float
+            The mean log-likelihood of the rows. Estimators without a density (:class:`FastTKMeans` and the
+            baselines) return minus the inertia, as KMeans does.
+        """
+        if "score_samples" not in self._lacks:
+            return self._evidence(X, "score", sample_weight).per_row
+        with open_rows(self, X, sample_weight, reset=False, method="score") as source:
+            return -source.reduce(self._reading(source).inertia).value
+
+    @unless_lacking
+    def aic(self, X: Any) -> float:
+        """Compute the Akaike information criterion of the model on X; smaller is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to judge by.
+
+        Returns
+        -------
+        aic : float
+        """
+        return self._evidence(X, "aic").aic
+
+    @unless_lacking
+    def bic(self, X: Any) -> float:
+        """Compute the Bayesian information criterion of the model on X; smaller is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to judge by.
+
+        Returns
+        -------
+        bic : float
+        """
+        return self._evidence(X, "bic").bic
+
+    @unless_lacking
+    def icl(self, X: Any) -> float:
+        """Compute the integrated classification likelihood of the model on X; smaller is better.
+
+        It is the BIC plus twice the entropy of the memberships, so that it also counts
+        how well the clusters are separated. It is what to choose K by.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to judge by.
+
+        Returns
+        -------
+        icl : float
+        """
+        return self._evidence(X, "icl").icl
+
+    @unless_lacking
+    def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
+        """Draw rows from the fitted model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            The rows.
+        labels : ndarray of shape (n_samples,)
+            The cluster each was drawn from.
+        """
+        check_is_fitted(self)
+        check_integer("n_samples", n_samples, least=1)
+        rows: tuple[Array, Array] = self._fitted_model.params.draw(n_samples, check_random_state(self.random_state))
+        return rows
+
+    def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
+        with open_rows(self, X, sample_weight, reset=False, method=method) as source:
+            return self._reading(source).evidence(source, entropy=method == "icl")
+
+    # ---- the record behind the face ----------------------------------------------------
+
+    def _reading(self, source: Source) -> FittedModel:
+        """The fitted model, to read these rows with the engine asked for."""
+        return self._fitted_model.reading(source.dtype, self._engine(source))
+
+    def _engine(self, source: Source) -> Any:
+        """The engine asked for, or the one that runs on arrays of any library."""
+        name = getattr(self, "engine", "auto")
+        if source.array_library == "numpy":
+            return engines.select(name)
+        if name == "native":
+            raise ValueError(
+                f'engine="native" reads NumPy arrays, got one of {source.array_library}; use "auto", which runs '
+                "the reference engine where the array is"
+            )
+        return engines.reference
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self._fitted_model.params.centers)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = self._kind
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self._accepts.single else ["float64"]
+        tags.input_tags.allow_nan = self._accepts.missing
+        tags.array_api_support = self._accepts.array_api and self._accepts.elsewhere
+        return tags
+
+
+def answer(source: Source, function: Callable[[Block], Answer], column: Column, out: Any = None) -> Any:
+    """Something for each row: in the kind of array the rows came in, or for a file, in a file beside it."""
+    out = source.beside(column.name) if out is None else out
+    if out is None:
+        return source.collect(function, [column])[0][0]
+    from tkmeans.sources.writing import write_parquet
+
+    return write_parquet(source, function, column, out)
+
+
+# ---- a fit happens as a whole or not at all ------------------------------------------------
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a fit that has left its best parameters on the estimator, and says so."""
+
+    def __init__(self, message: str, estimator: Any) -> None:
+        super().__init__(message)
+        self.estimator = estimator
+
+
+@contextmanager
+def transaction(estimator: Any) -> Iterator[None]:
+    """Give the estimator back all attributes it had, unless the block ends well.
+
+    Whatever goes wrong in a fit, a half-fitted estimator, with the centres of one fit and the labels or
+    the number of features of another, would be worse than none.
+    """
+    before = dict(vars(estimator))  # attributes are replaced by a fit, never changed in place
+    try:
+        yield
+    except BaseException as fault:  # Ctrl-C too
+        if isinstance(fault, Interrupted) and fault.estimator is estimator:
+            raise
+        estimator.__dict__ = before
+        if isinstance(fault, Interrupted):  # in a fit that this one has begun with, of which nothing is left
+            raise KeyboardInterrupt from None
+        raise

@@ -1,0 +1,350 @@
+"""From what people pass to rows that can be visited, without a silent cast on the way.
+
+scikit-learn's own validation reads text as numbers where it can, dates as seconds, and what is under
+the mask of a masked array as data. Here the first two are refused, and what is masked is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn import get_config
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tkmeans.sources import ArraySource, Sample, Source, Survey, TensorSource
+from tkmeans.sources.base import BLOCK_ROWS, to_numpy
+from tkmeans.stats import Array, namespace
+
+# Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.
+WEIGHTS = {"float64": (1e-50, 1e50), "float32": (1e-20, 1e10)}
+
+# The spread of the rows. Squares of the horizon (`tkmeans.stats`) in this unit are numbers, and so is its inverse.
+SPREADS = {"float64": (1e-120, 1e50), "float32": (1e-30, 1e30)}
+
+
+class Accepts(NamedTuple):
+    """What an estimator takes."""
+
+    missing: bool = True  # NaN
+    single: bool = True  # float32 stays float32
+    elsewhere: bool = True  # tensors, files and dask collections
+    array_api: bool = True  # arrays of other libraries where scikit-learn's array_api_dispatch is on
+    least_rows: int = 1
+    check: Callable[[Any, Array], None] | None = None  # what else rows must be, of the estimator and the rows
+
+
+# ---- rows --------------------------------------------------------------------------------
+
+
+def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool, method: str) -> Source:
+    """The source of X, whose features are those of the fit, or become them with `reset`.
+
+    Without `reset` the rows are to be looked at by the fitted model, and read in its frame.
+    """
+    if not reset:
+        check_is_fitted(estimator, msg=estimator._not_fitted)
+    kind = kind_of(X) if estimator._accepts.elsewhere else "array"
+    if kind in ("array", "tensor"):
+        source = _array_source(estimator, X, sample_weight, kind, reset=reset, method=method)
+    else:
+        source = _outside_source(estimator, X, sample_weight, kind, reset=reset)
+    if not reset:
+        with closing_if_it_fails(source):
+            source.frame = estimator._fitted_model.params.frame(source.dtype)
+    return source
+
+
+def _array_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool, method: str) -> Source:
+    accepts: Accepts = estimator._accepts
+    if not reset and accepts.elsewhere and get_config()["array_api_dispatch"]:
+        _check_library(estimator, X, method)
+    xp = np if kind == "array" else namespace(X)
+    single = accepts.single and (reset or estimator._fitted_model.params.fits_single(*SPREADS["float32"]))
+    X = _checked_rows(estimator, X, [xp.float64, xp.float32] if single else xp.float64, reset=reset)
+    weight = checked_sample_weight(sample_weight, X)
+    if kind == "tensor":
+        return TensorSource(X, weight)
+    # What cannot read blocks from elsewhere looks at all rows at once.
+    block_rows = BLOCK_ROWS if accepts.elsewhere else max(len(X), 1)
+    return ArraySource(X, weight, n_threads=n_threads(estimator), block_rows=block_rows)
+
+
+def checked_batch(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array | None]:
+    """One batch of a stream, and its weights."""
+    X = _checked_rows(estimator, X, [np.float64, np.float32], reset=reset)
+    return X, checked_sample_weight(sample_weight, X)
+
+
+def _checked_rows(estimator: Any, X: Any, dtype: Any, *, reset: bool) -> Array:
+    accepts: Accepts = estimator._accepts
+    with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
+        X = validate_data(
+            estimator,
+            as_numbers(X, "X"),
+            reset=reset,
+            dtype=dtype,
+            ensure_all_finite="allow-nan" if accepts.missing else True,
+            ensure_min_samples=accepts.least_rows if reset else 1,
+        )
+    if accepts.check is not None:
+        accepts.check(estimator, X)
+    return X
+
+
+def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool) -> Source:
+    """Of a file or a dask collection."""
+    fitted_names = None if reset else getattr(estimator, "feature_names_in_", None)
+    names = None if fitted_names is None else list(fitted_names)
+    if kind == "dask":
+        from tkmeans.sources.dask import DaskSource
+
+        source: Source = DaskSource(X, sample_weight, names)
+    else:
+        from tkmeans.sources.files import DataFile, FileSource
+
+        file = X if isinstance(X, DataFile) else DataFile(X, columns=names)
+        source = FileSource(file, None, n_threads(estimator))
+    with closing_if_it_fails(source):
+        _check_columns(estimator, source, reset=reset)
+        if kind == "file" and sample_weight is not None:
+            source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
+    return source
+
+
+def n_threads(estimator: Any) -> int:
+    """The threads that `n_jobs` asks for."""
+    return int(effective_n_jobs(getattr(estimator, "n_jobs", None)))
+
+
+def kind_of(X: Any) -> str:
+    """Say "array", "tensor", "file" or "dask", without importing what X does not come from."""
+    library = type(X).__module__.partition(".")[0]
+    if library in ("dask", "dask_expr"):
+        return "dask"
+    if isinstance(X, (str, os.PathLike)) or type(X).__module__ in ("tkmeans.sources.files", "pyarrow._dataset"):
+        return "file"
+    # Without this switch scikit-learn reads tensors as NumPy arrays, and so do we.
+    follows_the_array_api = library in ("torch", "cupy") or (library != "numpy" and hasattr(X, "__array_namespace__"))
+    return "tensor" if follows_the_array_api and get_config()["array_api_dispatch"] else "array"
+
+
+def _check_library(estimator: Any, X: Any, method: str) -> None:
+    """With scikit-learn's array_api_dispatch, rows must be where those of the fit were."""
+    fitted, given = (_library_and_device(values) for values in (estimator.cluster_centers_, X))
+    if fitted != given:
+        raise ValueError(
+            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and device as those "
+            f"passed to fit(): {fitted} there, {given} here; convert X, or switch array_api_dispatch off"
+        )
+
+
+def _library_and_device(X: Any) -> str:
+    if kind_of(X) == "array":
+        return "numpy"
+    return f"{type(X).__module__.partition('.')[0]} on {X.device}"
+
+
+@contextmanager
+def closing_if_it_fails(source: Source) -> Iterator[None]:
+    """End a source's threads if what prepares it goes wrong."""
+    try:
+        yield
+    except BaseException:
+        source.__exit__()
+        raise
+
+
+def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
+    """Keep the number and names of the features, or complain if they are not those of the fit."""
+    if reset:
+        estimator.n_features_in_ = source.n_features
+        estimator.__dict__.pop("feature_names_in_", None)
+        if source.names is not None:
+            estimator.feature_names_in_ = np.array(source.names, dtype=object)
+    elif source.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+
+
+# ---- rows that a fit can be made of ----------------------------------------------------------
+
+
+def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None, dtype: str) -> None:
+    """Complain of rows that no fit could be made of; `size` is the name of the parameter `n_clusters`."""
+    if np.any(found.infinite):
+        raise ValueError(f"X has infinite values in {_features(found.infinite, names)}; clip them or mark them as NaN")
+    if not (np.isfinite(found.total) and np.isfinite(found.least)):
+        raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
+    if found.least < 0:
+        raise ValueError(f"sample_weight must not be negative, got {found.least}; a weight of 0 ignores a row")
+    if found.total == 0 and found.n_rows:
+        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
+    _check_range(found.lightest, found.heaviest, dtype)
+    if found.n_counted < n_clusters:
+        weighted = found.n_counted < found.n_rows
+        counted = f"{found.n_counted} rows of positive sample_weight" if weighted else f"n_samples={found.n_counted}"
+        clusters = size.removeprefix("n_")
+        raise ValueError(f"{counted} should be >= {size}={n_clusters}; choose at most {found.n_counted} {clusters}")
+    lost = found.observed == 0
+    if np.any(lost):
+        raise ValueError(f"{_features(lost, names)} has no observed value in any row; drop it")
+
+
+def check_spread(spread: float, dtype: str = "float64") -> None:
+    """Complain if squared distances, up to those of the farthest row, would not fit into a number."""
+    least, most = SPREADS[dtype]
+    if not least < spread < most:
+        raise ValueError(
+            f"the spread of X is {spread:.3g}, and squared distances do not fit into {dtype} unless it is between "
+            f"{least:g} and {most:g}; rescale X first"
+        )
+
+
+def _features(marked: Array, names: Any) -> str:
+    return "feature " + ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(marked))
+
+
+# ---- weights -----------------------------------------------------------------------------
+
+
+def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
+    """Weights in X's type, one per row and not negative; None stands for one each."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], sample_weight)
+    if not isinstance(X, np.ndarray):  # checked as an array of NumPy, and then taken to where X is
+        xp = namespace(X)
+        single = X.dtype == xp.float32
+        weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float32 if single else np.float64)
+        return xp.asarray(weight, dtype=X.dtype, device=X.device)
+    return checked_weight(sample_weight, len(X), X.dtype)
+
+
+def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
+    """Weights as an array of NumPy, one per row and not negative."""
+    weight = np.asarray(as_numbers(sample_weight, "sample_weight"))
+    if weight.dtype.kind == "c":
+        raise TypeError("sample_weight holds complex numbers; say which real ones you mean")
+    try:
+        weight = np.ascontiguousarray(weight, dtype=None if weight.dtype.name in WEIGHTS else np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be an array of numbers: {error}") from None
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight must have shape ({n_rows},), one weight per row, got {weight.shape}")
+    if not np.all(np.isfinite(weight)):
+        raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
+    if np.any(weight < 0):
+        raise ValueError(f"sample_weight must not be negative, got {weight.min()}; a weight of 0 ignores a row")
+    if not np.any(weight):
+        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
+    _check_range(np.min(weight[weight > 0]), np.max(weight), np.dtype(dtype).name)
+    return weight.astype(dtype, copy=False)
+
+
+def _check_range(lightest: float, heaviest: float, dtype: str) -> None:
+    """Complain of weights that leave no room for what is made of them."""
+    least, most = WEIGHTS[dtype]
+    if lightest < least or heaviest > most:
+        raise ValueError(
+            f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}, got "
+            f"weights from {lightest:.3g} to {heaviest:.3g}; divide them by a number of that size"
+        )
+
+
+# ---- centres to start from -----------------------------------------------------------------
+
+
+def seeding_from(init: Any, n_clusters: int, source: Source) -> Any:
+    """`init` as `fitting.starts` takes it: a name as it is, an array or a callable as a function of sample and rng."""
+    if isinstance(init, str):
+        return init
+
+    def seed(sample: Sample, rng: np.random.RandomState) -> Array:
+        centers = init(source.example(sample), n_clusters, random_state=rng) if callable(init) else init
+        return source.frame.enter(checked_centers(centers, "init", (n_clusters, source.n_features)))
+
+    return seed
+
+
+def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str = "n_clusters") -> Array:
+    """Centres that a parameter of this name holds or gives."""
+    centers = checked_points(to_numpy(centers), name)
+    if centers.shape != shape:
+        verb = "give centres of" if name == "init" else "have"
+        raise ValueError(f"{name} must {verb} shape {shape} ({size}, n_features), got {centers.shape}")
+    return centers
+
+
+# ---- numbers -----------------------------------------------------------------------------
+
+
+_NO_NUMBERS = {"U": "text", "S": "text", "T": "text", "M": "dates", "m": "durations", "V": "records"}
+
+
+def checked_points(points: Any, name: str) -> Array:
+    """Points that a parameter of this name holds, such as centres to start from."""
+    return check_array(as_numbers(points, name), dtype=np.float64, input_name=name)
+
+
+def as_numbers(values: Any, name: str) -> Any:
+    """The values, of which none is text or a date; as an array with NaN for missing where a list or mask was given."""
+    if isinstance(values, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be a table of numbers, got {values!r}; where files are not taken, load it first")
+    if isinstance(values, (list, tuple)):
+        values = _array_of(values, name)
+    if isinstance(values, np.ma.MaskedArray):
+        if values.dtype.kind in "biu":
+            values = values.astype(np.float64)
+        if values.dtype.kind == "f":
+            return values.filled(np.nan)
+        values = values.filled()
+    if isinstance(values, np.ndarray):
+        _refuse_what_is_no_number(values, name)
+        return _native_floats(values)
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):  # of pandas or polars
+        for column in values.columns:
+            if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
+                _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
+    return values
+
+
+def _array_of(values: Any, name: str) -> Any:
+    if any(hasattr(value, "__array_namespace__") and not isinstance(value, np.ndarray) for value in values):
+        return values  # of another library's arrays
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a table with rows of equal length; {error}") from None
+
+
+def _refuse_what_is_no_number(values: Array, name: str) -> None:
+    kind = values.dtype.kind
+    found: Any = "" if kind in "OV" or not values.size else f" such as {str(values.flat[0])!r}"
+    if kind == "O":
+        text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+        if text is None:
+            return
+        kind, found = "U", f" such as {text!r}"
+    if kind in _NO_NUMBERS:
+        raise TypeError(f"{name} holds {_NO_NUMBERS[kind]}{found}; say which numbers you mean, as by astype(float)")
+
+
+def _native_floats(values: Array) -> Array:
+    """Floats in this machine's byte order, so that single precision is seen to be that, and none longer than double.
+
+    One that is too large for double precision becomes infinite, and is refused as such.
+    """
+    if values.dtype.kind != "f":
+        return values
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64 if values.dtype.itemsize > 8 else values.dtype.newbyteorder("="), copy=False)

@@ -1,0 +1,142 @@
+"""Who is told of a run: printed lines, scikit-learn's callbacks, a limit of time, a checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, final
+
+import numpy as np
+
+from tkmeans.em import Observer, Progress, Request
+from tkmeans.fitting.checkpoints import Checkpoint
+from tkmeans.sources import Source
+from tkmeans.stats import Fit, Frame
+
+
+@final
+class Verbose:
+    """Prints every iteration, with the objective in the user's units."""
+
+    def __init__(self, estimator: str, objective: str) -> None:
+        self._estimator, self._objective = estimator, objective
+
+    def begin(self, frame: Frame, max_iter: int) -> None:
+        """Note the unit and the time."""
+        self._log_unit = float(np.mean(np.log(frame.unit)))
+        self._begun = time.monotonic()
+
+    def step(self, progress: Progress) -> Request | None:
+        """Print one line."""
+        value = progress.history[-1] - self._log_unit * getattr(progress.stats, "cells", 0.0) / progress.total
+        gain = progress.history[-1] - progress.history[-2]
+        print(
+            f"[{self._estimator}] iteration {progress.n_iter}: {self._objective} "
+            f"per row {value:.8g}, gain {gain:.2g}, {time.monotonic() - self._begun:.1f} s"
+        )
+        return None
+
+    def end(self) -> None:
+        """Nothing to print."""
+
+
+@final
+class SklearnCallbacks:
+    """Every run is a subtask of the fit, with the iterations as its own subtasks; a callback may end it."""
+
+    def __init__(self, estimator: Any, task: Any) -> None:
+        self._estimator, self._task = estimator, task
+
+    def begin(self, frame: Frame, max_iter: int) -> None:
+        """Begin the subtask."""
+        self._run = self._task.subcontext("EM", max_subtasks=max_iter)
+        self._run.call_on_fit_task_begin(estimator=self._estimator)
+
+    def step(self, progress: Progress) -> Request | None:
+        """An iteration as a subtask that is over."""
+        iteration = self._run.subcontext("iteration")
+        iteration.call_on_fit_task_begin(estimator=self._estimator)
+        return "stop: converged" if iteration.call_on_fit_task_end(estimator=self._estimator) else None
+
+    def end(self) -> None:
+        """End the subtask."""
+        self._run.call_on_fit_task_end(estimator=self._estimator)
+
+
+@contextmanager
+def callbacks_told(estimator: Any, source: Source) -> Iterator[list[Observer]]:
+    """Tell scikit-learn's callbacks of the fit in the block; what comes out tells them of its runs."""
+    facts = {"estimator": estimator, "X": getattr(source, "X", None), "metadata": {"sample_weight": source.weight}}
+    task = estimator._init_callback_context(max_subtasks=None)
+    task.call_on_fit_task_begin(**facts)
+    yield [SklearnCallbacks(estimator, task)]
+    task.call_on_fit_task_end(**facts, reconstruction_attributes={})
+
+
+@final
+class TimeLimit:
+    """Ends the fit with what it has, so many seconds after this was made."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the time has passed."""
+        return time.monotonic() >= self._end
+
+    def begin(self, frame: Frame, max_iter: int) -> None:
+        """The clock runs already."""
+
+    def step(self, progress: Progress) -> Request | None:
+        """Stop when the time has passed."""
+        return "stop: early" if self.is_up else None
+
+    def end(self) -> None:
+        """The clock runs on, for the next run."""
+
+
+@final
+class Checkpointer:
+    """Keeps the state of a fit in a file, unless that would take more than a share of the time."""
+
+    def __init__(self, path: Any, fit: dict[str, Any], share_of_time: float = 0.05) -> None:
+        self._path, self._fit, self._share = path, fit, share_of_time
+        self._saved = time.monotonic()
+        self._writing = 0.0  # seconds that the last checkpoint took
+        self._rng_state: dict[str, Any] = {}
+        self._n_finished, self._best = 0, None
+        self._run: Progress | None = None
+
+    def restarted(self, rng_state: dict[str, Any], n_finished: int, best: Fit | None) -> None:
+        """Note the state of the random numbers when the fit began, and the runs that are done."""
+        self._rng_state, self._n_finished, self._best = rng_state, n_finished, best
+
+    def finished(self, fit: Fit, n_finished: int, best: Fit) -> None:
+        """Save after a run; one that has not converged is saved as it is, and with a higher limit can go on."""
+        if not fit.converged:
+            self._save()
+        self._n_finished, self._best, self._run = n_finished, best, None
+        if fit.converged:
+            self._save()
+
+    def begin(self, frame: Frame, max_iter: int) -> None:
+        """A run that has made no step is not worth saving."""
+        self._run = None
+
+    def step(self, progress: Progress) -> Request | None:
+        """Save, if it is time."""
+        self._run = progress
+        if (time.monotonic() - self._saved) * self._share >= self._writing:
+            self._save()
+        return None
+
+    def end(self) -> None:
+        """`finished` follows."""
+
+    def _save(self) -> None:
+        begun = time.monotonic()
+        Checkpoint(self._fit, self._rng_state, self._n_finished, self._best, self._run).write(self._path)
+        self._saved = time.monotonic()
+        self._writing = self._saved - begun

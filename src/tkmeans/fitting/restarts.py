@@ -1,0 +1,67 @@
+"""The restarts of a fit, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tkmeans.em import Observer
+from tkmeans.fitting.checkpoints import Checkpoint
+from tkmeans.fitting.observers import Checkpointer, TimeLimit
+
+Run = Callable[..., Any]  # `em` with all arguments but its observers and what to resume from
+Runs = Callable[[np.random.RandomState], Iterator[Run]]
+
+
+def _nothing(training: Any, fit: Any, source: Any) -> dict[str, Any]:
+    return {}
+
+
+class Plan(NamedTuple):
+    """What an estimator wants done, as values."""
+
+    runs: Runs  # one for every start and model to try
+    merit: Callable[[Any], float]  # decides between runs: the larger, the better
+    rng: np.random.RandomState
+    row_fields: tuple[str, ...] = ()  # what is kept of every training row besides its label
+    extras: Callable[[Any, Any, Any], dict[str, Any]] = _nothing  # more fitted attributes, of training, fit and source
+
+
+def best_run(
+    runs: Runs,
+    merit: Callable[[Any], float],
+    rng: np.random.RandomState,
+    observers: Sequence[Observer] = (),
+    left: Checkpoint | None = None,
+) -> Any:
+    """The best of all runs by a merit, or of those that there was time for; of equal runs the first.
+
+    `left` is where a checkpoint left an earlier fit: the runs that were done then are not made again.
+    """
+    writers = [observer for observer in observers if isinstance(observer, Checkpointer)]
+    best, n_finished, resume = None, 0, None
+    if left is not None:
+        rng = np.random.RandomState()
+        rng.set_state(left.rng_state)
+        best, n_finished, resume = left.best, left.n_finished, left.run
+    for writer in writers:
+        writer.restarted(rng.get_state(legacy=False), n_finished, best)
+    try:
+        for number, run in enumerate(runs(rng), start=1):
+            if number <= n_finished:
+                continue
+            if best is not None and any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers):
+                break
+            fit = run(observers=observers, resume=resume)
+            best, resume = fit if best is None else max(best, fit, key=merit), None
+            if fit.interrupted:
+                return best._replace(interrupted=True)
+            for writer in writers:
+                writer.finished(fit, number, best)
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        return best._replace(interrupted=True)
+    return best

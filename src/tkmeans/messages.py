@@ -1,0 +1,83 @@
+"""Warnings about a fit, at the line of the user's code that led to it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import sklearn
+from sklearn.exceptions import ConvergenceWarning
+
+from tkmeans.stats import Array
+
+# Between a user's line and a warning there is code of ours and, where it calls us, of scikit-learn.
+_LIBRARIES = (Path(__file__).parent, Path(sklearn.__file__).parent)
+
+_heard: ContextVar[bool] = ContextVar("heard", default=True)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Let nobody hear of doubtful fits in the block; unlike the filters of `warnings`, in this thread alone."""
+    before = _heard.set(False)
+    try:
+        yield
+    finally:
+        _heard.reset(before)
+
+
+def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """Warn of a doubtful fit, at the line of the user's code that led here."""
+    if not _heard.get():
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _in_libraries(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _in_libraries(file: str) -> bool:
+    return any(Path(file).is_relative_to(home) for home in _LIBRARIES)
+
+
+def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
+    """Say that a fit ran out of iterations or of time, and what to do."""
+    good_enough = f", or tol={estimator.tol} if the answer is good enough" if hasattr(estimator, "tol") else ""
+    limit, amount = "max_iter", f"{estimator.max_iter} iterations"
+    if time_is_up:
+        limit, amount = "max_time", f"{estimator.max_time} seconds ({estimator.n_iter_} iterations)"
+    warn_user(f"{type(estimator).__name__} did not converge in {limit}={amount}; raise {limit}{good_enough}.")
+
+
+def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> None:
+    """Say what becomes of rows that have no observed value."""
+    named = ", ".join(map(str, first)) + (", ..." if n_empty > len(first) else "")
+    warn_user(
+        f"{n_empty} of {n_rows} rows without a single observed value (row {named}): they do not move the "
+        "clusters, and nothing tells which is theirs; their probabilities are the cluster weights, and their "
+        "p-values NaN.",
+        UserWarning,
+    )
+
+
+def warn_of_tiny_clusters(tiny: Array, sizes: Array) -> None:
+    """Say which centres hardly any row belongs to: they sit on outliers, most likely."""
+    named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
+    warn_user(
+        f"{len(tiny)} of {len(sizes)} clusters hold hardly any of the {sizes.sum():g} rows: {named}. "
+        "They may sit on outliers: try fewer clusters, another random_state or a larger n_init."
+    )
+
+
+def warn_of_collapse(scale: float, n_clusters: int, n_features: int) -> None:
+    """Say that the likelihood has no maximum."""
+    warn_user(
+        f"The scale collapsed to {scale:.3g}: {n_clusters} centres fit equal rows, or a few rows in "
+        f"{n_features} dimensions, ever better, so the likelihood has no maximum. "
+        "Labels are of use, p-values are not: take fewer clusters or a larger dof such as 30."
+    )
