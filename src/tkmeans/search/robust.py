@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tkmeans.models.dof import BOUNDS, first_dof
+from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:  # the native engine may be missing
 
 OVERSHOOT = 2.0  # first seeds per cluster
 TRIALS = 3  # rows tried for each first seed
-NOISE_REACH = 600.0  # noise begins at d2 = 600 p alpha: where a row stops pulling at centres
 BREATH = 0.25  # centres added at a breath, as a share of the clusters
 QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stops
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
@@ -123,7 +123,7 @@ def _snapshot(search: Search, n_features: int) -> Snapshot:
 
 
 def _masses_and_distances(search: Search, n_rows: int) -> tuple[Array, Array]:
-    """The weight of each cluster, (K,), and how far each row is from its centre, (n,): `criterion.nearest`."""
+    """The weight of each cluster, (K,), and how far each row is from its centre, (n,): `criterion.distances`."""
     masses, nearest = np.empty(search.clusters), np.empty(n_rows)
     search.read_rows(masses, nearest)
     return masses, nearest
