@@ -15,9 +15,9 @@ DIMENSIONS = [1, 2, 3, 5, 8, 16, 50, 200]
 QUICK_LOG_ERROR = 2e-11
 
 
-def case(p, K, kind="plain", n=300):
+def case(p, K, kind="plain", n=300, seed=0):
     """Rows of overlapping clusters, their weights, and a state near the truth."""
-    rng = np.random.default_rng([p, K])
+    rng = np.random.default_rng([p, K, seed])
     centers = rng.normal(size=(K, p)) * 3 / np.sqrt(p)
     X = centers[rng.integers(K, size=n)] + rng.normal(size=(n, p))
     weight = np.ones(n)
@@ -28,6 +28,7 @@ def case(p, K, kind="plain", n=300):
     if "single" in kind:
         centers = np.vstack([centers, X[-2:] + 100])
         X[-2:] += 100  # two clusters of one row
+        weight[-1] = 1.25
     return X, weight, State(centers + 0.1 * rng.normal(size=centers.shape), 0.8, first_dof(p), K)
 
 
