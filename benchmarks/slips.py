@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import digamma
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -21,19 +22,11 @@ from tkmeans import TKMeans
 from tkmeans.datasets import contaminate
 from tkmeans.em import SmallMove, em
 from tkmeans.models.dof import solve_dof
-from tkmeans.paper.release import METHODS, uniform
-from tkmeans.paper.released import (
-    FIRST_DOF,
-    FIRST_SCALE,
-    ReleasedModel,
-    Visited,
-    next_dof,
-    squared_distances,
-    trust_sum,
-    weighted_means,
-)
+from tkmeans.paper.authors.arithmetic import FIRST_DOF, mean_log_u_minus_u, next_dof, numbers
+from tkmeans.paper.authors.methods import METHODS, uniform
+from tkmeans.paper.authors.spheres import Spheres, Visited
 from tkmeans.sources import ArraySource
-from tkmeans.stats import Frame, Params
+from tkmeans.stats import Block, Frame
 
 SETS = ("S1", "S2", "A1", "unbalance")
 RUNS = 20
@@ -53,43 +46,51 @@ are the methods' own, or the true means of the clusters, which a robust method k
 
 
 @dataclass(frozen=True)
-class Slips(ReleasedModel):
+class Slips:
     """t-k-means with any of the released code's slips; without one it is plain EM."""
 
     power: int = 1  # of u in the centres' weights; -1 as released
     frozen: bool = False  # the exponent of tau keeps the first nu
     released_dof: bool = False  # nu = 1/(-eta) + 0.01, eta a mean of cluster means
 
-    def look(self, x: np.ndarray, params: Params) -> Visited:
-        """The E-step."""
+    climbs = False
+
+    def e_step(self, params: Spheres) -> Callable[[Block], Visited]:
+        """A function that does the E-step under `params` for one block of rows."""
+        return lambda block: self.look(block.frame.enter(block.X), params)
+
+    def look(self, x: np.ndarray, params: Spheres) -> Visited:
+        """tau and u of every pair, without Q."""
         nu, p = params.dof, x.shape[1]
-        log_base = np.log1p(squared_distances(x, params.centers) / (nu * params.scale))
+        log_base = np.log1p(cdist(params.centers, x, "sqeuclidean") / (nu * params.scale))
         log_f = -((FIRST_DOF if self.frozen else nu) + p) / 2 * log_base
         log_f -= log_f.max(axis=0)
         tau = np.exp(log_f)
         tau /= tau.sum(axis=0)
-        return Visited(x, tau, (1 + p / nu) * np.exp(-log_base), 0.0)
+        return Visited(x, tau, np.exp(-log_base), 0.0)
 
-    def m_step(self, stats: Visited, params: Params) -> Params:
+    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
         """Centres, then alpha around them, then nu."""
-        x, tau, u, _ = stats
+        x, tau, trust, _ = stats
         nu, p = params.dof, x.shape[1]
-        centers = weighted_means(tau * u**self.power, x)
-        d2 = squared_distances(x, centers)
+        u = (1 + p / nu) * trust
+        weight = tau * u**self.power
+        centers = numbers(weight @ x / weight.sum(axis=1)[:, None])
+        d2 = cdist(centers, x, "sqeuclidean")
         scale = float(np.vdot(tau * u, d2) / (p * len(x)))
         if self.released_dof:
-            trust = [trust_sum(tau[k], d2[k] / scale, nu, p) for k in range(len(tau))]
-            means = np.array(trust) / tau.sum(axis=1)
-            return Params(centers, scale, float(next_dof(means.mean(), nu, p)), params.log_weights)
+            slope, gain = (np.full(len(tau), value) for value in (1 / (nu * scale), 1 + p / nu))
+            means = mean_log_u_minus_u(tau, tau.sum(axis=1), d2, slope, gain)
+            return Spheres(centers, scale, float(next_dof(means.mean(), nu, p)))
         half = (nu + p) / 2
         eta = 1 + np.vdot(tau, np.log(u) - u) / len(x) + digamma(half) - np.log(half)
-        return Params(centers, scale, solve_dof(float(eta)), params.log_weights)
+        return Spheres(centers, scale, solve_dof(float(eta)))
 
     def labels(self, x: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Where EM from these centres puts the rows."""
-        start = Params(centers, FIRST_SCALE, FIRST_DOF, np.full(len(centers), -np.log(len(centers))))
         source = ArraySource(x, None, Frame(np.zeros(x.shape[1]), 1.0), block_rows=len(x))
-        return em(source, self, start, stop=SmallMove(1e-5), max_iter=300, accelerate=False).stats.labels
+        start, stop = Spheres.around(centers), SmallMove(1e-5)
+        return em(source, self, start, stop=stop, max_iter=300, accelerate=False).stats.labels
 
 
 VARIANTS = {

@@ -87,13 +87,12 @@ class Kernel(NamedTuple):
     """
 
     slope: float  # 1 / (nu alpha)
-    power: int  # q. 1: the paper's t-k-means; 0: fast as published; -1: as released
+    power: int  # q. 1: the paper's t-k-means; 0: its fast variant as published
     exponent: Array  # (p + 1,) (nu + p) / 2
     log_norm: Array  # (p + 1,) ln of the density at the centre
     gain: Array  # (p + 1,) u at the centre
     log_trust_bias: Array  # (p + 1,) E(ln u) - ln E(u), eqn: un
     log_sums: bool = True  # are log_trust and entropy wanted? Without them an engine may take a shorter way
-    every_pair: bool = False  # do memberships below 1e-16 count? They move only a centre that no row is near
 
 
 class Located(Protocol):

@@ -30,7 +30,7 @@ def test_the_log_likelihood_is_that_of_a_mixture_of_scipys_t_distributions(rows)
 
 
 @pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "missing"])
-@pytest.mark.parametrize("power", [1, 0, -1])
+@pytest.mark.parametrize("power", [1, 0])
 def test_the_sums_are_what_a_loop_over_rows_and_clusters_adds_up(rows, power):
     nu, alpha = PARAMS.dof, PARAMS.scale
     weight = np.random.default_rng(2).integers(0, 4, len(rows)).astype(float)

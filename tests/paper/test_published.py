@@ -5,7 +5,7 @@ import re
 from support.paper_data import paper_source
 
 from tkmeans.datasets import REAL, SYNTHETIC
-from tkmeans.paper import release
+from tkmeans.paper.authors import methods
 from tkmeans.paper.published import METHODS, tables
 
 NUMBERS = re.compile(r"(\d+\.\d+)\s*\$\\pm\$\s*(\d+\.\d+)")
@@ -44,7 +44,7 @@ def test_there_is_a_cell_for_every_method_and_data_set():
     assert set(typed["ARI"]) == set(SYNTHETIC)
     assert set(typed["MSE"]) == set(typed["W/B"]) == set(REAL)
     assert all(tuple(column) == METHODS for sets in typed.values() for column in sets.values())
-    assert tuple(release.METHODS) == METHODS
+    assert tuple(methods.METHODS) == METHODS
 
 
 def test_known_cells_are_where_a_reader_would_look_for_them():

@@ -10,17 +10,11 @@ from scipy.special import digamma
 from tkmeans.baselines.hard import Centers, Labelled
 from tkmeans.em import Progress, em
 from tkmeans.models import Extrapolated
-from tkmeans.paper.release import METHODS, plusplus, random_rows, roulette, shifted_plusplus, uniform
-from tkmeans.paper.released import (
-    Measured,
-    QuietFor,
-    ReleasedTKMeans,
-    Spheres,
-    next_dof,
-)
-from tkmeans.paper.released_fast import ReleasedFast
-from tkmeans.paper.released_hard import ReleasedMedoids
-from tkmeans.paper.released_mixtures import Components
+from tkmeans.paper.authors.arithmetic import next_dof
+from tkmeans.paper.authors.ellipsoids import Components
+from tkmeans.paper.authors.methods import METHODS, QuietFor, plusplus, random_rows, roulette, shifted_plusplus, uniform
+from tkmeans.paper.authors.partitions import ReleasedMedoids
+from tkmeans.paper.authors.spheres import Measured, ReleasedFast, ReleasedTKMeans, Spheres
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame
 

@@ -30,7 +30,7 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     xp = namespace(e.x)
     weight = xp.ones_like(e.log_density) if block.weight is None else _like(block.weight, e.x)
     tau = e.tau * weight[:, None]  # (n, K)
-    wtau = tau * e.u**kernel.power  # (n, K)
+    wtau = tau * e.u if kernel.power else tau  # (n, K) tau u^q
     w = _total(wtau)  # (K,)
     seen = w[:, None] if e.seen is None else _double(wtau.T @ e.seen)
     wx = _double(wtau.T @ e.x) - seen * _double(_like(params.centers, e.x))

@@ -23,7 +23,6 @@ class Fast(CenterModel):
     """
 
     power: int = 0
-    every_pair: bool = False  # see Kernel
 
     @property
     def climbs(self) -> bool:
@@ -35,8 +34,7 @@ class Fast(CenterModel):
         n_features = params.centers.shape[1]
         half = (params.dof + np.arange(n_features + 1)) / 2
         tables = constant_tables(n_features, log_norm=0.0, gain=1.0, log_trust_bias=0.0)
-        slope, every_pair = 1 / params.scale, self.every_pair
-        return Kernel(slope=slope, power=self.power, exponent=half, every_pair=every_pair, **tables)
+        return Kernel(slope=1 / params.scale, power=self.power, exponent=half, **tables)
 
     def m_step(self, stats: Stats, params: Params) -> Params:
         """Only the centres move."""

@@ -14,7 +14,7 @@ from tkmeans import FastTKMeans, StudentTMixture, TKMeans, engines
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.em import SmallMove, em
 from tkmeans.models import Fast
-from tkmeans.paper.release import METHODS, Run
+from tkmeans.paper.authors.methods import METHODS, Run
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Frame, Params
 

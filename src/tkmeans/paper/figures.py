@@ -14,11 +14,11 @@ from tkmeans.atomic import replacing
 from tkmeans.em import Never, em
 from tkmeans.models import Fast
 from tkmeans.paper.agreement import Row
+from tkmeans.paper.authors.methods import METHODS as RELEASED
+from tkmeans.paper.authors.methods import uniform
 from tkmeans.paper.correct import fitted
 from tkmeans.paper.protocol import TABLES, prepared
 from tkmeans.paper.published import METHODS
-from tkmeans.paper.release import METHODS as RELEASED
-from tkmeans.paper.release import uniform
 from tkmeans.paper.tables import COLUMN_TITLES
 from tkmeans.plots import LossDisplay
 from tkmeans.sources import ArraySource

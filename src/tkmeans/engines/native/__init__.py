@@ -47,7 +47,7 @@ def new_search(rows: Array, weight: Array, n_clusters: int, dof: float, noise_re
 
 def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     """The sums of an E-step over one block."""
-    return _summarize(block, params, kernel, skip_far=not kernel.every_pair)
+    return _summarize(block, params, kernel)
 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:

@@ -20,7 +20,7 @@ struct Model {
     const double* gain;
     const double* log_trust_bias;
     double slope;
-    int power;      // q
+    int power;      // q, 0 or 1
     bool log_sums;  // are log_trust and entropy wanted?
 };
 

@@ -50,6 +50,7 @@ struct ModelArrays {
         require(exponent.shape(0) == tables && log_norm.shape(0) == tables && gain.shape(0) == tables &&
                     log_trust_bias.shape(0) == tables,
                 "the kernel's tables must have one entry more than there are features");
+        require(power == 0 || power == 1, "power must be 0 or 1");
         return {Index(centers.shape(0)),
                 Index(centers.shape(1)),
                 centers.data(),

@@ -88,16 +88,15 @@ void Accumulator<T>::add_rows(const Tile<T>& tile, const EStep<T>& e) {
 template <class T>
 void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
     const Model& model = kernel_.model;
-    const int q = model.power;
     const Index rows = tile.panels() * Tile<T>::depth;
-    if (q != 1)
+    if (model.power == 0)
         for (Index k = 0; k < clusters_; ++k)
-            for (Index i = 0; i < rows; ++i) e.trust[k][i] = q == 0 ? T(1) : T(1) + kernel_.slope * e.d2[k][i];
+            for (Index i = 0; i < rows; ++i) e.trust[k][i] = T(1);
     if (!tile.missing()) return;
     const double gain = model.gain[features_], log_trust = ::log(gain) + model.log_trust_bias[features_];
     for (Index i = 0; i < rows; ++i) {
         const Index observed = tile.n_observed(i);
-        const T relative_gain = T(::pow(model.gain[observed] / gain, double(q)));
+        const T relative_gain = model.power == 0 ? T(1) : T(model.gain[observed] / gain);
         const T shift = T((log_trust - ::log(model.gain[observed]) - model.log_trust_bias[observed]) / ln2);
         for (Index k = 0; k < clusters_; ++k) {
             e.trust[k][i] *= relative_gain;
@@ -213,7 +212,7 @@ template <class T>
 void Accumulator<T>::finish() {
     flush();
     const Model& model = kernel_.model;
-    const double gain = model.gain[features_], gain_q = ::pow(gain, double(model.power));
+    const double gain = model.gain[features_], gain_q = model.power == 0 ? 1.0 : gain;
     const double log_trust = ::log(gain) + model.log_trust_bias[features_];
     for (Index k = 0; k < clusters_; ++k) {
         for (Index j = 0; j < features_; ++j) {

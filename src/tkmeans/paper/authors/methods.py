@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from tkmeans.baselines.hard import Centers
-from tkmeans.em import em
+from tkmeans.em import Progress, em
 from tkmeans.models import Model
-from tkmeans.paper.released import (
-    QuietFor,
-    ReleasedTKMeans,
-    Spheres,
-)
-from tkmeans.paper.released_fast import ReleasedFast
-from tkmeans.paper.released_hard import ReleasedKMeans, ReleasedMedoids
-from tkmeans.paper.released_mixtures import Components, ReleasedGMM, ReleasedTMM
+from tkmeans.paper.authors.ellipsoids import Components, ReleasedGMM, ReleasedTMM
+from tkmeans.paper.authors.partitions import ReleasedKMeans, ReleasedMedoids
+from tkmeans.paper.authors.spheres import ReleasedFast, ReleasedTKMeans, Spheres
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Frame
@@ -65,6 +60,36 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
         up_to = np.cumsum(nearest / nearest.sum())
         seeds.append(X[min(np.searchsorted(up_to, number, side="right"), len(X) - 1)])
     return np.array(seeds)
+
+
+# ---- the end -----------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True)
+class QuietFor:
+    """Stop once Q has changed by less than `tol` in each of the last `times` iterations.
+
+    An absolute change of the *sum* over all rows: how exact the answer is depends on how
+    many rows there are. With `steady`, a change that is within `tol` of the one
+    before counts as quiet too, however large both are; the code does so in its
+    t-k-means, GMM and TMM. Q counts as 0 before the first iteration. A NaN ends the run.
+    """
+
+    n_rows: int
+    tol: float = 0.1
+    times: int = 4
+    steady: bool = False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether the last few iterations were quiet."""
+        # As many of them as matter; a change before the first is 0.
+        q = np.array([0.0, 0.0, *progress.history][-self.times - 2 :]) * self.n_rows
+        change = np.abs(np.diff(q))
+        quiet = change[1:] < self.tol
+        if self.steady:
+            quiet |= np.abs(np.diff(change)) < self.tol
+        return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
 # ---- methods -----------------------------------------------------------------------

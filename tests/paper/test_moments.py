@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from tkmeans.paper.ellipsoids import FewFeatures, ManyFeatures, Rows, products
+from tkmeans.paper.authors.moments import FewFeatures, ManyFeatures, Rows, products
 
 KINDS = [lambda x: FewFeatures(x.shape[1], products(x)), ManyFeatures]
 

@@ -1,35 +1,28 @@
-"""The authors' released code, as models and stopping rules of our one loop.
-
-The published tables were made with this code, not with the paper's equations. Every
-class says where it leaves them. What all of them share:
-
-* Rows are z-scored and then scaled to [-1, 1] feature by feature (`tkmeans.datasets.scaled`).
-* Labels are those of the last E-step; the centres that are returned come one M-step later.
-* A NaN in a centre becomes 0, so a cluster that lost all its rows moves to the origin.
-* The sum Q leaves out its NaN terms. A run ends when Q has hardly changed in four
-  successive iterations (`QuietFor`), however many rows there are.
-
-Most M-steps look at the rows again (nu at the *new* centres, medoids), so sums are not
-enough for them: the statistics here are the rows themselves, and merging joins them.
-"""
+"""The released t-k-means and fast t-k-means: round clusters of one scale."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import digamma
 
-from tkmeans import engines
-from tkmeans.em import Progress
-from tkmeans.stats import Array, Block
+from tkmeans.models import Fast
+from tkmeans.paper.authors.arithmetic import (
+    FIRST_DOF,
+    engine,
+    mean_log_u_minus_u,
+    most_probable,
+    next_dof,
+    numbers,
+    shares,
+    sum_of_numbers,
+)
+from tkmeans.stats import Array, Block, Params
 
-FIRST_DOF, FIRST_SCALE = 15.0, 0.01
-
-engine = engines.select("auto")
+FIRST_SCALE = 0.01
+_ALMOST_0 = 1e-20  # what stands for alpha -> 0
 
 
 class Measured(NamedTuple):
@@ -87,33 +80,6 @@ class Visited(NamedTuple):
 
 
 @final
-@dataclass(frozen=True)
-class QuietFor:
-    """Stop once Q has changed by less than `tol` in each of the last `times` iterations.
-
-    An absolute change of the *sum* over all rows: how exact the answer is depends on how
-    many rows there are. With `steady`, a change that is within `tol` of the one
-    before counts as quiet too, however large both are; the code does so in its
-    t-k-means, GMM and TMM. Q counts as 0 before the first iteration. A NaN ends the run.
-    """
-
-    n_rows: int
-    tol: float = 0.1
-    times: int = 4
-    steady: bool = False
-
-    def __call__(self, progress: Progress) -> bool:
-        """Whether the last few iterations were quiet."""
-        # As many of them as matter; a change before the first is 0.
-        q = np.array([0.0, 0.0, *progress.history][-self.times - 2 :]) * self.n_rows
-        change = np.abs(np.diff(q))
-        quiet = change[1:] < self.tol
-        if self.steady:
-            quiet |= np.abs(np.diff(change)) < self.tol
-        return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
-
-
-@final
 class ReleasedTKMeans:
     """t-k-means.
 
@@ -167,52 +133,92 @@ class ReleasedTKMeans:
         return Spheres(centers, float(scale), float(dof), measured)
 
 
-def next_dof(mean_log_u_minus_u: Array, dof: Array, n_features: int) -> Array:
-    """nu = 1/(-eta) + 0.01.
+# ---- alpha -> 0 --------------------------------------------------------------------
 
-    The mean is under tau; for t-k-means the mean over clusters of
-    the clusters' means, as in the paper, where maximum likelihood pools all rows. The
-    code starts from 1/(-eta) and adds 0.01 until ``ln(nu) - psi(nu) + eta`` is not
-    positive (psi(nu), where eqn:nu_eq has nu/2). Because ``ln(nu) - psi(nu) < 1/nu``
-    that holds after the first step, always.
+
+class FastSums(NamedTuple):
+    """Sums under tau, and what they are about."""
+
+    sizes: Array  # (K, 1) sum of tau
+    moments: Array  # (K, p) sum of tau (x - mu_old)
+    objective: float  # Q
+    x: Array  # (n, p)
+    centers: Array  # (K, p) mu_old
+
+    @property
+    def total(self) -> float:
+        """The number of rows."""
+        return float(len(self.x))
+
+    @property
+    def labels(self) -> Array:
+        """The most probable cluster of each row."""
+        return most_probable(fast_memberships(self.x, self.centers)[0])
+
+    def merge(self, other: FastSums) -> FastSums:
+        """All rows, in their order."""
+        sums = (a + b for a, b in zip(self[:3], other[:3], strict=True))
+        return FastSums(*sums, np.concatenate([self.x, other.x]), self.centers)
+
+
+@final
+class ReleasedFast:
+    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
+
+    With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the
+    code leaves u out and weights by tau alone. Taken literally the centres would
+    collapse onto single rows. So this is our own `Fast`, tau proportional to D^-c with
+    c = (1 + p)/2 and Q = sum of tau ln D^-c, but for two things:
+
+    * Where D^-c is infinite tau is not a number: a centre that (nearly) stands on a row goes
+      to the origin, and the row counts for nobody. Where all centres do so they stay
+      together, so the "++" variant moves its seeds by 0.01 first.
+    * A centre that no row is near moves all the same. An engine may leave out memberships
+      below 1e-16; for such a centre they are all there is.
     """
-    half = (dof + n_features) / 2
-    eta = 1 + mean_log_u_minus_u + digamma(half) - np.log(half)
-    return 1 / -eta + 0.01
+
+    climbs = False
+
+    def e_step(self, params: Spheres) -> Callable[[Block], FastSums]:
+        """A function that does the E-step under `params` for one block of rows."""
+        centers = params.centers
+        ours = Fast(engine=engine).e_step(Params(centers, _ALMOST_0, 1.0, np.zeros(len(centers))))
+
+        def visit(block: Block) -> FastSums:
+            x, stats = block.frame.enter(block.X), ours(block)
+            if np.min(stats.n) < 1 or may_be_infinite(x, centers):
+                return pair_by_pair(x, centers)
+            # Q = sum of tau ln f = sum of ln (sum of f) + sum of tau ln tau, where our f is (D/alpha)^-c
+            log_unit = (1 + x.shape[1]) / 2 * np.log(_ALMOST_0)
+            q = stats.objective - stats.entropy - stats.total * log_unit
+            return FastSums(stats.seen, stats.wx, q, x, centers)
+
+        return visit
+
+    def m_step(self, stats: FastSums, params: Spheres) -> Spheres:
+        """Only the centres move, with the weights tau."""
+        with np.errstate(all="ignore"):
+            return params._replace(centers=numbers(params.centers + stats.moments / stats.sizes))
 
 
-# Arrays (K, n) are worked on cluster by cluster where there is much to do: what is made on the
-# way then stays in the processor's cache, which is twice as quick for 50 clusters.
+def pair_by_pair(x: Array, centers: Array) -> FastSums:
+    """The sums of all pairs, whatever is infinite or next to nothing."""
+    tau, log_f = fast_memberships(x, centers)
+    sizes = tau.sum(axis=1)[:, None]
+    return FastSums(sizes, tau @ x - sizes * centers, sum_of_numbers(tau, log_f), x, centers)
 
 
-def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Array, gain: Array) -> Array:
-    """The mean of ln u - u under tau in each cluster, (K,), where u = gain / (1 + slope D)."""
-    log_base, inverse = np.empty_like(d2[0]), np.empty_like(d2[0])
-    sums = np.empty((2, len(tau)))
-    for k, own in enumerate(tau):
-        engine.bases(d2[k], slope[k], log_base, inverse)
-        sums[:, k] = own @ log_base, own @ inverse
-    log_base_mean, inverse_mean = sums / sizes
-    return np.log(gain) - log_base_mean - gain * inverse_mean
+def fast_memberships(x: Array, centers: Array) -> tuple[Array, Array]:
+    """tau, and ln D^-c: both (K, n)."""
+    with np.errstate(all="ignore"):
+        log_f = -(1 + x.shape[1]) / 2 * np.log(cdist(centers, x, "sqeuclidean"))
+        return shares(np.exp(log_f)), log_f
 
 
-def numbers(centers: Array) -> Array:
-    """The same, with 0 for what is not a number."""
-    return np.where(np.isnan(centers), 0.0, centers)
-
-
-def shares(f: Array) -> Array:
-    """Each cluster's part of the density; not a number where that is 0/0 or infinite."""
-    f /= f.sum(axis=0)
-    return f
-
-
-def sum_of_numbers(tau: Array, logs: Array) -> float:
-    """The sum of tau times logs, without the terms that are not numbers."""
-    total = float(np.vdot(tau, logs))
-    return total if np.isfinite(total) else float(np.nansum(tau * logs))
-
-
-def most_probable(tau: Array) -> Array:
-    """The cluster of each row; the first where nothing is known."""
-    return np.argmax(np.where(np.isnan(tau), -np.inf, tau), axis=0)
+def may_be_infinite(x: Array, centers: Array) -> bool:
+    """Whether any row is so near to a centre in its first coordinate that D^-c may be beyond all numbers."""
+    reach = 2 * np.finfo(float).max ** (-1 / (1 + x.shape[1]))
+    up = np.sort(x[:, 0])
+    return bool(
+        np.any(np.searchsorted(up, centers[:, 0] + reach, "right") > np.searchsorted(up, centers[:, 0] - reach))
+    )

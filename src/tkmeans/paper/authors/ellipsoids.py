@@ -15,8 +15,7 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.special import gamma
 
-from tkmeans.paper.ellipsoids import Rows
-from tkmeans.paper.released import (
+from tkmeans.paper.authors.arithmetic import (
     FIRST_DOF,
     engine,
     mean_log_u_minus_u,
@@ -25,6 +24,7 @@ from tkmeans.paper.released import (
     numbers,
     shares,
 )
+from tkmeans.paper.authors.moments import Rows
 from tkmeans.stats import Array, Block
 
 
