@@ -147,8 +147,8 @@ def test_skipping_far_pairs_changes_nothing_that_can_be_seen(dtype, spread):
             for log_sums in (True, False):
                 block, params, kernel = case(p, K, n, dtype, spread=spread, **kind)
                 kernel = kernel._replace(log_sums=log_sums)
-                plain = native._summarize(block, params, kernel, skip_far=False)
-                skipping = native._summarize(block, params, kernel)
+                plain = native.summarize(block, params, kernel, skip_far=False)
+                skipping = native.summarize(block, params, kernel)
                 scale = magnitudes(in_double(block), params, kernel)
                 for field in Stats._fields:
                     error = np.max(np.abs(np.asarray(getattr(plain, field)) - getattr(skipping, field)))

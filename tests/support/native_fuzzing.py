@@ -37,7 +37,7 @@ class Case(NamedTuple):
     block: Block
     params: Params
     kernel: Kernel
-    shortcuts: dict[str, bool]
+    skip_far: bool
     instruction_set: str
 
 
@@ -65,8 +65,8 @@ def case(number):
     params = Params(centers, scale, float(dof), _log_weights(K, rng))
     kernel = Student().kernel(params)._replace(power=int(rng.choice([1, 0])), log_sums=bool(rng.random() < 0.5))
     block = Block(_laid_out(X, rng), _weights(n, hostile, rng, dtype), Frame(origin, unit))
-    shortcuts = {"whole_powers": bool(rng.random() < 0.5), "skip_far": bool(rng.random() < 0.5)}
-    return Case(hostile, block, params, kernel, shortcuts, str(rng.choice(_native.available_instruction_sets())))
+    skip_far = bool(rng.random() < 0.5)
+    return Case(hostile, block, params, kernel, skip_far, str(rng.choice(_native.available_instruction_sets())))
 
 
 def _spoiled(values, rng):
@@ -117,11 +117,11 @@ def _log_weights(K, rng):
 
 def check_engine(number):
     """One block through every function of the engine."""
-    hostile, block, params, kernel, shortcuts, instruction_set = case(number)
+    hostile, block, params, kernel, skip_far, instruction_set = case(number)
     X, K = block.X, len(params.centers)
     dtype = X.dtype.name
     with mock.patch.object(native, "_INSTRUCTION_SET", instruction_set), np.errstate(all="ignore"):
-        sums = native._summarize(block, params, kernel, **shortcuts)
+        sums = native.summarize(block, params, kernel, skip_far=skip_far)
         said = native.rows(block, params, kernel)
         tau = native.memberships(block, params, kernel)
         distances = native.distances(block, params)

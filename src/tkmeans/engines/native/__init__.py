@@ -45,9 +45,25 @@ def new_search(rows: Array, weight: Array, n_clusters: int, dof: float, noise_re
     return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1])
 
 
-def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
-    """The sums of an E-step over one block."""
-    return _summarize(block, params, kernel)
+def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = True) -> Stats:
+    """The sums of an E-step over one block.
+
+    Memberships below 1e-16 may be left out, which changes nothing that can be seen;
+    ``skip_far=False`` is for those who measure just that.
+    """
+    X = _contiguous(block.X)
+    K, p = params.centers.shape
+    weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
+    n, w, wd2, log_trust = (np.zeros(K) for _ in range(4))
+    seen, wx = np.zeros((K, p)), np.zeros((K, p))
+    missing, cells, objective, entropy = _native.summarize(
+        _INSTRUCTION_SET, X, weight, *_frame(block, X), _model(params, kernel), skip_far,
+        n, w, seen, wx, wd2, log_trust,
+    )  # fmt: skip
+    seen = seen if missing else w[:, None]
+    if X.dtype == np.float32:
+        wx *= seen > CRUMBS_SINGLE
+    return Stats(n, w, seen, wx, wd2, log_trust, cells, objective, entropy)
 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
@@ -86,25 +102,6 @@ def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
 def exponentials(values: Array, factor: float, out: Array) -> None:
     """``e^(factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
     _native.exponentials(_INSTRUCTION_SET, values, factor, out)
-
-
-def _summarize(
-    block: Block, params: Params, kernel: Kernel, *, whole_powers: bool = True, skip_far: bool = True
-) -> Stats:
-    """`summarize`, where the shortcuts can be switched off to compare them with the plain path."""
-    X = _contiguous(block.X)
-    K, p = params.centers.shape
-    weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
-    n, w, wd2, log_trust = (np.zeros(K) for _ in range(4))
-    seen, wx = np.zeros((K, p)), np.zeros((K, p))
-    missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, *_frame(block, X), _model(params, kernel), whole_powers, skip_far,
-        n, w, seen, wx, wd2, log_trust,
-    )  # fmt: skip
-    seen = seen if missing else w[:, None]
-    if X.dtype == np.float32:
-        wx *= seen > CRUMBS_SINGLE
-    return Stats(n, w, seen, wx, wd2, log_trust, cells, objective, entropy)
 
 
 def _contiguous(X: Array) -> Array:

@@ -52,14 +52,14 @@ struct Workspace {
 };
 
 template <class T, class In>
-void summarize_in(const Block<In>& block, const Model& model, const Shortcuts& shortcuts, Sums& out) {
+void summarize_in(const Block<In>& block, const Model& model, bool skip_far, Sums& out) {
     Workspace<T> work(block, model);
     Tile<T>& tile = work.tile;
     EStep<T>& e = work.e;
     const Kernel<T>& kernel = work.kernel;
     Accumulator<T> sums(kernel, work.capacity, out);
-    const int halves = shortcuts.whole_powers && !model.log_sums ? whole_halves(kernel) : 0;
-    const bool skip = shortcuts.skip_far && model.features >= many_features;
+    const int halves = model.log_sums ? 0 : whole_halves(kernel);
+    const bool skip = skip_far && model.features >= many_features;
     NearPairs<T> near(model.clusters, work.capacity);
     near.set_reach(&kernel.log2_weight[0], kernel.exponent[model.features]);
     Index wait = 0;  // tiles until the next search
@@ -88,9 +88,9 @@ constexpr double largest_exponent_in_single = 1000;
 bool needs_double(const Model& model) { return model.exponent[model.features] > largest_exponent_in_single; }
 
 template <class In>
-void summarize(const Block<In>& block, const Model& model, const Shortcuts& shortcuts, Sums& out) {
-    if (needs_double(model)) summarize_in<double>(block, model, shortcuts, out);
-    else summarize_in<In>(block, model, shortcuts, out);
+void summarize(const Block<In>& block, const Model& model, bool skip_far, Sums& out) {
+    if (needs_double(model)) summarize_in<double>(block, model, skip_far, out);
+    else summarize_in<In>(block, model, skip_far, out);
 }
 
 // Calls `body(work, first)` with the shares of every tile.
@@ -170,23 +170,6 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
     }
 }
 
-// Over and over: the logarithm, the inverse and the exponential of a few numbers, as a pass needs
-// them for each pair, without anything else.
-template <class In>
-void log_exp(In* values, Index n, Index times) {
-    const Index size = Pack<In>::size, whole = n / size * size;
-    Line<In> logs(n + size);
-    for (Index repeat = 0; repeat < times; ++repeat) {
-        for (Index i = 0; i < whole; i += size) {
-            const auto [s, exponent, inverse] = reduce(load(values + i));
-            store(values + i, inverse);
-            store(&logs[i], exponent + Float<In>::log_series(s));
-        }
-        for (Index i = 0; i < whole; i += size)
-            store(values + i, load(values + i) + exp2(splat(In(0)) - load(&logs[i])));
-    }
-}
-
 }  // namespace
 
 std::unique_ptr<Search> new_search(const double* rows, const double* weights, Index n, Index features, Index clusters,
@@ -194,10 +177,8 @@ std::unique_ptr<Search> new_search(const double* rows, const double* weights, In
 
 extern const Engine engine;
 const Engine engine = {
-    {summarize<double>, rows<double>, memberships<double>, distances<double>, bases<double>,
-     exponentials<double>, log_exp<double>},
-    {summarize<float>, rows<float>, memberships<float>, distances<float>, bases<float>,
-     exponentials<float>, log_exp<float>},
+    {summarize<double>, rows<double>, memberships<double>, distances<double>, bases<double>, exponentials<double>},
+    {summarize<float>, rows<float>, memberships<float>, distances<float>, bases<float>, exponentials<float>},
     new_search,
 };
 

@@ -34,12 +34,6 @@ struct Block {
     In inverse_unit;
 };
 
-// Faster ways to the same numbers; switched off only to compare.
-struct Shortcuts {
-    bool whole_powers;  // multiply instead of log and exp where 2 * exponent is an integer
-    bool skip_far;      // leave out pairs whose membership cannot reach 1e-16
-};
-
 // `Stats` of stats.py. The arrays are zero on entry.
 struct Sums {
     double *n, *w, *wx, *wd2, *log_trust;
@@ -58,13 +52,13 @@ struct RowValues {
 // The functions of one instruction set, for one type of data.
 template <class In>
 struct Functions {
-    void (*summarize)(const Block<In>&, const Model&, const Shortcuts&, Sums&);
+    // Unless `skip_far` is false, pairs whose membership cannot reach 1e-16 may be left out.
+    void (*summarize)(const Block<In>&, const Model&, bool skip_far, Sums&);
     void (*rows)(const Block<In>&, const Model&, const RowValues<In>&);
     void (*memberships)(const Block<In>&, const Model&, In* tau);     // (n, K)
     void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
     void (*bases)(const In* d2, Index n, In slope, In* log_base, In* inverse);
     void (*exponentials)(const In* values, Index n, In factor, In* out);
-    void (*log_exp)(In* values, Index n, Index times);  // for benchmarks: what logarithms and exponentials cost
 };
 
 // The search for starting centres, whose state lives here and whose plan is in search/robust.py.

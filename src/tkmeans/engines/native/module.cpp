@@ -83,7 +83,7 @@ void bind_functions(nb::module_& m) {
 
     m.def("summarize",
           [](const std::string& set, X x, Weight weight, Origin origin, double unit, const ModelArrays& arrays,
-             bool whole_powers, bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> seen,
+             bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> seen,
              Matrix<double> wx, Vector<double> wd2, Vector<double> log_trust) {
               const Model model = arrays.model();
               const Block<In> block = as_block<In>(x, weight, origin, unit, model);
@@ -95,7 +95,7 @@ void bind_functions(nb::module_& m) {
               Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_trust.data(), seen.data(), false, 0, 0, 0};
               {
                   nb::gil_scoped_release release;
-                  functions<In>(set).summarize(block, model, {whole_powers, skip_far}, sums);
+                  functions<In>(set).summarize(block, model, skip_far, sums);
               }
               return nb::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
           });
@@ -131,11 +131,6 @@ void bind_functions(nb::module_& m) {
             functions<In>(set).exponentials(values.data(), Index(values.shape(0)), In(factor), out.data());
         },
         nb::arg("set"), nb::arg("values").noconvert(), nb::arg("factor"), nb::arg("out").noconvert());
-
-    m.def("log_exp", [](const std::string& set, Vector<In> values, Index times) {
-        nb::gil_scoped_release release;
-        functions<In>(set).log_exp(values.data(), Index(values.shape(0)), times);
-    });
 
     for (const bool wants_tau : {true, false})
         m.def(wants_tau ? "memberships" : "distances",

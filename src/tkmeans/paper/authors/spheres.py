@@ -157,8 +157,13 @@ class FastSums(NamedTuple):
 
     def merge(self, other: FastSums) -> FastSums:
         """All rows, in their order."""
-        sums = (a + b for a, b in zip(self[:3], other[:3], strict=True))
-        return FastSums(*sums, np.concatenate([self.x, other.x]), self.centers)
+        return FastSums(
+            self.sizes + other.sizes,
+            self.moments + other.moments,
+            self.objective + other.objective,
+            np.concatenate([self.x, other.x]),
+            self.centers,
+        )
 
 
 @final
