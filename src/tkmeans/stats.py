@@ -144,6 +144,11 @@ class Stats(NamedTuple):
         """The summed weight of the rows."""
         return float(self.n.sum())
 
+    @property
+    def step(self) -> Array:
+        """From the old centres to the new ones, (K, p), eqn:mu; a centre that nobody claims stays."""
+        return np.divide(self.wx, self.seen, out=np.zeros_like(self.wx), where=self.seen > 0)
+
     def merge(self, other: Stats) -> Stats:
         """The statistics of both sets of rows together.
 

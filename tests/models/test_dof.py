@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_t
 
-from tkmeans.models.dof import BOUNDS, first_dof, least_dof, solve_dof
-from tkmeans.models.special import log_gamma_ratio, log_minus_digamma
+from tkmeans.models.dof import BOUNDS, first_dof, least_dof, log_gamma_ratio, log_minus_digamma, solve_dof
 
 
 @given(st.floats(-3, 8))

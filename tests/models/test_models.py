@@ -15,6 +15,7 @@ from tkmeans import engines
 from tkmeans.em import Never, SmallGain, SmallMove, em
 from tkmeans.engines import reference
 from tkmeans.models import Fast, Student
+from tkmeans.models.student import eta
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Params
 
@@ -108,6 +109,19 @@ def test_the_m_step_solves_the_papers_equations_at_its_fixed_point():
     half = (q.dof + p) / 2
     eta = 1 + (tau * (np.log(u) - u)).sum() / tau.sum() + digamma(half) - np.log(half)
     np.testing.assert_allclose(np.log(q.dof / 2) - digamma(q.dof / 2) + eta, 0, atol=1e-6)  # eqn:nu_eq
+
+
+@pytest.mark.parametrize("expansion", [1.0, 0.8])
+def test_eta_is_the_constant_of_the_papers_equation_pooled_over_rows(expansion):
+    X, _, centers = t_mixture(n=300)
+    q, p = equal_params(centers + 0.3, scale=0.2, dof=4.0), 3
+    d2 = ((X[:, None] - q.centers) ** 2).sum(-1)
+    f = (1 + d2 / (q.dof * q.scale)) ** (-(q.dof + p) / 2)
+    tau = f / f.sum(axis=1, keepdims=True)
+    u = (q.dof + p) / (q.dof + d2 / q.scale) / expansion
+    half = (q.dof + p) / 2
+    expected = 1 + (tau * (np.log(u) - u)).sum() / len(X) + digamma(half) - np.log(half)
+    assert eta(as_is(X).reduce(Student().e_step(q)), expansion) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_features", [2, 8])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from tkmeans.engines import reference
 from tkmeans.stats import Array, Block, Kernel, P, Params, S, Stats
 
 
@@ -45,42 +41,17 @@ class Extrapolated(Model[P, S], Protocol[P, S]):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class CenterModel(ABC):
-    """Clusters that differ in their centres alone: a kernel, and how parameters follow from sums."""
-
-    engine: ModuleType = reference
+class CenterModel(Model[Params, Stats], Protocol):
+    """A model whose clusters differ in their centres alone, so that a kernel says all of its E-step."""
 
     @property
-    def climbs(self) -> bool:
-        """Whether an M-step can never lower the objective."""
-        return True
+    def engine(self) -> ModuleType:
+        """Who looks at the rows (`tkmeans.engines`)."""
+        ...
 
-    @abstractmethod
     def kernel(self, params: Params) -> Kernel:
         """How distances become memberships under `params`."""
-
-    @abstractmethod
-    def m_step(self, stats: Stats, params: Params) -> Params:
-        """The parameters that maximise the expected complete-data log-likelihood."""
-
-    def e_step(self, params: Params) -> Callable[[Block], Stats]:
-        """A function that sums the E-step under `params` over one block of rows."""
-        return partial(self.engine.summarize, params=params, kernel=self.kernel(params))
-
-    def pack(self, params: Params) -> Array:
-        """What acceleration extrapolates, as one vector without constraints."""
-        return np.ravel(params.centers)
-
-    def unpack(self, vector: Array, like: Params) -> Params:
-        """The inverse of `pack`; what it leaves out is taken from `like`."""
-        return like._replace(centers=vector.reshape(like.centers.shape))
-
-
-def moved_centers(stats: Stats, params: Params) -> tuple[Array, Array]:
-    """The new centres (eqn:mu) and the step to them; a centre that nobody claims stays."""
-    step = np.divide(stats.wx, stats.seen, out=np.zeros_like(stats.wx), where=stats.seen > 0)
-    return params.centers + step, step
+        ...
 
 
 def log_shares(masses: Array) -> Array:
@@ -91,8 +62,3 @@ def log_shares(masses: Array) -> Array:
 def normalized(log_weights: Array) -> Array:
     """The same weights up to a factor, summing to 1; none so small that it is 0."""
     return np.maximum(log_weights - np.logaddexp.reduce(log_weights), np.log(np.finfo(float).tiny))
-
-
-def constant_tables(n_features: int, **values: float) -> dict[str, Array]:
-    """Kernel tables of models that do not look at how many features were observed."""
-    return {name: np.full(n_features + 1, value) for name, value in values.items()}

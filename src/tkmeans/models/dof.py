@@ -1,10 +1,14 @@
-"""The equation for the degrees of freedom, eqn:nu_eq, solved as it stands."""
+"""The degrees of freedom nu: their bounds, eqn:nu_eq solved as it stands, and gamma functions in full precision."""
 
 from __future__ import annotations
 
-from scipy.optimize import brentq
+import math
 
-from tkmeans.models.special import log_minus_digamma
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaln
+
+from tkmeans.stats import Array
 
 # Below 1 the tails are heavier than Cauchy's; above 200 a t distribution cannot be
 # told from a Gaussian and the estimate would drift for ever.
@@ -13,6 +17,10 @@ BOUNDS = (1.0, 200.0)
 # The most that a row on a centre may weigh more than an ordinary one where nothing is known
 # yet: u(0) = 1 + p/nu.
 MOST_TRUST = 9.0
+
+# From here on the asymptotic series are exact to double precision, while the
+# difference of two nearly equal large numbers is not.
+_SERIES_FROM = 20.0
 
 
 def first_dof(n_features: int) -> float:
@@ -52,3 +60,24 @@ def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
         return high
     # 1/nu < ln(nu/2) - psi(nu/2) < 2/nu: the root lies between the paper's value and twice that.
     return float(brentq(left_side, max(low, -1 / eta), min(high, -2 / eta), xtol=1e-13, rtol=1e-14))
+
+
+def log_minus_digamma(a: float) -> float:
+    """``ln(a) - psi(a)``: positive, falling from infinity to 0."""
+    if a < _SERIES_FROM:
+        return math.log(a) - float(digamma(a))
+    b = 1 / a / a  # a * a may overflow
+    return 0.5 / a + b * (1 / 12 - b * (1 / 120 - b * (1 / 252 - b * (1 / 240 - b / 132))))
+
+
+def log_gamma_ratio(a: float, b: Array) -> Array:
+    """``ln(Gamma(a + b) / Gamma(a)) - b ln(a)``, which tends to 0 as a grows."""
+    if a < _SERIES_FROM:
+        return gammaln(a + b) - gammaln(a) - b * np.log(a)
+    return (a - 0.5 + b) * np.log1p(b / a) - b + _stirling_rest(a + b) - _stirling_rest(a)
+
+
+def _stirling_rest(a: Array) -> Array:
+    """``ln Gamma(a)`` beyond Stirling's formula, for large a."""
+    b = np.square(1 / a)  # in this order: a may be too large to square
+    return (1 / 12 - b * (1 / 360 - b * (1 / 1260 - b * (1 / 1680 - b / 1188)))) / a

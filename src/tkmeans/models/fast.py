@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 from typing import final
 
 import numpy as np
 
-from tkmeans.models.base import CenterModel, constant_tables, moved_centers
-from tkmeans.stats import Kernel, Params, Stats
+from tkmeans.engines import reference
+from tkmeans.stats import Block, Kernel, Params, Stats
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Fast(CenterModel):
+class Fast:
     """Memberships proportional to D^-(nu+p)/2, and centres weighted by them alone.
 
     These are fuzzy c-means memberships with m = 1 + 2/(nu + p). Taken literally the
@@ -23,6 +26,7 @@ class Fast(CenterModel):
     """
 
     power: int = 0
+    engine: ModuleType = reference
 
     @property
     def climbs(self) -> bool:
@@ -31,11 +35,21 @@ class Fast(CenterModel):
 
     def kernel(self, params: Params) -> Kernel:
         """The t kernel with nu alpha replaced by a tiny number: the limit, without its pole."""
-        n_features = params.centers.shape[1]
-        half = (params.dof + np.arange(n_features + 1)) / 2
-        tables = constant_tables(n_features, log_norm=0.0, gain=1.0, log_trust_bias=0.0)
-        return Kernel(slope=1 / params.scale, power=self.power, exponent=half, **tables)
+        p = np.arange(params.centers.shape[1] + 1)
+        ones, zeros = np.ones(len(p)), np.zeros(len(p))
+        return Kernel(
+            slope=1 / params.scale,
+            power=self.power,
+            exponent=(params.dof + p) / 2,
+            log_norm=zeros,
+            gain=ones,
+            log_trust_bias=zeros,
+        )
+
+    def e_step(self, params: Params) -> Callable[[Block], Stats]:
+        """A function that sums tau u^q over one block of rows."""
+        return partial(self.engine.summarize, params=params, kernel=self.kernel(params))
 
     def m_step(self, stats: Stats, params: Params) -> Params:
         """Only the centres move."""
-        return params._replace(centers=moved_centers(stats, params)[0])
+        return params._replace(centers=params.centers + stats.step)

@@ -1,42 +1,58 @@
-"""t-k-means: a mixture of t distributions with one spherical scale and one nu.
+"""t-k-means: a mixture of t distributions with one spherical scale alpha and one nu.
 
-The names are the paper's: tau and u in the E-step (the engine), mu, alpha and nu
-here. Where the paper's M-step and maximum likelihood differ we take the latter:
+The E-step belongs to an engine, which knows no formula of the paper but a `Kernel`:
 
-* alpha and nu come from parameter-expanded EM (Liu, Rubin and Wu 1998). Its fixed
-  points are the paper's, because there the mean of u is 1, and it is faster;
-* eta is pooled over all rows, not a mean of cluster means, and eqn:nu_eq is solved
-  exactly (`tkmeans.models.dof`).
+=================  ===========================================  ==================================
+field              in the paper                                 where
+=================  ===========================================  ==================================
+`slope`            1 / (nu alpha)                               eqn:tau and eqn:u_nk, before D
+`exponent`         (nu + p) / 2                                 eqn:tau, of the t density
+`log_norm`         ln t(mu), the density where D = 0            eqn:tau; only likelihoods need it
+`gain`             (nu + p) / nu                                eqn:u_nk where D = 0
+`log_trust_bias`   phi((nu + p) / 2) - ln((nu + p) / 2)         eqn: un
+`power`            1: rows count tau u                          eqn:mu and eqn:alpha
+=================  ===========================================  ==================================
+
+D is |x - mu|^2 and phi the digamma function. Where the paper's M-step and maximum
+likelihood differ we take the latter: alpha and nu come from parameter-expanded EM
+(`Student.m_step`), eta is pooled over all rows (`eta`), and eqn:nu_eq is solved exactly
+(`tkmeans.models.dof`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
 from typing import final
 
 import numpy as np
 from scipy.special import digamma
 
-from tkmeans.models.base import CenterModel, log_shares, moved_centers, normalized
-from tkmeans.models.dof import BOUNDS, solve_dof
-from tkmeans.models.special import log_gamma_ratio
-from tkmeans.stats import Array, Kernel, Params, Stats
+from tkmeans.engines import reference
+from tkmeans.models.base import log_shares, normalized
+from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
+from tkmeans.stats import Array, Block, Kernel, Params, Stats
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Student(CenterModel):
+class Student:
     """The model of the paper, with exact updates that never lower the likelihood."""
 
+    engine: ModuleType = reference
     estimate_dof: bool = True
     estimate_weights: bool = False
     want_entropy: bool = True  # without it a fixed dof allows a shorter way through the rows
     least_dof: float = BOUNDS[0]  # when it is estimated
     scale_floor: float = 0.0  # in the frame's units, squared
 
+    climbs = True
+
     def kernel(self, params: Params) -> Kernel:
-        """The t density of every number of observed features, 0 to p."""
+        """The t density and u for every number of observed features, 0 to p; the table above, line by line."""
         nu, alpha = params.dof, params.scale
         p = np.arange(params.centers.shape[1] + 1)
         half = (nu + p) / 2
@@ -50,25 +66,32 @@ class Student(CenterModel):
             log_sums=self.estimate_dof or self.want_entropy,
         )
 
+    def e_step(self, params: Params) -> Callable[[Block], Stats]:
+        """A function that sums eqn:tau, eqn:u_nk and eqn: un over one block of rows."""
+        return partial(self.engine.summarize, params=params, kernel=self.kernel(params))
+
     def m_step(self, stats: Stats, params: Params) -> Params:
-        """eqn:mu, eqn:alpha and eqn:nu_eq."""
+        """eqn:mu, eqn:alpha and eqn:nu_eq, parameter-expanded (Liu, Rubin and Wu 1998).
+
+        Let the u of eqn:XU have any mean c instead of 1. The rows cannot tell: they follow
+        the same t distributions with alpha / c. So c may be estimated too, by the mean of u,
+        and what is meant by alpha and u is alpha / c and u / c. At a fixed point of the paper's
+        EM c is 1, so the fixed points are the same; the way there is shorter.
+        """
         if stats.cells == 0:
             return params  # a batch in which nothing was observed teaches nothing
-        total = np.sum(stats.n)
-        mean_u = np.sum(stats.w) / total
-        centers, step = moved_centers(stats, params)
-        around_new_centers = np.sum(stats.wd2) - np.sum(stats.seen * step**2)
-        expansion = mean_u
-        if around_new_centers < self.scale_floor * stats.cells * expansion:
+        step, expansion = stats.step, mean_u(stats)  # eqn:mu, and c
+        # sum of tau u |x - mu|^2 around the new centres, from the sum around the old ones
+        scatter = stats.wd2.sum() - (stats.seen * step**2).sum()
+        if scatter < self.scale_floor * stats.cells * expansion:
             expansion = 1.0  # at the floor only the paper's own step is sure to climb
-        scale = float(around_new_centers / (stats.cells * expansion))
+        scale = float(scatter / (stats.cells * expansion))  # eqn:alpha; `cells` is p times the sum of tau
         dof, log_weights = params.dof, params.log_weights
         if self.estimate_dof:
-            eta = 1 + np.sum(stats.log_trust) / total - mean_u / expansion - np.log(expansion)
-            dof = solve_dof(float(eta), (self.least_dof, BOUNDS[1]))
+            dof = solve_dof(eta(stats, expansion), (self.least_dof, BOUNDS[1]))
         if self.estimate_weights:
             log_weights = log_shares(stats.n)
-        return Params(centers, max(scale, self.scale_floor), dof, log_weights)
+        return Params(params.centers + step, max(scale, self.scale_floor), dof, log_weights)
 
     def pack(self, params: Params) -> Array:
         """The centres, and the logarithms of what must stay positive."""
@@ -95,3 +118,18 @@ class Student(CenterModel):
 def _within_reach(log_value: float, plain: float) -> float:
     """An extrapolated value, no more than a hundredfold away from the plain step's."""
     return min(max(math.exp(min(log_value, 700.0)), plain / 100), plain * 100)
+
+
+def mean_u(stats: Stats) -> float:
+    """The mean of u under tau over all rows."""
+    return float(stats.w.sum() / stats.n.sum())
+
+
+def eta(stats: Stats, expansion: float) -> float:
+    """The constant of eqn:nu_eq, pooled over rows.
+
+    The derivative of Q_1 by nu/2 is the sum of tau (ln(nu/2) + 1 - phi(nu/2) + E(ln u) - u), and vanishes
+    where ln(nu/2) - phi(nu/2) + eta = 0 with eta = 1 + mean E(ln u) - mean u. Here u is u / expansion.
+    """
+    mean_log_u = stats.log_trust.sum() / stats.n.sum()
+    return float(1 + mean_log_u - mean_u(stats) / expansion - np.log(expansion))
