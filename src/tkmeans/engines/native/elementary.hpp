@@ -94,10 +94,10 @@ TKM_INLINE Reduced<T> reduce(Pack<T> a) {
     if constexpr (sizeof(T) == 4) {
         return {m - one, exponent, one / a};
     } else {
-        const auto scale = reinterpret<T>(shift_left(splat(B(2 * F::bias)) - biased, F::fraction_bits));  // 2^-exponent
+        const auto power = reinterpret<T>(shift_left(splat(B(2 * F::bias)) - biased, F::fraction_bits));  // 2^-exponent
         const auto above = m + one;
         const auto quotient = one / (m * above);
-        return {(m - one) * (m * quotient), exponent, (quotient * above) * scale};
+        return {(m - one) * (m * quotient), exponent, (quotient * above) * power};
     }
 }
 

@@ -118,7 +118,7 @@ void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& ou
                 const T f = e.f[k][i];
                 label[i] = f > largest[i] ? T(k) : label[i];
                 largest[i] = f > largest[i] ? f : largest[i];
-                trust[i] += f * e.trust[k][i];
+                trust[i] += f * e.relative_u[k][i];
             }
         for (Index i = 0; i < tile.rows(); ++i) {
             const Index row = first + i, observed = tile.n_observed(i);

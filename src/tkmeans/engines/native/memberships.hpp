@@ -30,14 +30,14 @@ struct EStep {
     EStep(Index clusters, Index capacity)
         : pairs_(clusters, 4 * capacity + line_bytes / Index(sizeof(T))),
           d2(pairs_, 0 * capacity),
-          trust(pairs_, 1 * capacity),
+          relative_u(pairs_, 1 * capacity),
           log_base(pairs_, 2 * capacity),
           f(pairs_, 3 * capacity),
           d2_min(capacity),
           root_min(capacity),
           top(capacity),
           total(capacity),
-          spread(capacity),
+          f_log_f(capacity),
           exponent(capacity) {}
 
  private:
@@ -46,16 +46,16 @@ struct EStep {
     Grid<T> pairs_;
 
  public:
-    const View<T> d2;        // (K, rows) D
-    const View<T> trust;     // 1 / base, that is u / gain
-    const View<T> log_base;  // log2 of base
-    const View<T> f;         // share relative to 2^top
-    Line<T> d2_min;          // (rows,)
-    Line<T> root_min;        // square root of the least base
-    Line<T> top;             // log2 of the largest share
-    Line<T> total;           // sum of f over clusters
-    Line<T> spread;          // sum of f log2(f)
-    Line<T> exponent;        // by the row's number of observed features
+    const View<T> d2;          // (K, rows) D
+    const View<T> relative_u;  // u / gain, that is 1 / base
+    const View<T> log_base;    // log2 of base
+    const View<T> f;           // share relative to 2^top
+    Line<T> d2_min;            // (rows,)
+    Line<T> root_min;          // square root of the least base
+    Line<T> top;               // log2 of the largest share
+    Line<T> total;             // sum of f over clusters
+    Line<T> f_log_f;           // sum of f log2(f)
+    Line<T> exponent;          // by the row's number of observed features
 };
 
 template <class T>
@@ -86,7 +86,7 @@ void take_logarithms(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
     const auto one = splat(T(1)), slope = splat(kernel.slope);
     T *top = &e.top[0], *exponent = &e.exponent[0];
     for (Index k = 0; k < kernel.model.clusters; ++k) {
-        T *d2_k = e.d2[k], *trust_k = e.trust[k], *log_base_k = e.log_base[k], *f_k = e.f[k];
+        T *d2_k = e.d2[k], *relative_u_k = e.relative_u[k], *log_base_k = e.log_base[k], *f_k = e.f[k];
         const auto log2_weight = splat(kernel.log2_weight[k]);
         // In two loops, because the whole chain of operations is longer than what a processor keeps
         // in flight: it would wait for the division.
@@ -98,7 +98,7 @@ void take_logarithms(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
             if constexpr (Precise) log_base = log_base + (slope * d2 - (base - one)) * inverse * splat(T(1 / ln2));
             store(f_k + i, s);
             store(log_base_k + i, log_base);
-            store(trust_k + i, inverse);
+            store(relative_u_k + i, inverse);
         }
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
@@ -114,7 +114,7 @@ void take_logarithms(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
 
 template <class T, class Pairs>
 void take_exponentials(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
-    T *top = &e.top[0], *total = &e.total[0], *spread = &e.spread[0];
+    T *top = &e.top[0], *total = &e.total[0], *f_log_f = &e.f_log_f[0];
     for (Index k = 0; k < kernel.model.clusters; ++k) {
         T* f_k = e.f[k];
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
@@ -123,7 +123,7 @@ void take_exponentials(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e)
             const auto f = exp2(log_f);
             store(f_k + i, f);
             store(total + i, load(total + i) + f);
-            store(spread + i, load(spread + i) + f * log_f);
+            store(f_log_f + i, load(f_log_f + i) + f * log_f);
         }
     }
 }
@@ -140,13 +140,13 @@ int whole_halves(const Kernel<T>& kernel) {
 // f = pi (base_min / base)^exponent by multiplications, for `Count` packs from q on.
 template <int Count, class T, class Pairs>
 TKM_INLINE void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index k, Index q, EStep<T>& e) {
-    T *d2 = e.d2[k], *trust = e.trust[k], *f = e.f[k], *root_min = &e.root_min[0], *total = &e.total[0];
+    T *d2 = e.d2[k], *relative_u = e.relative_u[k], *f = e.f[k], *root_min = &e.root_min[0], *total = &e.total[0];
     Pack<T> power[Count];
     TKM_UNROLL
     for (int n = 0; n < Count; ++n) {
         const Index i = pairs.row(q + n);
         const auto root = inverse_root(base_of(load(d2 + i), splat(kernel.slope)));
-        store(trust + i, root * root);
+        store(relative_u + i, root * root);
         power[n] = root * load(root_min + i);
     }
     raise(power, halves);
@@ -159,7 +159,7 @@ TKM_INLINE void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pa
     }
 }
 
-// The same for all pairs; log_base and spread stay unknown.
+// The same for all pairs; log_base and f_log_f stay unknown.
 template <class T, class Pairs>
 void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index rows, EStep<T>& e) {
     for (Index i = 0; i < rows; i += Pack<T>::size) {
@@ -181,7 +181,7 @@ void weigh(const Tile<T>& tile, const Kernel<T>& kernel, int halves, const Pairs
     for (Index i = 0; i < rows; ++i) {
         e.exponent[i] = kernel.exponent[tile.features()];
         e.top[i] = T(-ordinary_base);
-        e.total[i] = e.spread[i] = 0;
+        e.total[i] = e.f_log_f[i] = 0;
     }
     if (tile.missing())
         for (Index i = 0; i < rows; ++i) e.exponent[i] = kernel.exponent[tile.n_observed(i)];

@@ -4,7 +4,8 @@
 
 namespace tkmeans::TKM_SET {
 
-// Memberships below this do not change a sum in double precision.
+// Memberships below this are left out: beside those of rows that a centre is near to, they change no sum in double
+// precision.
 constexpr double negligible = 1e-16;
 
 template <class T>

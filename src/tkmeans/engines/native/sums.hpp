@@ -17,7 +17,7 @@ class Accumulator {
           by_cluster_(clusters_, 4 * Pack<T>::size),
           wx_(clusters_, features_),
           w_complete_(clusters_),
-          scale_(capacity),
+          weight_per_total_(capacity),
           cut_(capacity) {}
 
     // Adds a tile. With `trim`, memberships that do not count are left out, and if few are
@@ -48,10 +48,10 @@ class Accumulator {
     const Index clusters_, features_;
     Grid<T> by_cluster_;  // (K, 4 packs): tau, tau u^q, tau u^q D, tau log2(base)
     Products<T> wx_, seen_;
-    Line<double> w_complete_;  // (K,) w over tiles with all features
-    Line<T> scale_;            // (rows,) weight / total: tau = f * scale
-    Line<T> cut_;              // (rows,) tau below this does not count
-    Index pending_ = 0;        // rows since the last flush
+    Line<double> w_complete_;   // (K,) w over tiles with all features
+    Line<T> weight_per_total_;  // (rows,) weight / total: tau = f * this
+    Line<T> cut_;               // (rows,) tau below this does not count
+    Index pending_ = 0;         // rows since the last flush
     bool pending_missing_ = false;
 };
 
@@ -59,19 +59,19 @@ class Accumulator {
 template <class T>
 void Accumulator<T>::add_rows(const Tile<T>& tile, const EStep<T>& e) {
     constexpr int size = Pack<T>::size;
-    auto weight_sum = splat(T(0)), log2_density = splat(T(0)), log2_spread = splat(T(0));
+    auto weight_sum = splat(T(0)), log2_density = splat(T(0)), log2_entropy = splat(T(0));
     for (Index i = 0; i < tile.panels() * Tile<T>::depth; i += size) {
         const auto weight = load(tile.weights() + i);
         const auto total = load(&e.total[i]), log2_total = log2(total), inverse_total = splat(T(1)) / total;
         weight_sum = weight_sum + weight;
         log2_density = log2_density + weight * (load(&e.top[i]) + log2_total);
-        log2_spread = log2_spread + weight * (log2_total - load(&e.spread[i]) * inverse_total);
-        store(&scale_[i], weight * inverse_total);
+        log2_entropy = log2_entropy + weight * (log2_total - load(&e.f_log_f[i]) * inverse_total);
+        store(&weight_per_total_[i], weight * inverse_total);
         store(&cut_[i], weight * splat(T(negligible)));
     }
     const double rows = sum_in_double(weight_sum);
     out_.objective += ln2 * sum_in_double(log2_density) + rows * kernel_.log_weight_max;
-    out_.entropy += ln2 * sum_in_double(log2_spread);
+    out_.entropy += ln2 * sum_in_double(log2_entropy);
     if (!tile.missing()) {
         out_.cells += rows * double(features_);
         out_.objective += rows * kernel_.model.log_norm[features_];
@@ -83,7 +83,7 @@ void Accumulator<T>::add_rows(const Tile<T>& tile, const EStep<T>& e) {
     }
 }
 
-// 1/base becomes u^q up to the gain of a complete row, and log2(base) takes up how E(ln u) of
+// 1/base becomes u^q over that of a complete row at the centre, and log2(base) takes up how E(ln u) of
 // an incomplete row differs. Nothing to do for complete rows with q = 1.
 template <class T>
 void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
@@ -91,7 +91,7 @@ void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
     const Index rows = tile.panels() * Tile<T>::depth;
     if (model.power == 0)
         for (Index k = 0; k < clusters_; ++k)
-            for (Index i = 0; i < rows; ++i) e.trust[k][i] = T(1);
+            for (Index i = 0; i < rows; ++i) e.relative_u[k][i] = T(1);
     if (!tile.missing()) return;
     const double gain = model.gain[features_], log_trust = ::log(gain) + model.log_trust_bias[features_];
     for (Index i = 0; i < rows; ++i) {
@@ -99,7 +99,7 @@ void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
         const T relative_gain = model.power == 0 ? T(1) : T(model.gain[observed] / gain);
         const T shift = T((log_trust - ::log(model.gain[observed]) - model.log_trust_bias[observed]) / ln2);
         for (Index k = 0; k < clusters_; ++k) {
-            e.trust[k][i] *= relative_gain;
+            e.relative_u[k][i] *= relative_gain;
             e.log_base[k][i] += shift;
         }
     }
@@ -112,23 +112,23 @@ template <bool LogSums, bool Trim, int Features, class Pairs>
 Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, EStep<T>& e) {
     constexpr Index size = Pack<T>::size, depth = 2 * size;
     const T* x = tile.x().panels[0];
-    const T *scale = &scale_[0], *cut = &cut_[0];
+    const T *weight_per_total = &weight_per_total_[0], *cut = &cut_[0];
     Index active = 0;
     for (Index k = 0; k < clusters_; ++k) {
-        T *d2 = e.d2[k], *trust = e.trust[k], *log_base = e.log_base[k], *f = e.f[k];
+        T *d2 = e.d2[k], *relative_u = e.relative_u[k], *log_base = e.log_base[k], *f = e.f[k];
         auto n = splat(T(0)), w = n, wd2 = n, tau_log_base = n, counted = n;
         Pack<T> wx[Features + 1];  // one more: C++ has no empty arrays
         TKM_UNROLL
         for (int j = 0; j < Features; ++j) wx[j] = load(wx_.lanes(k) + j * size);
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
-            auto tau = load(f + i) * load(scale + i);
+            auto tau = load(f + i) * load(weight_per_total + i);
             if constexpr (Trim) {
                 const auto counts = load(cut + i) < tau;
                 tau = only_where(counts, tau);
                 counted = counted + only_where(counts, splat(T(1)));
             }
-            const auto tau_u = tau * load(trust + i);
+            const auto tau_u = tau * load(relative_u + i);
             n = n + tau;
             w = w + tau_u;
             wd2 = wd2 + tau_u * load(d2 + i);
