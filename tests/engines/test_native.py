@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -363,3 +365,15 @@ def test_shapes_that_do_not_fit_are_refused(change, words):
     block, params, kernel = case(2, 3, 10)
     with pytest.raises(ValueError, match=words):
         native.summarize(block, params._replace(**change), kernel)
+
+
+def test_the_stub_is_what_nanobind_writes_for_the_module():
+    stubgen = pytest.importorskip("nanobind.stubgen")
+    if tuple(map(int, version("nanobind").split(".")[:2])) < (3, 1):
+        pytest.skip("older versions of nanobind write other stubs")
+    generator = stubgen.StubGen(_native)
+    generator.put(_native)
+    kept = Path(native.__file__).with_name("_native.pyi")
+    assert kept.read_text() == generator.get(), (
+        f"python -m nanobind.stubgen -m {_native.__name__} -o src/tkmeans/engines/native/_native.pyi"
+    )

@@ -8,6 +8,7 @@ state: threads are the caller's business. Read `engine.cpp` for the pass over a 
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import numpy as np
 
@@ -116,10 +117,15 @@ def _frame(block: Block, X: Array) -> tuple[Array, float]:
 
 
 def _model(params: Params, kernel: Kernel) -> _native.Model:
-    centers, log_weights, *tables = (
-        np.ascontiguousarray(values, np.float64)
-        for values in (
-            params.centers, params.log_weights, kernel.exponent, kernel.log_norm, kernel.gain, kernel.log_trust_bias,
-        )
-    )  # fmt: skip
-    return _native.Model(centers, log_weights, *tables, float(kernel.slope), int(kernel.power), bool(kernel.log_sums))
+    doubles = partial(np.ascontiguousarray, dtype=np.float64)
+    return _native.Model(
+        doubles(params.centers),
+        doubles(params.log_weights),
+        doubles(kernel.exponent),
+        doubles(kernel.log_norm),
+        doubles(kernel.gain),
+        doubles(kernel.log_trust_bias),
+        float(kernel.slope),
+        int(kernel.power),
+        bool(kernel.log_sums),
+    )

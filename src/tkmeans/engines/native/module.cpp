@@ -2,9 +2,11 @@
 // arithmetic is in engine.cpp. The class `Search` is bound in search_module.cpp.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "bindings.hpp"
@@ -12,6 +14,7 @@
 
 namespace nb = nanobind;
 using namespace tkmeans;
+using namespace nanobind::literals;
 
 const Engine& tkmeans::engine_named(const std::string& instruction_set) {
     for (int i = 0; i < n_instruction_sets; ++i)
@@ -80,38 +83,47 @@ void bind_functions(nb::module_& m) {
     using X = Matrix<const In>;
     using Weight = std::optional<Vector<const In>>;
     using Origin = Vector<const In>;
-
-    m.def("summarize",
-          [](const std::string& set, X x, Weight weight, Origin origin, double unit, const ModelArrays& arrays,
-             bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> seen,
-             Matrix<double> wx, Vector<double> wd2, Vector<double> log_trust) {
-              const Model model = arrays.model();
-              const Block<In> block = as_block<In>(x, weight, origin, unit, model);
-              for (const auto* sums : {&n, &w, &wd2, &log_trust})
-                  require(Index(sums->shape(0)) == model.clusters, "sums must have one entry per center");
-              for (const auto* sums : {&seen, &wx})
-                  require(Index(sums->shape(0)) == model.clusters && Index(sums->shape(1)) == model.features,
-                          "sums must have the shape of centers");
-              Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_trust.data(), seen.data(), false, 0, 0, 0};
-              {
-                  nb::gil_scoped_release release;
-                  functions<In>(set).summarize(block, model, skip_far, sums);
-              }
-              return nb::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
-          });
-
-    m.def("rows", [](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
-                     Vector<std::int64_t> label, Vector<In> d2, Vector<In> log_density, Vector<In> trust) {
-        const Model model = arrays.model();
-        const Block<In> block = as_block<In>(x, {}, origin, unit, model);
-        require(label.shape(0) == x.shape(0) && d2.shape(0) == x.shape(0) && log_density.shape(0) == x.shape(0) &&
-                    trust.shape(0) == x.shape(0),
-                "results must have one entry per row");
-        nb::gil_scoped_release release;
-        functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
-    });
-
     // Without conversion: a copy of a result would be lost.
+    const auto result = [](const char* name) { return nb::arg(name).noconvert(); };
+
+    m.def(
+        "summarize",
+        [](const std::string& set, X x, Weight weight, Origin origin, double unit, const ModelArrays& arrays,
+           bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> seen, Matrix<double> wx,
+           Vector<double> wd2, Vector<double> log_trust) {
+            const Model model = arrays.model();
+            const Block<In> block = as_block<In>(x, weight, origin, unit, model);
+            for (const auto* sums : {&n, &w, &wd2, &log_trust})
+                require(Index(sums->shape(0)) == model.clusters, "sums must have one entry per center");
+            for (const auto* sums : {&seen, &wx})
+                require(Index(sums->shape(0)) == model.clusters && Index(sums->shape(1)) == model.features,
+                        "sums must have the shape of centers");
+            Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_trust.data(), seen.data(), false, 0, 0, 0};
+            {
+                nb::gil_scoped_release release;
+                functions<In>(set).summarize(block, model, skip_far, sums);
+            }
+            return std::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
+        },
+        "set"_a, "x"_a, "weight"_a, "origin"_a, "unit"_a, "model"_a, "skip_far"_a, result("n"), result("w"),
+        result("seen"), result("wx"), result("wd2"), result("log_trust"),
+        "Fill arrays of zeros with the sums of an E-step; return if values are missing, cells, objective, entropy.");
+
+    m.def(
+        "rows",
+        [](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
+           Vector<std::int64_t> label, Vector<In> d2, Vector<In> log_density, Vector<In> trust) {
+            const Model model = arrays.model();
+            const Block<In> block = as_block<In>(x, {}, origin, unit, model);
+            require(label.shape(0) == x.shape(0) && d2.shape(0) == x.shape(0) && log_density.shape(0) == x.shape(0) &&
+                        trust.shape(0) == x.shape(0),
+                    "results must have one entry per row");
+            nb::gil_scoped_release release;
+            functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
+        },
+        "set"_a, "x"_a, "origin"_a, "unit"_a, "model"_a, result("label"), result("d2"), result("log_density"),
+        result("trust"), "Fill what the model says of each row.");
+
     m.def(
         "bases",
         [](const std::string& set, Vector<const In> d2, double slope, Vector<In> log_base, Vector<In> inverse) {
@@ -120,8 +132,8 @@ void bind_functions(nb::module_& m) {
             nb::gil_scoped_release release;
             functions<In>(set).bases(d2.data(), Index(d2.shape(0)), In(slope), log_base.data(), inverse.data());
         },
-        nb::arg("set"), nb::arg("d2").noconvert(), nb::arg("slope"), nb::arg("log_base").noconvert(),
-        nb::arg("inverse").noconvert());
+        "set"_a, "d2"_a.noconvert(), "slope"_a, result("log_base"), result("inverse"),
+        "Fill ln(1 + slope d2) and 1/(1 + slope d2).");
 
     m.def(
         "exponentials",
@@ -130,33 +142,43 @@ void bind_functions(nb::module_& m) {
             nb::gil_scoped_release release;
             functions<In>(set).exponentials(values.data(), Index(values.shape(0)), In(factor), out.data());
         },
-        nb::arg("set"), nb::arg("values").noconvert(), nb::arg("factor"), nb::arg("out").noconvert());
+        "set"_a, "values"_a.noconvert(), "factor"_a, result("out"), "Fill e^(factor v) of numbers v.");
 
     for (const bool wants_tau : {true, false})
-        m.def(wants_tau ? "memberships" : "distances",
-              [wants_tau](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
-                          Matrix<In> out) {
-                  const Model model = arrays.model();
-                  const Block<In> block = as_block<In>(x, {}, origin, unit, model);
-                  require(out.shape(0) == x.shape(0) && Index(out.shape(1)) == model.clusters,
-                          "the result must have one row per row, one column per center");
-                  nb::gil_scoped_release release;
-                  const auto& f = functions<In>(set);
-                  (wants_tau ? f.memberships : f.distances)(block, model, out.data());
-              });
+        m.def(
+            wants_tau ? "memberships" : "distances",
+            [wants_tau](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
+                        Matrix<In> out) {
+                const Model model = arrays.model();
+                const Block<In> block = as_block<In>(x, {}, origin, unit, model);
+                require(out.shape(0) == x.shape(0) && Index(out.shape(1)) == model.clusters,
+                        "the result must have one row per row, one column per center");
+                nb::gil_scoped_release release;
+                const auto& f = functions<In>(set);
+                (wants_tau ? f.memberships : f.distances)(block, model, out.data());
+            },
+            "set"_a, "x"_a, "origin"_a, "unit"_a, "model"_a, result("out"),
+            wants_tau ? "Fill the probability of every cluster for each row, (n, K)."
+                      : "Fill the Euclidean distance of each row to every center, (n, K).");
 }
 
 }  // namespace
 
 NB_MODULE(_native, m) {
-    nb::class_<ModelArrays>(m, "Model")
-        .def("__init__", [](ModelArrays* self, Matrix<const double> centers, Vector<const double> log_weights,
-                            Vector<const double> exponent, Vector<const double> log_norm, Vector<const double> gain,
-                            Vector<const double> log_trust_bias, double slope, int power, bool log_sums) {
-            new (self)
-                ModelArrays{centers, log_weights, exponent, log_norm, gain, log_trust_bias, slope, power, log_sums};
-        });
-    m.def("available_instruction_sets", &available_instruction_sets);
+    m.doc() = "The engine in C++. `set` is the name of an instruction set; arrays that are filled come last.";
+    nb::class_<ModelArrays>(m, "Model", "`Params` and `Kernel` of tkmeans.stats.")
+        .def(
+            "__init__",
+            [](ModelArrays* self, Matrix<const double> centers, Vector<const double> log_weights,
+               Vector<const double> exponent, Vector<const double> log_norm, Vector<const double> gain,
+               Vector<const double> log_trust_bias, double slope, int power, bool log_sums) {
+                new (self)
+                    ModelArrays{centers, log_weights, exponent, log_norm, gain, log_trust_bias, slope, power, log_sums};
+            },
+            "centers"_a, "log_weights"_a, "exponent"_a, "log_norm"_a, "gain"_a, "log_trust_bias"_a, "slope"_a,
+            "power"_a, "log_sums"_a);
+    m.def("available_instruction_sets", &available_instruction_sets,
+          "The instruction sets that this machine has, the widest last.");
     bind_functions<double>(m);
     bind_functions<float>(m);
     bind_search(m);
