@@ -12,11 +12,11 @@ from tkmeans.cli import app
 from tkmeans.paper import agreement, command, figures, protocol, tables
 from tkmeans.paper.agreement import Mean, Row, z_score
 from tkmeans.paper.authors.methods import METHODS as RELEASED
-from tkmeans.paper.correct import COLUMNS, UNSCALED, fitted
+from tkmeans.paper.corrections import COLUMNS, UNSCALED, fitted
 from tkmeans.paper.page import Page, equal_to_the_third_decimal, standings
 from tkmeans.paper.protocol import Key
-from tkmeans.paper.published import METHODS, Cell
-from tkmeans.paper.published import tables as published
+from tkmeans.paper.publication import METHODS, Cell
+from tkmeans.paper.publication import tables as published
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tkmeans.paper.protocol import TABLES, Results
-from tkmeans.paper.published import METHODS, REPETITIONS, Cell, tables
+from tkmeans.paper.publication import METHODS, REPETITIONS, Cell, tables
 
 TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}
 AGREES, NEAR = 3.0, 5.0  # standard errors

@@ -16,9 +16,9 @@ from tkmeans.models import Fast
 from tkmeans.paper.agreement import Row
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.authors.methods import uniform
-from tkmeans.paper.correct import fitted
+from tkmeans.paper.corrections import fitted
 from tkmeans.paper.protocol import TABLES, prepared
-from tkmeans.paper.published import METHODS
+from tkmeans.paper.publication import METHODS
 from tkmeans.paper.tables import COLUMN_TITLES
 from tkmeans.plots import LossDisplay
 from tkmeans.sources import ArraySource

@@ -13,7 +13,7 @@ from tkmeans import TKMeans
 from tkmeans.datasets import fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
 from tkmeans.paper.agreement import Mean, Row
-from tkmeans.paper.published import METHODS, Cell
+from tkmeans.paper.publication import METHODS, Cell
 from tkmeans.paper.tables import COLUMN_TITLES, markdown, marked_z, number, pipes
 
 _OURS = ("t-k-means", "fast t-k-means", "fast t-k-means++")

@@ -25,7 +25,7 @@ from tkmeans.atomic import replacing
 from tkmeans.datasets import REAL, SYNTHETIC, fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
 from tkmeans.paper.authors.methods import METHODS
-from tkmeans.paper.correct import COLUMNS, UNSCALED, fitted
+from tkmeans.paper.corrections import COLUMNS, UNSCALED, fitted
 from tkmeans.stats import Array
 
 MEASURES = ("ARI", "MSE", "W/B", "iterations", "seconds")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from tkmeans.paper.agreement import Mean, Row
-from tkmeans.paper.published import Cell
+from tkmeans.paper.publication import Cell
 
 COLUMN_TITLES = {"released": "as released", "correct": "correct equations", "defaults": "our defaults"}
 

@@ -1,4 +1,4 @@
-"""What the paper printed, typed once in published.toml."""
+"""What the paper printed, typed once in publication.toml."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 @cache
 def tables() -> dict[str, dict[str, dict[str, Cell]]]:
     """Measure -> data set -> method -> cell, for "ARI", "MSE", "W/B", "iterations" and "seconds"."""
-    text = files("tkmeans.paper").joinpath("published.toml").read_text(encoding="utf-8")
+    text = files("tkmeans.paper").joinpath("publication.toml").read_text(encoding="utf-8")
     raw = tomllib.loads(text)
     measures = {
         "ARI": raw["table1"],

@@ -6,7 +6,7 @@ from support.paper_data import paper_source
 
 from tkmeans.datasets import REAL, SYNTHETIC
 from tkmeans.paper.authors import methods
-from tkmeans.paper.published import METHODS, tables
+from tkmeans.paper.publication import METHODS, tables
 
 NUMBERS = re.compile(r"(\d+\.\d+)\s*\$\\pm\$\s*(\d+\.\d+)")
 
