@@ -12,8 +12,8 @@ from tkmeans.plots import (
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
-    stability,
 )
+from tkmeans.plots import diagnostic_displays as stability
 
 X, _ = make_contaminated(300, 3, random_state=0)
 PATH = {"n_clusters": [1, 2, 3, 4], "values": [9.0, 4.0, 2.0, 3.0], "best": 3, "runner_up": 4}

@@ -4,8 +4,8 @@ from matplotlib.path import Path
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 
-from tkmeans.plots.cells import agreement, voronoi_cells
-from tkmeans.plots.views import Line, Pair, Plane, choose_view, drawn_rows, principal_plane
+from tkmeans.plots.projections import Line, Pair, Plane, choose_view, drawn_rows, principal_plane
+from tkmeans.plots.voronoi import agreement, voronoi_cells
 
 RNG = np.random.default_rng(0)
 LOW, HIGH = np.array([-1.0, -2.0]), np.array([3.0, 1.0])

@@ -3,12 +3,14 @@
 Nothing here knows our estimators: whatever has centres, labels or weights can be drawn.
 """
 
-from tkmeans.plots.clusters import ClustersDisplay
-from tkmeans.plots.convergence import ConvergenceDisplay
-from tkmeans.plots.loss import LossDisplay
-from tkmeans.plots.selection import SelectionDisplay
-from tkmeans.plots.stability import StabilityDisplay
-from tkmeans.plots.weights import RobustWeightsDisplay
+from tkmeans.plots.clusters_display import ClustersDisplay
+from tkmeans.plots.diagnostic_displays import (
+    ConvergenceDisplay,
+    LossDisplay,
+    RobustWeightsDisplay,
+    SelectionDisplay,
+    StabilityDisplay,
+)
 
 __all__ = [
     "ClustersDisplay",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tkmeans.plots.style import color
-from tkmeans.plots.views import Array
+from tkmeans.plots.projections import Array
 from tkmeans.report.markup import number, text
 
 _WIDTH, _HEIGHT = 640, 260

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans.plots.views import Array, centers_of
+from tkmeans.plots.projections import Array, centers_of
 from tkmeans.report.markup import decimals_of
 
 _SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.cells import agreement
-from tkmeans.plots.views import Array, Line, drawn_rows, principal_plane
+from tkmeans.plots.voronoi import agreement
+from tkmeans.plots.projections import Array, Line, drawn_rows, principal_plane
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import PATHS, shortened
 

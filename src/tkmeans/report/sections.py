@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tkmeans.plots.views import Array
+from tkmeans.plots.projections import Array
 from tkmeans.report.charts import range_strip
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import cell, count, named, number, percent, swatch, table, tag

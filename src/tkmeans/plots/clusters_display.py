@@ -1,16 +1,16 @@
-"""The clusters themselves: rows, centres, boundaries and outliers."""
+"""The display of clusters: rows, centres, boundaries and outliers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.cells import agreement, voronoi_cells
-from tkmeans.plots.marks import arrows_at_edge
-from tkmeans.plots.views import Array, centers_of, choose_view, drawn_rows
+from tkmeans.plots.projections import Array, centers_of, choose_view, drawn_rows
+from tkmeans.plots.voronoi import agreement, voronoi_cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ _MANY = 2000  # rows from which on a vector file would rather hold an image of t
 _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ClustersDisplay:
     """Rows by cluster, numbered centres, boundaries and outliers.
 
@@ -50,10 +51,8 @@ class ClustersDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes drawn into.
-    figure_ : matplotlib Figure
-        Their figure.
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn into.
     points_ : list of PathCollection
         The rows, one collection for each cluster.
     centers_ : PathCollection or None
@@ -74,27 +73,16 @@ class ClustersDisplay:
     (4, 150)
     """
 
-    ax_: Axes
-    figure_: Any
+    points: Array
+    labels: Array
+    outliers: Array
+    centers: Array | None = None
+    boundaries: bool = False
+    names: tuple[str, str] = ("", "")
+    n_rows: int | None = None
 
-    def __init__(
-        self,
-        *,
-        points: Array,
-        labels: Array,
-        outliers: Array,
-        centers: Array | None = None,
-        boundaries: bool = False,
-        names: tuple[str, str] = ("", ""),
-        n_rows: int | None = None,
-    ) -> None:
-        self.points = points
-        self.labels = labels
-        self.outliers = outliers
-        self.centers = centers
-        self.boundaries = boundaries
-        self.names = names
-        self.n_rows = len(points) if n_rows is None else n_rows
+    def __post_init__(self) -> None:
+        self.n_rows = len(self.points) if self.n_rows is None else self.n_rows
 
     @classmethod
     def from_estimator(
@@ -138,17 +126,11 @@ class ClustersDisplay:
         -------
         display : ClustersDisplay
         """
+        labels, centers = estimator.predict(X), centers_of(estimator)
+        outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
+        view: dict[str, Any] = {"features": features, "feature_names": feature_names, "boundaries": boundaries}
         return cls.from_predictions(
-            X,
-            estimator.predict(X),
-            centers=centers_of(estimator),
-            outliers=estimator.outliers(X) if hasattr(estimator, "outliers") else None,
-            features=features,
-            feature_names=feature_names,
-            boundaries=boundaries,
-            max_rows=max_rows,
-            ax=ax,
-            **options,
+            X, labels, centers=centers, outliers=outliers, max_rows=max_rows, ax=ax, **view, **options
         )
 
     @classmethod
@@ -232,8 +214,8 @@ class ClustersDisplay:
         display : ClustersDisplay
             Itself.
         """
-        ax = style.axes_for(ax, figsize=(6.4, 5.6))
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax = style.axes_for(ax, figsize=(6.4, 5.6))
+        self.figure_: Any = ax.figure
         low, high = self._frame() if limits is None else np.transpose(limits)
         self._draw_boundaries(low, high)
         self._draw_points()
@@ -276,24 +258,13 @@ class ClustersDisplay:
             self.ax_.add_collection(self.boundaries_, autolim=False)
 
     def _draw_points(self) -> None:
-        size = float(np.clip(24_000 / max(len(self.points), 1), 6, 30))
         self.points_ = []
+        size = float(np.clip(24_000 / max(len(self.points), 1), 6, 30))
+        look: dict[str, Any] = {"alpha": 0.75, "linewidths": 0, "rasterized": len(self.points) > _MANY, "zorder": 2}
         n_clusters = int(self.labels.max(initial=-1)) + 1 if self.centers is None else len(self.centers)
         for k in range(n_clusters):
-            own = (self.labels == k) & ~self.outliers
-            self.points_.append(
-                self.ax_.scatter(
-                    self.points[own, 0],
-                    self.points[own, 1],
-                    s=size,
-                    marker=style.marker(k),
-                    color=style.color(k),
-                    alpha=0.75,
-                    linewidths=0,
-                    rasterized=len(self.points) > _MANY,
-                    zorder=2,
-                )
-            )
+            x, y = self.points[(self.labels == k) & ~self.outliers].T
+            self.points_.append(self.ax_.scatter(x, y, s=size, marker=style.marker(k), color=style.color(k), **look))
 
     def _draw_outliers(self, low: Array, high: Array) -> None:
         self.outliers_ = None
@@ -302,17 +273,10 @@ class ClustersDisplay:
             return
         inside = np.all((strays >= low) & (strays <= high), axis=1)
         name = f"outlier ({len(strays)}" + (f", {np.sum(~inside)} beyond the edge)" if np.any(~inside) else ")")
-        self.outliers_ = self.ax_.scatter(
-            strays[inside, 0],
-            strays[inside, 1],
-            s=26,
-            marker="x",
-            color=style.INK,
-            linewidths=1.1,
-            zorder=3,
-            label=name,
-        )
-        arrows_at_edge(self.ax_, strays[~inside], low, high, s=16, color="white", edgecolors=style.INK, linewidths=0.7)
+        x, y = strays[inside].T
+        look: dict[str, Any] = {"s": 26, "marker": "x", "color": style.INK, "linewidths": 1.1, "zorder": 3}
+        self.outliers_ = self.ax_.scatter(x, y, label=name, **look)
+        _draw_arrows(self.ax_, strays[~inside], low, high, s=16, color="white", edgecolors=style.INK, linewidths=0.7)
 
     def _draw_centers(self, low: Array, high: Array) -> None:
         self.centers_ = None
@@ -321,11 +285,20 @@ class ClustersDisplay:
         inside = np.all((self.centers >= low) & (self.centers <= high), axis=1)
         name = "centre" + (f" ({np.sum(~inside)} of {len(inside)} beyond the edge)" if np.any(~inside) else "")
         look: dict[str, Any] = {"color": style.INK, "edgecolors": "white", "linewidths": 0.9}
-        self.centers_ = self.ax_.scatter(
-            self.centers[inside, 0], self.centers[inside, 1], s=150, marker="o", zorder=5, label=name, **look
-        )
+        x, y = self.centers[inside].T
+        self.centers_ = self.ax_.scatter(x, y, s=150, marker="o", zorder=5, label=name, **look)
+        number: dict[str, Any] = {"ha": "center", "va": "center", "color": "white", "fontsize": 7.5, "weight": "bold"}
         for k in np.flatnonzero(inside):
-            self.ax_.annotate(
-                str(k), self.centers[k], ha="center", va="center", color="white", fontsize=7.5, weight="bold", zorder=6
-            )
-        arrows_at_edge(self.ax_, self.centers[~inside], low, high, s=110, **look)
+            self.ax_.annotate(str(k), self.centers[k], zorder=6, **number)
+        _draw_arrows(self.ax_, self.centers[~inside], low, high, s=110, **look)
+
+
+def _draw_arrows(ax: Axes, places: Array, low: Array, high: Array, **look: Any) -> None:
+    """Arrows on the edge, in the direction of what lies beyond it as seen from the middle."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    away = (places - middle) / half
+    reach = np.abs(away).max(axis=1, initial=1.0, keepdims=True)
+    on_edge = middle + half * away / reach
+    for axis, sign, arrow in ((0, -1, "<"), (0, 1, ">"), (1, -1, "v"), (1, 1, "^")):
+        x, y = on_edge[away[:, axis] * sign == reach[:, 0]].T
+        ax.scatter(x, y, marker=arrow, clip_on=False, zorder=4, **look)

@@ -1,4 +1,4 @@
-"""From many columns to the two of a picture."""
+"""Projections of many columns to the two of a picture, and the rows to draw."""
 
 from __future__ import annotations
 

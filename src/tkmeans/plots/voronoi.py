@@ -1,4 +1,4 @@
-"""Where one cluster ends and the next begins: the cells of nearest centres."""
+"""Voronoi cells of centres: where one cluster ends and the next begins."""
 
 from __future__ import annotations
 

@@ -1,0 +1,437 @@
+"""Displays of how a fit went and how far to trust it: convergence, choice of K, weights, stability, losses."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tkmeans.plots import style
+from tkmeans.plots.projections import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The rule of thumb that `Stability.verdict` goes by.
+DOUBTFUL, STABLE = 0.6, 0.75
+
+_BINS = 40
+_LARGER_IS_BETTER = ("stability",)
+_CURVES = {
+    "l1": (r"$\ell_1$: k-medians", ":", 2),
+    "l2": (r"$\ell_2$: k-means", "--", 5),
+    "log l2": (r"$\log\ell_2$: t-k-means", "-", 0),
+}
+
+
+class _Display(ABC):
+    """What is drawn into one pair of axes."""
+
+    ax_: Axes
+    figure_: Any
+    _figsize: tuple[float, float]  # of a new figure, in inches
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw into the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : Display
+            Itself.
+        """
+        self.ax_ = style.axes_for(ax, figsize=self._figsize)
+        self.figure_ = self.ax_.figure
+        self._draw(self.ax_)
+        style.plain(self.ax_)
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Axes) -> None:
+        """Draw, and keep what was drawn in attributes."""
+
+
+class ConvergenceDisplay(_Display):
+    """The objective at the start and after every iteration.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_iter + 1,)
+        The objective; larger is better.
+    name : str, default="objective per row"
+        What the objective is.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn into.
+    line_ : Line2D
+        The curve.
+
+    Examples
+    --------
+    >>> from tkmeans import TKMeans
+    >>> from tkmeans.datasets import make_contaminated
+    >>> from tkmeans.plots import ConvergenceDisplay
+    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
+    >>> display = ConvergenceDisplay.from_estimator(TKMeans(4, random_state=0).fit(X))
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('iteration', 'log-likelihood per row')
+    """
+
+    _figsize = (5.6, 3.6)
+
+    def __init__(self, *, values: Any, name: str = "objective per row") -> None:
+        self.values: Array = np.asarray(values, dtype=float)
+        self.name = name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the `lower_bounds_` of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            One that keeps its `lower_bounds_`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+        """
+        if not hasattr(estimator, "lower_bounds_"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no lower_bounds_, the objective after every iteration; "
+                "fit it first, or use TKMeans, FastTKMeans or StudentTMixture"
+            )
+        return cls(values=estimator.lower_bounds_, name=objective_name(estimator)).plot(ax=ax)
+
+    def _draw(self, ax: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        (self.line_,) = ax.plot(np.arange(len(self.values)), self.values, "o-", ms=4, lw=1.4, color=style.color(0))
+        ax.set(xlabel="iteration", ylabel=self.name)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.grid(axis="y", lw=0.4)
+
+
+def objective_name(estimator: Any) -> str:
+    """What the `lower_bounds_` of an estimator are."""
+    return "log-likelihood per row" if hasattr(estimator, "score_samples") else "objective per row"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SelectionDisplay(_Display):
+    """A criterion for every number of clusters, with the choice and the runner-up marked.
+
+    ``select_n_clusters(X).plot()`` makes one. The share of outliers takes the lower part of the axes.
+
+    Parameters
+    ----------
+    n_clusters : array-like of shape (n,)
+        The numbers of clusters tried.
+    values : array-like of shape (n,)
+        The criterion of each; NaN where there is none.
+    criterion : str
+        Its name: "icl", "bic" or "stability".
+    best : int
+        The chosen number of clusters.
+    runner_up : int, default=None
+        The next best.
+    outlier_fraction : array-like of shape (n,), default=None
+        The share of outliers with each number of clusters, drawn below.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        The axes of the criterion, and their figure.
+    outlier_ax_ : matplotlib Axes or None
+        The axes below it.
+    line_ : Line2D
+        The curve.
+
+    Examples
+    --------
+    >>> from tkmeans.plots import SelectionDisplay
+    >>> display = SelectionDisplay(n_clusters=[1, 2, 3], values=[9.0, 4.0, 5.0], criterion="icl", best=2, runner_up=3)
+    >>> display.plot().ax_.get_ylabel()
+    'ICL (smaller is better)'
+    """
+
+    n_clusters: Any
+    values: Any
+    criterion: str
+    best: int
+    runner_up: int | None = None
+    outlier_fraction: Any = None
+
+    def __post_init__(self) -> None:
+        self.n_clusters, self.values = np.asarray(self.n_clusters), np.asarray(self.values, dtype=float)
+        if self.outlier_fraction is not None:
+            self.outlier_fraction = np.asarray(self.outlier_fraction, dtype=float)
+        self._figsize = (6.2, 3.6 if self.outlier_fraction is None else 4.4)
+
+    def _draw(self, ax: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+        self.outlier_ax_: Axes | None = None
+        (self.line_,) = ax.plot(self.n_clusters, self.values, "o-", ms=4, lw=1.4, color=style.color(0), zorder=2)
+        self._mark(self.best, "D", style.INK, f"chosen: {self.best}")
+        if self.runner_up is not None:
+            self._mark(self.runner_up, "s", "white", f"runner-up: {self.runner_up}")
+        better = "larger" if self.criterion in _LARGER_IS_BETTER else "smaller"
+        name = self.criterion.upper() if len(self.criterion) <= 3 else self.criterion
+        ax.set(ylabel=f"{name} ({better} is better)")
+        ax.legend(frameon=False)
+        lowest = ax
+        if self.outlier_fraction is not None:
+            self.outlier_ax_ = lowest = _axes_below(ax)
+            lowest.bar(self.n_clusters, self.outlier_fraction, color=style.FAINT, width=0.7)
+            lowest.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            lowest.set_ylabel("outliers")
+            ax.tick_params(labelbottom=False)
+            style.plain(lowest)
+        lowest.set_xlabel("number of clusters")
+        lowest.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.grid(axis="y", lw=0.4)
+
+    def _mark(self, number: int, marker: str, face: str, name: str) -> None:
+        value = self.values[self.n_clusters == number]
+        look: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": style.INK, "ms": 9, "zorder": 3}
+        self.ax_.plot([number] * len(value), value, marker, ls="none", label=name, **look)
+
+
+def _axes_below(ax: Axes) -> Axes:
+    """Axes in the lower part of the place that was given to `ax`, which moves up."""
+    place = ax.get_subplotspec()
+    if place is None:  # axes put somewhere by hand
+        return ax.inset_axes((0, -0.38, 1, 0.3), sharex=ax)
+    halves = place.subgridspec(2, 1, height_ratios=(3, 1))
+    ax.set_subplotspec(halves[0])
+    return ax.figure.add_subplot(halves[1], sharex=ax)
+
+
+class RobustWeightsDisplay(_Display):
+    """The weights of the rows in the centres: a histogram of how far rows are trusted.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_samples,)
+        About 1 for an ordinary row, near 0 for one that has no say.
+    outliers : array-like of bool, shape (n_samples,), default=None
+        Which rows are outliers; their bars are hatched.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn into.
+
+    Examples
+    --------
+    >>> from tkmeans import TKMeans
+    >>> from tkmeans.datasets import make_contaminated
+    >>> from tkmeans.plots import RobustWeightsDisplay
+    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
+    >>> display = RobustWeightsDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
+    >>> bool(display.weights[display.outliers].max() < 0.1)
+    True
+    """
+
+    _figsize = (6.2, 3.8)
+
+    def __init__(self, *, weights: Any, outliers: Any = None) -> None:
+        self.weights: Array = np.asarray(weights, dtype=float)
+        self.outliers: Array = np.zeros(len(self.weights), dtype=bool)
+        if outliers is not None:
+            self.outliers = np.asarray(outliers, dtype=bool)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the `robust_weights` of X under a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            One that has `robust_weights`.
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : RobustWeightsDisplay
+        """
+        if not hasattr(estimator, "robust_weights"):
+            raise ValueError(
+                f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights; "
+                "use TKMeans, FastTKMeans or StudentTMixture"
+            )
+        outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
+        return cls.from_predictions(estimator.robust_weights(X), outliers=outliers, ax=ax)
+
+    @classmethod
+    def from_predictions(cls, weights: Any, *, outliers: Any = None, ax: Axes | None = None) -> Self:
+        """Draw weights from anywhere.
+
+        Parameters
+        ----------
+        weights, outliers
+            As in the class.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : RobustWeightsDisplay
+        """
+        return cls(weights=weights, outliers=outliers).plot(ax=ax)
+
+    def _draw(self, ax: Axes) -> None:
+        rows, strays = self.weights[~self.outliers], self.weights[self.outliers]
+        edges = np.linspace(0, max(1.0, float(self.weights.max(initial=1.0))), _BINS + 1).tolist()
+        ax.hist(rows, edges, color=style.color(0), label=f"rows ({len(rows)})")
+        if len(strays):
+            below, _ = np.histogram(rows, edges)
+            look: dict[str, Any] = {"facecolor": "white", "edgecolor": style.INK, "hatch": "//////", "linewidth": 0.8}
+            ax.hist(strays, edges, bottom=below, label=f"outliers ({len(strays)})", **look)
+        ax.set(xlabel="how far a row is trusted (its weight in the centres)", ylabel="rows", yscale="symlog")
+        ax.set_ylim(0)
+        ax.legend(frameon=False)
+
+
+class StabilityDisplay(_Display):
+    """How well each cluster was found again in every resample; ``stability(model, X).plot()`` makes one.
+
+    Parameters
+    ----------
+    jaccard : array-like of shape (n_resamples, n_clusters)
+        The Jaccard similarity of each cluster with the most similar one of a resample; NaN
+        where there was nothing to compare.
+    sizes : array-like of shape (n_clusters,), default=None
+        Rows in each cluster, told beside its number.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn into.
+    mean : ndarray of shape (n_clusters,)
+        The mean similarity of each cluster.
+    points_, means_ : PathCollection
+        The similarities, and their means.
+
+    Examples
+    --------
+    >>> from tkmeans.plots import StabilityDisplay
+    >>> display = StabilityDisplay(jaccard=[[1.0, 0.4], [0.9, 0.5]], sizes=[70, 30]).plot()
+    >>> display.mean.round(2)
+    array([0.95, 0.45])
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['0 (70 rows)', '1 (30 rows)']
+    """
+
+    def __init__(self, *, jaccard: Any, sizes: Any = None) -> None:
+        self.jaccard: Array = np.asarray(jaccard, dtype=float)
+        self.sizes = None if sizes is None else np.asarray(sizes)
+        self.mean = np.nanmean(self.jaccard, axis=0)
+        self._figsize = (6.2, 1.6 + 0.28 * len(self.mean))
+
+    @classmethod
+    def from_predictions(cls, jaccard: Any, *, sizes: Any = None, ax: Axes | None = None) -> Self:
+        """Draw similarities that were computed somewhere.
+
+        Parameters
+        ----------
+        jaccard, sizes
+            As in the class.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : StabilityDisplay
+        """
+        return cls(jaccard=jaccard, sizes=sizes).plot(ax=ax)
+
+    def _draw(self, ax: Axes) -> None:
+        n_resamples, n_clusters = self.jaccard.shape
+        numbers = np.arange(n_clusters)
+        ax.axvspan(0, DOUBTFUL, color="#E4E4E4", lw=0)
+        ax.axvspan(DOUBTFUL, STABLE, color="#F3F3F3", lw=0)
+        heights = np.repeat(numbers[None], n_resamples, axis=0)
+        heights = heights + 0.24 * np.linspace(-1, 1, n_resamples)[:, None]
+        self.points_ = ax.scatter(self.jaccard, heights, s=12, color=style.color(0), alpha=0.55, linewidths=0, zorder=2)
+        self.means_ = ax.scatter(self.mean, numbers, s=52, marker="D", color=style.INK, edgecolors="white", zorder=3)
+        above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+        middles = {"do not believe": DOUBTFUL / 2, "doubtful": (DOUBTFUL + STABLE) / 2, "stable": STABLE + 0.125}
+        for name, x in middles.items():
+            ax.annotate(name, (x, 1.0), (0, 3), **above)
+        names = [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers]
+        ax.set_yticks(numbers, names)
+        ax.set(xlim=(0, 1.02), ylim=(n_clusters - 0.5, -0.5), ylabel="cluster")
+        ax.set_xlabel("Jaccard similarity with the resamples; diamonds: the mean")
+
+
+class LossDisplay(_Display):
+    """The paper's figure: how three losses grow with the distance of a row from its centre.
+
+    Parameters
+    ----------
+    distance : array-like of shape (n,)
+        Signed distances.
+    losses : dict of str to array-like of shape (n,)
+        The loss at each distance, under "l1", "l2" and "log l2".
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn into.
+    lines_ : list of Line2D
+        The curves.
+
+    Examples
+    --------
+    >>> from tkmeans.plots import LossDisplay
+    >>> display = LossDisplay.from_range(10.0)
+    >>> {name: round(float(loss[-1]), 1) for name, loss in display.losses.items()}
+    {'l1': 10.0, 'l2': 100.0, 'log l2': 4.6}
+    """
+
+    _figsize = (5, 3.6)
+
+    def __init__(self, *, distance: Any, losses: dict[str, Any]) -> None:
+        self.distance: Array = np.asarray(distance, dtype=float)
+        self.losses = losses
+
+    @classmethod
+    def from_range(cls, farthest: float = 5.0, *, ax: Axes | None = None) -> Self:
+        """Draw the losses of k-medians, k-means and t-k-means up to a distance.
+
+        Parameters
+        ----------
+        farthest : float, default=5.0
+            The largest distance.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : LossDisplay
+        """
+        d = np.linspace(-farthest, farthest, 501)
+        return cls(distance=d, losses={"l1": np.abs(d), "l2": d**2, "log l2": np.log1p(d**2)}).plot(ax=ax)
+
+    def _draw(self, ax: Axes) -> None:
+        self.lines_ = []
+        for name, loss in self.losses.items():
+            label, dashes, cluster = _CURVES[name]
+            self.lines_ += ax.plot(self.distance, loss, dashes, lw=2, color=style.color(cluster), label=label)
+        ax.set(xlabel="distance to the centre", ylabel="loss")
+        ax.legend(frameon=False)
