@@ -18,7 +18,7 @@ from sklearn.preprocessing import PowerTransformer, RobustScaler, StandardScaler
 
 from tkmeans import FastTKMeans, StudentTMixture, TKMeans, write_report
 from tkmeans.datasets import make_contaminated
-from tkmeans.report import write
+from tkmeans.report import report_page as write
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror='hacked=1'>\"&$title${x}"
 

@@ -1,5 +1,5 @@
-"""What was found, as one HTML file that needs nothing else."""
+"""The report on a clustering: one HTML file that needs nothing else."""
 
-from tkmeans.report.write import write_report
+from tkmeans.report.report_page import write_report
 
 __all__ = ["write_report"]

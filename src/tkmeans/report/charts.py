@@ -1,4 +1,4 @@
-"""Small drawings that stand still, as SVG; colours come from the page's style."""
+"""Charts of the page as SVG: a curve, a divided bar, a range; colours come from the page's style."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tkmeans.plots.style import color
 from tkmeans.plots.projections import Array
+from tkmeans.plots.style import color
 from tkmeans.report.markup import number, text
 
 _WIDTH, _HEIGHT = 640, 260
@@ -37,10 +37,8 @@ def line_chart(
         height = at(left, tick)[1]
         parts.append(f'<path class="grid" d="M{_LEFT} {height:.1f}H{_WIDTH - _RIGHT}"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{height + 4:.1f}" text-anchor="end">{number(tick, 6)}</text>')
-    for tick in x_ticks:
-        parts.append(
-            f'<text x="{at(tick, low)[0]:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{tick:g}</text>'
-        )
+    below = f'y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle"'
+    parts += [f'<text x="{at(tick, low)[0]:.1f}" {below}>{tick:g}</text>' for tick in x_ticks]
     parts.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
     if len(points) <= 60:
         parts += [f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="3"/>' for a, b in points]

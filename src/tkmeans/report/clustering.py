@@ -1,4 +1,4 @@
-"""All that a report says about the rows, computed once; what the estimator cannot tell is None."""
+"""The clustering that a report describes: rows, clusters and what the estimator tells of them, computed once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from tkmeans.plots.projections import Array, centers_of
 from tkmeans.report.markup import decimals_of
 
+# What some estimators tell of each row, and the method that tells it.
+_TOLD = {"outliers": "outliers", "pvalues": "outlier_pvalues", "weights": "robust_weights"}
+_TOLD |= {"probabilities": "predict_proba"}
 _SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Rows, clusters, and what the estimator says about them.
+    """Rows, clusters, and what the estimator says about them; what it cannot tell is None.
 
     Values are in the user's units. `seen` and `seen_centers` are what the estimator saw: the
     scaler's output, or the same values.
@@ -153,8 +156,8 @@ def look(
         )
     with warnings.catch_warnings(record=True) as heard:  # they belong into the report
         warnings.simplefilter("always", UserWarning)
-        outliers, pvalues = _ask(estimator, "outliers", Z), _ask(estimator, "outlier_pvalues", Z)
-        weights, probabilities = _ask(estimator, "robust_weights", Z), _ask(estimator, "predict_proba", Z)
+        methods = {name: getattr(estimator, method, None) for name, method in _TOLD.items()}
+        told = {name: None if method is None else np.asarray(method(Z)) for name, method in methods.items()}
         labels = np.asarray(estimator.predict(Z))
     return Clustering(
         values=values,
@@ -164,10 +167,7 @@ def look(
         centers=seen_centers if scaler is None else np.asarray(scaler.inverse_transform(seen_centers), dtype=float),
         seen_centers=seen_centers,
         labels=labels,
-        outliers=outliers,
-        pvalues=pvalues,
-        weights=weights,
-        probabilities=probabilities,
+        **told,
         remarks=list(dict.fromkeys(str(warning.message) for warning in heard)),  # each once
     )
 
@@ -177,10 +177,6 @@ def quantiles(values: Array, levels: list[float]) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanquantile(values, levels, axis=0)
-
-
-def _ask(estimator: Any, method: str, Z: Any) -> Array | None:
-    return np.asarray(getattr(estimator, method)(Z)) if hasattr(estimator, method) else None
 
 
 def _column_names(X: Any, estimator: Any, given: Sequence[str] | None, p: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Text and numbers as HTML. Whatever comes from the data goes through here."""
+"""Text, numbers and tables as HTML; whatever comes from the data is escaped here."""
 
 from __future__ import annotations
 
@@ -40,9 +40,14 @@ def embedded(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def count(n: int, one: str, many: str = "") -> str:
+def count(n: int, one: str) -> str:
     """So many of something."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}".replace(",", "\u202f")
+    return f"{grouped(n)} {one}{'s' * (n != 1)}"
+
+
+def grouped(n: int) -> str:
+    """A whole number, its digits in groups of three."""
+    return f"{n:,}".replace(",", "\u202f")
 
 
 def percent(share: float) -> str:
@@ -85,12 +90,9 @@ def cell(x: float, decimals: int | None) -> str:
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:
     """An element; `content` is HTML already, attributes are text. A trailing underscore of a name is dropped."""
-    told = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    return f"<{name}{told}>{content}</{name}>"
+    told = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    inside = "".join(f' {key}="{text(value)}"' for key, value in told.items())
+    return f"<{name}{inside}>{content}</{name}>"
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""The rows of the picture, packed for the page."""
+"""The data of the picture: rows and centres, packed for the page's script."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.voronoi import agreement
 from tkmeans.plots.projections import Array, Line, drawn_rows, principal_plane
+from tkmeans.plots.voronoi import agreement
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import PATHS, shortened
 

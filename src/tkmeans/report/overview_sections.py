@@ -1,4 +1,4 @@
-"""The parts of the page that tell about the whole: in short, how sure, the data, the fit, how it was made."""
+"""Sections of the page on the whole: in short, how sure, the data, the fit, how it was made."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tkmeans.plots.diagnostic_displays import objective_name
 from tkmeans.report.charts import line_chart, shares_bar
+from tkmeans.report.cluster_sections import sureness
 from tkmeans.report.clustering import Clustering
-from tkmeans.report.markup import count, facts, named, number, percent, text
-from tkmeans.report.sections import sureness
+from tkmeans.report.markup import count, facts, grouped, named, number, percent, text
 from tkmeans.versions import versions
 
 _CRITERIA = {
@@ -42,13 +43,13 @@ def lead(found: Clustering, method: str) -> str:
 def tiles(found: Clustering) -> str:
     """The figures to remember."""
     shown = [
-        (f"{found.n_rows:,}".replace(",", "\u202f"), "rows"),
+        (grouped(found.n_rows), "rows"),
         (str(found.n_columns), "column" if found.n_columns == 1 else "columns"),
         (str(found.n_clusters), "cluster" if found.n_clusters == 1 else "clusters"),
     ]
     if found.outliers is not None:
         strays = int(found.outliers.sum())
-        shown.append((f"{strays:,}".replace(",", "\u202f"), "outlier" if strays == 1 else "outliers"))
+        shown.append((grouped(strays), "outlier" if strays == 1 else "outliers"))
     shares = sureness(found)
     if shares and found.n_clusters > 1:
         whom = "of the other rows" if np.any(~found.core) else "of the rows"
@@ -75,30 +76,24 @@ def remarks(found: Clustering, estimator: Any) -> str:
 
 def glossary(found: Clustering) -> str:
     """The words of the page, for a reader who has never met them."""
-    words = [
-        ("Cluster", "a group of rows that resemble each other more than they resemble the rest."),
-        ("Centre", "what a typical row of the cluster looks like."),
-        ("Spread", "how far the rows of a cluster usually are from its centre: about two in three are within it."),
-    ]
+    words = {
+        "Cluster": "a group of rows that resemble each other more than they resemble the rest.",
+        "Centre": "what a typical row of the cluster looks like.",
+        "Spread": "how far the rows of a cluster usually are from its centre: about two in three are within it.",
+    }
     if found.outliers is not None:
-        words.append(
-            (
-                "Outlier",
-                "a row too far from every centre to be one of the cluster: an error, a rare case, or a discovery. "
-                "Far rows count little when the centres are found, so that they cannot pull them away.",
-            )
+        words["Outlier"] = (
+            "a row too far from every centre to be one of the cluster: an error, a rare case, or a discovery. "
+            "Far rows count little when the centres are found, so that they cannot pull them away."
         )
     if found.pvalues is not None:
-        words.append(
-            (
-                "p-value",
-                "the share of a cluster’s rows that would be at least as far out, under the fitted model. "
-                "The smaller, the stranger the row.",
-            )
+        words["p-value"] = (
+            "the share of a cluster’s rows that would be at least as far out, under the fitted model. "
+            "The smaller, the stranger the row."
         )
     if found.probabilities is not None:
-        words.append(("Probability", "how likely the row’s cluster is the right one, as against the other clusters."))
-    return "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in words)
+        words["Probability"] = "how likely the row’s cluster is the right one, as against the other clusters."
+    return "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in words.items())
 
 
 def how_many(found: Clustering, selection: Any) -> str:
@@ -110,21 +105,20 @@ def how_many(found: Clustering, selection: Any) -> str:
     shown = name.upper() if len(name) <= 3 else name
     better = "larger" if name == "stability" else "smaller"
     runner_up = getattr(selection, "runner_up", None)
-    meaning = _CRITERIA.get(name, "")
+    best, span = int(selection.best), f"{tried.min()} to {tried.max()}"
     words = (
-        f"<p>{count(len(tried), 'number')} of clusters from {tried.min()} to {tried.max()} were tried. "
-        f"By the criterion {text(shown)}{meaning}, <b>{int(selection.best)}</b> is best"
-        + (f" and {int(runner_up)} comes next.</p>" if runner_up is not None else ".</p>")
+        f"<p>{count(len(tried), 'number')} of clusters from {span} were tried. "
+        f"By the criterion {text(shown)}{_CRITERIA.get(name, '')}, <b>{best}</b> is best"
     )
-    marks = [(float(selection.best), "best", f"chosen: {int(selection.best)}")]
+    marks = [(float(best), "best", f"chosen: {best}")]
     if runner_up is not None:
+        words += f" and {int(runner_up)} comes next"
         marks.append((float(runner_up), "second", f"runner-up: {int(runner_up)}"))
-    values = np.asarray(getattr(selection, name), dtype=float)
-    label = f"{shown} for {tried.min()} to {tried.max()} clusters; best at {int(selection.best)}"
-    chart = line_chart(
-        tried, values, x_name="number of clusters", y_name=f"{shown} ({better} is better)", label=label, marks=marks
+    values, title = np.asarray(getattr(selection, name), dtype=float), f"{shown} ({better} is better)"
+    label = f"{shown} for {span} clusters; best at {best}"
+    return f"{words}.</p>" + line_chart(
+        tried, values, x_name="number of clusters", y_name=title, label=label, marks=marks
     )
-    return words + chart
 
 
 def how_sure(found: Clustering) -> str:
@@ -145,25 +139,21 @@ def how_sure(found: Clustering) -> str:
 
 def data_facts(found: Clustering, scaler: Any) -> str:
     """What was clustered."""
-    missing = np.isnan(found.values)
+    missing, missing_words = np.isnan(found.values), "none"
+    if missing.any():
+        missing_words = (
+            f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
+            "nothing was filled in: a row counts with the values it has"
+        )
     told = [
         ("Rows", count(found.n_rows, "row")),
         ("Columns", count(found.n_columns, "column")),
-        ("Missing values", _missing(missing)),
+        ("Missing values", missing_words),
         ("Scaling", "none: columns were used in their own units" if scaler is None else _scaling(scaler)),
     ]
     if found.row_names is None:
         told.append(("Row numbers", "begin with 0"))
     return facts(told)
-
-
-def _missing(missing: Any) -> str:
-    if not missing.any():
-        return "none"
-    return (
-        f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
-        "nothing was filled in: a row counts with the values it has"
-    )
 
 
 def _scaling(scaler: Any) -> str:
@@ -183,7 +173,7 @@ def fit_facts(estimator: Any) -> str:
         settled = ", then nothing moved any more" if getattr(estimator, "converged_", False) else ""
         told.append(("Iterations", f"{estimator.n_iter_}{settled}"))
     if hasattr(estimator, "lower_bound_"):
-        told.append((_objective(estimator).capitalize(), number(float(estimator.lower_bound_), 6)))
+        told.append((objective_name(estimator).capitalize(), number(float(estimator.lower_bound_), 6)))
     if hasattr(estimator, "inertia_"):
         told.append(("Sum of squared distances", number(float(estimator.inertia_), 6)))
     if hasattr(estimator, "dof_"):
@@ -200,7 +190,7 @@ def convergence(estimator: Any) -> str:
     if len(getattr(estimator, "lower_bounds_", ())) < 2:
         return ""
     values = np.asarray(estimator.lower_bounds_, dtype=float)
-    name = _objective(estimator)
+    name = objective_name(estimator)
     label = f"The {name} rises from {values[0]:.6g} to {values[-1]:.6g} in {len(values) - 1} iterations"
     words = f"<p>How well the clusters describe the rows ({name}), at the start and after every iteration:</p>"
     return words + line_chart(np.arange(len(values)), values, x_name="iteration", y_name=name, label=label)
@@ -218,10 +208,6 @@ def made_by(estimator: Any, call: str) -> str:
         f"<details><summary>All parameters</summary>{facts(parameters)}</details>"
         f"<details><summary>Versions</summary>{facts(software)}</details>"
     )
-
-
-def _objective(estimator: Any) -> str:
-    return "log-likelihood per row" if hasattr(estimator, "score_samples") else "objective per row"
 
 
 def _tails(dof: float) -> str:

@@ -1,4 +1,4 @@
-"""The public function: from a fitted estimator to a file."""
+"""The page of the report, put together from its sections and written to a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from string import Template
 from typing import Any
 
 from tkmeans.atomic import replacing
-from tkmeans.report import sections, summary
+from tkmeans.report import cluster_sections, overview_sections
 from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, swatch, text
-from tkmeans.report.picture import drawing
+from tkmeans.report.picture_data import drawing
 
 
 def write_report(
@@ -77,7 +77,7 @@ def write_report(
     >>> folder.cleanup()
     """
     found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler)
-    page = _page(found, estimator, scaler, selection, title or summary.default_title(found), call)
+    page = _page(found, estimator, scaler, selection, title or overview_sections.default_title(found), call)
     with replacing(path) as file:
         file.write(page.encode("utf-8", errors="replace"))  # a name may hold half a character
     return Path(path)
@@ -85,7 +85,7 @@ def write_report(
 
 def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
     style, script = _part("style.css"), "".join(map(_part, ("geometry.js", "picture.js", "report.js")))
-    strays = sections.outliers(found)
+    strays = cluster_sections.outliers(found)
     data = drawing(found, scaler)
     return Template(_part("page.html")).substitute(
         style=style,
@@ -94,22 +94,22 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         script_hash=_hash(script),
         data=embedded(data),
         title=text(title),
-        lead=summary.lead(found, type(estimator).__name__),
-        tiles=summary.tiles(found),
-        remarks=summary.remarks(found, estimator),
-        glossary=summary.glossary(found),
+        lead=overview_sections.lead(found, type(estimator).__name__),
+        tiles=overview_sections.tiles(found),
+        remarks=overview_sections.remarks(found, estimator),
+        glossary=overview_sections.glossary(found),
         legend=_legend(found),
         drawn=_drawn(found, data),
-        clusters=sections.clusters(found),
+        clusters=cluster_sections.clusters(found),
         outliers=f'<section id="outliers"><h2>{_stray_title(found)}</h2>{strays}</section>' if strays else "",
         outliers_link=f'<a href="#outliers">{_stray_title(found)}</a>' if strays else "",
-        how_many=summary.how_many(found, selection),
-        how_sure=summary.how_sure(found),
-        data_facts=summary.data_facts(found, scaler),
-        columns=sections.columns(found),
-        fit_facts=summary.fit_facts(estimator),
-        convergence=summary.convergence(estimator),
-        made_by=summary.made_by(estimator, call),
+        how_many=overview_sections.how_many(found, selection),
+        how_sure=overview_sections.how_sure(found),
+        data_facts=overview_sections.data_facts(found, scaler),
+        columns=cluster_sections.columns(found),
+        fit_facts=overview_sections.fit_facts(estimator),
+        convergence=overview_sections.convergence(estimator),
+        made_by=overview_sections.made_by(estimator, call),
     )
 
 

@@ -1,4 +1,4 @@
-"""The parts of the page that tell about rows and clusters, each as HTML; one that has nothing to say is empty."""
+"""Sections of the page on clusters, outliers and columns, as HTML; one that has nothing to say is empty."""
 
 from __future__ import annotations
 
@@ -38,17 +38,16 @@ def outliers(found: Clustering) -> str:
     if len(chosen) == 0:
         return "<p>None. Every row lies within what its cluster explains; its card lists those at the rim.</p>"
     listed = chosen[:_LISTED_ROWS]
-    more = (
-        "" if len(listed) == len(chosen) else f" The {len(listed)} farthest of {count(len(chosen), 'row')} are listed."
-    )
-    words = (
-        "These rows are so far from every centre that they are better explained as strays. Each is listed under its "
-        "nearest cluster, but had almost no say in where the centres are."
-        if found.outliers is not None
-        else "This method gives no verdict on outliers. These are the rows it trusts least."
-    )
+    words = "This method gives no verdict on outliers. These are the rows it trusts least."
+    if found.outliers is not None:
+        words = (
+            "These rows are so far from every centre that they are better explained as strays. Each is listed under "
+            "its nearest cluster, but had almost no say in where the centres are."
+        )
+    if len(listed) < len(chosen):
+        words += f" The {len(listed)} farthest of {count(len(chosen), 'row')} are listed."
     return (
-        f"<p>{words}{more} <b>How far</b> compares with a usual row of the same cluster. "
+        f"<p>{words} <b>How far</b> compares with a usual row of the same cluster. "
         "A press on a heading sorts the table; a press on a row’s name shows it in the picture.</p>"
         + _row_table(found, listed)
     )
@@ -91,8 +90,9 @@ def columns(found: Clustering) -> str:
 
 
 def _card(found: Clustering, k: int, told: Array) -> str:
+    title = f"<h3>{swatch(k)} Cluster {k}</h3><p>{_size(found, k)}</p>"
     if found.sizes[k] == 0:
-        return f'<article class="card"><h3>{swatch(k)} Cluster {k}</h3><p>{_size(found, k)}</p></article>'
+        return f'<article class="card">{title}</article>'
     told = told if found.n_columns <= _CARD_COLUMNS else np.argsort(-np.abs(found.apart[k]))[:_CARD_COLUMNS]
     low, usual, high = found.overall[:, told]
     profile = "".join(
@@ -105,9 +105,7 @@ def _card(found: Clustering, k: int, told: Array) -> str:
     if found.n_columns > len(told):
         more = f'<p class="note">The {len(told)} columns that set it apart most, of {found.n_columns}.</p>'
     return (
-        f'<article class="card"><h3>{swatch(k)} Cluster {k}</h3>'
-        f"<p>{_size(found, k)}</p>"
-        '<table class="profile"><thead><tr><th scope="col">Column</th>'
+        f'<article class="card">{title}<table class="profile"><thead><tr><th scope="col">Column</th>'
         '<th scope="col"><span class="hidden">Where it lies</span></th>'
         '<th scope="col">Centre ± spread</th><th scope="col">Among all</th></tr></thead>'
         f"<tbody>{profile}</tbody></table>{more}{_examples(found, k, told)}</article>"
