@@ -68,7 +68,7 @@ def test_a_file_at_fault_exits_with_1_and_leaves_standard_output_empty(run, tmp_
 
 
 def test_ctrl_c_exits_with_130_and_leaves_no_file(run, csv_file, tmp_path, monkeypatch):
-    from tkmeans.cli import outputs
+    from tkmeans.cli import output_files as outputs
 
     def interrupted(table, file, *words, **options):
         file.write(b"half")

@@ -1,4 +1,4 @@
-"""All commands together. What they compute with is imported when they run, so that help and completion are quick."""
+"""The application: all commands, which import what they compute with when they run, so that help is quick."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Annotated, NoReturn
 import typer
 
 from tkmeans import __version__
-from tkmeans.cli.bench import bench
-from tkmeans.cli.demo import demo
-from tkmeans.cli.fit import fit
+from tkmeans.cli.bench_command import bench
+from tkmeans.cli.demo_command import demo
+from tkmeans.cli.fit_command import fit
 from tkmeans.cli.options import command
-from tkmeans.cli.outliers import outliers
-from tkmeans.cli.predict import predict
-from tkmeans.cli.report import report
-from tkmeans.cli.reproduce import reproduce
-from tkmeans.cli.select_k import select_k
+from tkmeans.cli.outliers_command import outliers
+from tkmeans.cli.predict_command import predict
+from tkmeans.cli.report_command import report
+from tkmeans.cli.reproduce_command import reproduce
+from tkmeans.cli.select_k_command import select_k
 
 app = typer.Typer(
     help="Robust k-means: clusters that outliers do not move.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from tkmeans.cli import screen
+from tkmeans.tables import TableError
 
 FAULT, INTERRUPTED = 1, 130  # exit codes; 0 is success, and 2, for wrong usage, is Typer's own
 
@@ -33,51 +34,32 @@ class Decimal(StrEnum):
 
 
 _FILE = "CSV, TSV, Parquet, Feather or NPY, recognised by content; - for standard input."
-_READING, _CHOICE = "How to read a text file", "What to cluster by"
-
+_reading = partial(typer.Option, rich_help_panel="How to read a text file")
+_choice = partial(typer.Option, rich_help_panel="What to cluster by")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 
 
 class ReadingOptions(NamedTuple):
     """What a text file does not tell itself."""
 
-    delimiter: Annotated[
-        str | None, typer.Option(help="What divides the cells, such as ';' or tab.", rich_help_panel=_READING)
-    ] = None
-    decimal: Annotated[Decimal | None, typer.Option(help="The decimal sign.", rich_help_panel=_READING)] = None
-    thousands: Annotated[
-        str | None, typer.Option(help="The sign between groups of three digits.", rich_help_panel=_READING)
-    ] = None
-    encoding: Annotated[
-        str | None, typer.Option(help="Such as utf-8, latin-1 or utf-16.", rich_help_panel=_READING)
-    ] = None
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line has names.", rich_help_panel=_READING),
-    ] = None
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(help="One more word for a missing value; may be repeated.", rich_help_panel=_READING),
-    ] = None
+    delimiter: Annotated[str | None, _reading(help="What divides the cells, such as ';' or tab.")] = None
+    decimal: Annotated[Decimal | None, _reading(help="The decimal sign.")] = None
+    thousands: Annotated[str | None, _reading(help="The sign between groups of three digits.")] = None
+    encoding: Annotated[str | None, _reading(help="Such as utf-8, latin-1 or utf-16.")] = None
+    header: Annotated[bool | None, _reading("--header/--no-header", help="Whether the first line has names.")] = None
+    missing: Annotated[list[str] | None, _reading(help="One more word for a missing value; may be repeated.")] = None
 
 
 class ColumnOptions(NamedTuple):
     """Which columns are data, and what the others are."""
 
-    columns: Annotated[
-        str | None, typer.Option(help="Names or numbers, as in a,b or 2,5.", rich_help_panel=_CHOICE)
-    ] = None
-    without: Annotated[str | None, typer.Option(help="All columns of numbers but these.", rich_help_panel=_CHOICE)] = (
-        None
-    )
-    id: Annotated[str | None, typer.Option(help="The column that names the rows.", rich_help_panel=_CHOICE)] = None
-    weights: Annotated[
-        str | None, typer.Option(help="The column that says how often a row counts.", rich_help_panel=_CHOICE)
-    ] = None
-    scale: Annotated[
-        Scale, typer.Option(help="How to make columns of different units comparable.", rich_help_panel=_CHOICE)
-    ] = Scale.robust
+    columns: Annotated[str | None, _choice(help="Names or numbers, as in a,b or 2,5.")] = None
+    without: Annotated[str | None, _choice(help="All columns of numbers but these.")] = None
+    id: Annotated[str | None, _choice(help="The column that names the rows.")] = None
+    weights: Annotated[str | None, _choice(help="The column that says how often a row counts.")] = None
+    scale: Annotated[Scale, _choice(help="How to make columns of different units comparable.")] = Scale.robust
 
 
 class ModelOptions(NamedTuple):
@@ -98,9 +80,6 @@ class OutputOptions(NamedTuple):
     prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = ""
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-
-
 def number_of_clusters(model: ModelOptions, file: str) -> int:
     """What -k says; people who do not know it yet are told how to find out."""
     if model.k is None:
@@ -118,16 +97,21 @@ def typed_again(*records: NamedTuple) -> list[str]:
             if isinstance(value, bool):
                 words.append(f"--{'' if value else 'no-'}{field}")
             else:
-                words += [
-                    word for each in (value if isinstance(value, list) else [value]) for word in (f"--{field}", each)
-                ]
+                for each in value if isinstance(value, list) else [value]:
+                    words += [f"--{field}", each]
     return words
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """A command from a function: records of options become single options, errors become messages and exit codes."""
-    hints = get_type_hints(function, include_extras=True)
-    records = {name: hint for name, hint in hints.items() if hasattr(hint, "_fields")}
+    parameters: list[inspect.Parameter] = []
+    records = {}
+    for parameter in _parameters(function):
+        if hasattr(parameter.annotation, "_fields"):
+            records[parameter.name] = parameter.annotation
+            parameters += _parameters(parameter.annotation)
+        else:
+            parameters.append(parameter)
 
     @wraps(function)
     def run(**given: Any) -> None:
@@ -135,55 +119,37 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             given[name] = record(**{field: given.pop(field) for field in record._fields})
         _ending_well(lambda: function(**given))
 
-    parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, hint in hints.items()
-        if name != "return"
-        for parameter in (_fields(hint) if name in records else [_parameter(function, name, hint)])
-    ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _fields(record: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(record, include_extras=True)
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Parameters of a function, or fields of a record, to be given by name."""
+    hints = get_type_hints(function, include_extras=True)
     return [
-        inspect.Parameter(
-            field,
-            inspect.Parameter.KEYWORD_ONLY,
-            annotation=hints[field],
-            default=record._field_defaults.get(field, inspect.Parameter.empty),
-        )
-        for field in record._fields
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in inspect.signature(function).parameters.items()
     ]
-
-
-def _parameter(function: Callable[..., None], name: str, hint: Any) -> inspect.Parameter:
-    return inspect.signature(function).parameters[name].replace(annotation=hint)
 
 
 def _ending_well(run: Callable[[], None]) -> None:
     """Run; what the user can mend is said in a sentence, not in a traceback."""
     from tkmeans.persistence import ModelFileError
-    from tkmeans.tables import TableError
 
     try:
         run()
-    except (TableError, ModelFileError) as fault:
+        return
+    except (TableError, ModelFileError, ImportError) as fault:
         screen.complain(str(fault))
     except BrokenPipeError:
         raise  # the reader of our output has seen enough
     except OSError as fault:
         what = fault.strerror or str(fault)
         screen.complain(what if fault.filename is None else f"{fault.filename}: {what}")
-    except ImportError as missing:
-        screen.complain(str(missing))
     except MemoryError:
         screen.complain("the memory of this machine is not enough for these data")
     except KeyboardInterrupt:
         screen.complain("interrupted; no file was left half-written")
         raise typer.Exit(INTERRUPTED) from None
-    else:
-        return
     raise typer.Exit(FAULT)

@@ -1,4 +1,4 @@
-"""What people see: results on standard output, messages on standard error."""
+"""The screen: results on standard output, messages and progress on standard error."""
 
 from __future__ import annotations
 
@@ -70,10 +70,15 @@ def working(what: str) -> Iterator[None]:
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """A function to be told how many of how many are done; nothing is shown if nobody looks."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+    with progress_bar(transient=True) as progress:
         bar = progress.add_task(escape(what), total=None)
         yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+def progress_bar(*, transient: bool) -> Progress:
+    """A bar with what is done, of how much, and the time that is left; nothing if nobody looks."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
 
 
 def print_json(document: Any) -> None:

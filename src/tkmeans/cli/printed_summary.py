@@ -1,4 +1,4 @@
-"""The result of a fit in words, as a table and as JSON."""
+"""The summary of a fit, as it is printed: words, a table, or JSON."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from rich.markup import escape
 
 from tkmeans.cli import screen
-from tkmeans.cli.clustering import Answer
-from tkmeans.cli.data import Data
+from tkmeans.cli.model_answers import Answer
+from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 
 UNSURE = 0.8  # rows of a lower probability lie between clusters
@@ -112,12 +112,6 @@ def print_next(file: str, *suggestions: tuple[str, str]) -> None:
 def typed(*words: object) -> str:
     """A command as one would type it."""
     return " ".join(["tkmeans", *(shlex.quote(str(word)) for word in words)])
-
-
-def beside(file: str, ending: str) -> str:
-    """A name for a file that belongs to this one."""
-    path = Path("table.csv" if file == "-" else file)
-    return str(path.with_name(path.stem + ending + path.suffix))
 
 
 def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:

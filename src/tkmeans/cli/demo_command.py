@@ -1,4 +1,4 @@
-"""`tkmeans demo`: the same contaminated data, clustered twice."""
+"""The command `tkmeans demo`: the same contaminated data, clustered twice."""
 
 from __future__ import annotations
 

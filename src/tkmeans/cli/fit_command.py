@@ -1,4 +1,4 @@
-"""`tkmeans fit`: clusters of the rows of a table."""
+"""The command `tkmeans fit`: clusters of the rows of a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tkmeans.cli import screen
+from tkmeans.cli import model_answers, output_files, printed_summary, screen
 from tkmeans.cli.options import (
     ColumnOptions,
     File,
@@ -19,6 +19,8 @@ from tkmeans.cli.options import (
     number_of_clusters,
     typed_again,
 )
+from tkmeans.cli.prepared_data import prepare
+from tkmeans.cli.printed_summary import typed
 
 
 def fit(
@@ -38,41 +40,37 @@ def fit(
     way); the others are carried along. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """
-    from tkmeans.cli import clustering, outputs, summary
-    from tkmeans.cli.data import prepare
-
     n_clusters = number_of_clusters(settings, file)
-    outputs.check_files(output.out, model, report, source=file, json=json)
+    output_files.check_files(output.out, model, report, source=file, json=json)
     data = prepare(file, reading, choice)
-    outputs.check_new_columns(data.table, output)
-    estimator = clustering.fitted(data, n_clusters, settings)
-    found = clustering.answer(estimator, data.Z, data.table)
+    output_files.check_new_columns(data.table, output)
+    estimator = model_answers.fitted(data, n_clusters, settings)
+    found = model_answers.answer(estimator, data.Z, data.table)
     if output.out is not None:
-        added = outputs.new_columns(found, output.prefix, mark_outliers=mark_outliers)
-        outputs.write_output(data.table, output.out, added)
+        added = output_files.new_columns(found, output.prefix, mark_outliers=mark_outliers)
+        output_files.write_output(data.table, output.out, added)
     if model is not None:
-        outputs.save_model(estimator, data, model)
+        output_files.save_model(estimator, data, model)
     if report is not None:
-        outputs.save_report(estimator, data, report)
+        output_files.save_report(estimator, data, report)
     if json:
-        screen.print_json(summary.as_document(data, estimator, found))
+        screen.print_json(printed_summary.as_document(data, estimator, found))
     elif str(output.out) != "-":
-        summary.print_clusters(data, estimator, found)
-        summary.print_verdict(found)
-        summary.print_written(
+        printed_summary.print_clusters(data, estimator, found)
+        printed_summary.print_verdict(found)
+        printed_summary.print_written(
             {output.out: "the table with the cluster of each row", model: "the model", report: "the report"}
         )
         options = typed_again(choice, reading)
-        summary.print_next(file, *_next(file, n_clusters, options, output.out, model, report))
+        printed_summary.print_next(file, *_next(file, n_clusters, options, output.out, model, report))
 
 
 def _next(
     file: str, k: int, options: list[str], out: Path | None, model: Path | None, report: Path | None
 ) -> Iterator[tuple[str, str]]:
-    from tkmeans.cli.summary import beside, typed
-
     if out is None:
-        to = beside(file, "-clustered")
+        path = Path("table.csv" if file == "-" else file)
+        to = path.with_name(f"{path.stem}-clustered{path.suffix}")
         yield typed("fit", file, "-k", k, *options, "--out", to), "writes your table with the cluster of each row"
     if report is None:
         yield typed("report", file, "-k", k, *options), "shows the clusters in a page to look at and to send on"

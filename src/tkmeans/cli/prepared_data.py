@@ -1,4 +1,4 @@
-"""From a file to rows that can be clustered."""
+"""The data of a command: a table, its chosen columns, and its rows scaled for clustering."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.cli import screen
-from tkmeans.cli.columns import choose, column_named, listed, weights_of
+from tkmeans.cli.column_choice import choose, column_named, listed, weights_of
 from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
 from tkmeans.tables import Reading, Table, read_table

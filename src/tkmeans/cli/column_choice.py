@@ -1,4 +1,4 @@
-"""Which columns of a table are data, and what becomes of the others."""
+"""The choice of columns: which are data, which are carried along, and which are at fault."""
 
 from __future__ import annotations
 

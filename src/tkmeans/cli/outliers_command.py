@@ -1,13 +1,15 @@
-"""`tkmeans outliers`: the rows that belong to no cluster."""
+"""The command `tkmeans outliers`: the rows that belong to no cluster."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from tkmeans.cli import screen
+from tkmeans.cli import model_answers, output_files, printed_summary, screen
+from tkmeans.cli.model_answers import Answer
 from tkmeans.cli.options import (
     ColumnOptions,
     File,
@@ -17,11 +19,8 @@ from tkmeans.cli.options import (
     ReadingOptions,
     number_of_clusters,
 )
-
-if TYPE_CHECKING:
-    from tkmeans.cli.clustering import Answer
-    from tkmeans.cli.data import Data
-    from tkmeans.stats import Array
+from tkmeans.cli.prepared_data import Data, prepare
+from tkmeans.stats import Array
 
 
 class Rule(StrEnum):
@@ -48,26 +47,23 @@ def outliers(
 
     --out writes these rows to a table.
     """
-    import numpy as np
-
-    from tkmeans.cli import clustering, outputs, summary
-    from tkmeans.cli.data import prepare
-
     n_clusters = number_of_clusters(settings, file)
-    outputs.check_files(output.out, source=file, json=json)
+    output_files.check_files(output.out, source=file, json=json)
     data = prepare(file, reading, choice)
-    outputs.check_new_columns(data.table, output)
-    estimator = clustering.fitted(data, n_clusters, settings)
-    found = clustering.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
+    output_files.check_new_columns(data.table, output)
+    estimator = model_answers.fitted(data, n_clusters, settings)
+    found = model_answers.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]
     if output.out is not None:
-        outputs.write_output(data.table, output.out, outputs.new_columns(found, output.prefix), np.sort(strays))
+        output_files.write_output(
+            data.table, output.out, output_files.new_columns(found, output.prefix), np.sort(strays)
+        )
     if json:
         described = _described(data, estimator, found, strays)
         screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})
     elif str(output.out) != "-":
-        summary.print_verdict(found)
+        printed_summary.print_verdict(found)
         shown = strays[:top] if len(strays) else strangest[: min(5, top)]
         if not len(strays):
             screen.tell("The least typical rows, all the same:")
@@ -75,13 +71,11 @@ def outliers(
         screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
         if len(strays) > top:
             screen.tell(f"{len(strays) - top} more: --top {len(strays)} shows them, --out FILE writes them.")
-        summary.print_written({output.out: f"{screen.count(len(strays), 'row')}"})
+        printed_summary.print_written({output.out: f"{screen.count(len(strays), 'row')}"})
 
 
 def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[dict[str, Any]]:
     """For each row where it stands, what it is called and which value is the strangest."""
-    import numpy as np
-
     away = data.Z[rows] - estimator.cluster_centers_[found.label[rows]]
     worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
     return [
@@ -99,15 +93,8 @@ def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[d
 
 
 def _print(described: list[dict[str, Any]], id_column: str | None) -> None:
-    named = id_column is not None
-    header = [
-        "row",
-        *([id_column] if id_column is not None else []),
-        "nearest cluster",
-        "p-value",
-        "strangest value",
-        "off by",
-    ]
+    named = [] if id_column is None else [id_column]
+    header = ["row", *named, "nearest cluster", "p-value", "strangest value", "off by"]
     lines = [
         [
             str(row["row"]),

@@ -1,17 +1,18 @@
-"""`tkmeans predict`: the clusters of other rows, by a model that was kept."""
+"""The command `tkmeans predict`: the clusters of other rows, by a model that was kept."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from tkmeans.cli import screen
+from tkmeans.cli import model_answers, output_files, printed_summary, screen
+from tkmeans.cli.column_choice import check_numbers, choose, listed
 from tkmeans.cli.options import File, Json, OutputOptions, ReadingOptions
-
-if TYPE_CHECKING:
-    from tkmeans.tables import Table
+from tkmeans.cli.prepared_data import missing_values, numbers, read_file
+from tkmeans.tables import Table, TableError
 
 
 def predict(
@@ -27,44 +28,36 @@ def predict(
     The table needs the columns that the model was made from, under the same names; others are
     carried along.
     """
-    import numpy as np
-
     from tkmeans import load
-    from tkmeans.cli import clustering, outputs, summary
-    from tkmeans.cli.columns import listed
-    from tkmeans.cli.data import missing_values, numbers, read_file
 
-    outputs.check_files(output.out, source=file, json=json)
+    output_files.check_files(output.out, source=file, json=json)
     loaded = load(model)
     table = read_file(file, reading)
-    outputs.check_new_columns(table, output)
+    output_files.check_new_columns(table, output)
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
     X = numbers(table, columns)
     notes = [*table.notes, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X)]
     screen.notes(notes)
-    with clustering.as_messages(table.source):
+    with model_answers.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
-    found = clustering.answer(steps[-1], Z, table)
+    found = model_answers.answer(steps[-1], Z, table)
     if output.out is not None:
-        added = outputs.new_columns(found, output.prefix, mark_outliers=mark_outliers)
-        outputs.write_output(table, output.out, added)
+        added = output_files.new_columns(found, output.prefix, mark_outliers=mark_outliers)
+        output_files.write_output(table, output.out, added)
     if json:
         strays = np.flatnonzero(found.outlier if found.outlier is not None else []) + 1
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
-        document |= {"labels": summary.labels_of(found), "outliers": {"count": len(strays), "rows": strays}}
+        document |= {"labels": printed_summary.labels_of(found), "outliers": {"count": len(strays), "rows": strays}}
         screen.print_json(document | {"notes": notes})
     elif str(output.out) != "-":
-        summary.print_sizes(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
-        summary.print_verdict(found)
-        summary.print_written({output.out: "the table with the cluster of each row"})
+        printed_summary.print_sizes(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
+        printed_summary.print_verdict(found)
+        printed_summary.print_written({output.out: "the table with the cluster of each row"})
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     """The columns that the model was made from."""
-    from tkmeans.cli.columns import check_numbers, choose, listed
-    from tkmeans.tables import TableError
-
     if not hasattr(first, "feature_names_in_"):
         columns = choose(table, None, None, []).names
         if len(columns) != first.n_features_in_:

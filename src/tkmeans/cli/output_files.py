@@ -1,4 +1,4 @@
-"""The files that come of a fit."""
+"""The files that commands write: tables with answers, models and reports; checked before the work."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import typer
 
 from tkmeans.atomic import replacing
 from tkmeans.cli import screen
-from tkmeans.cli.clustering import Answer
-from tkmeans.cli.columns import RESULTS
-from tkmeans.cli.data import Data
+from tkmeans.cli.column_choice import RESULTS
+from tkmeans.cli.model_answers import Answer
 from tkmeans.cli.options import OutputOptions
+from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
 

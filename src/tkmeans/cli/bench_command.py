@@ -1,19 +1,23 @@
-"""`tkmeans bench`: how TKMeans compares with scikit-learn's KMeans on this machine."""
+"""The command `tkmeans bench`: how TKMeans compares with scikit-learn's KMeans on this machine."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
+from rich.progress import Progress
 
 from tkmeans.cli import screen
+from tkmeans.cli.column_choice import column_named
+from tkmeans.cli.model_answers import as_messages
 from tkmeans.cli.options import ColumnOptions, Json, ReadingOptions
-
-if TYPE_CHECKING:
-    from tkmeans.stats import Array
+from tkmeans.cli.prepared_data import prepare
+from tkmeans.stats import Array
+from tkmeans.tables import TableError
 
 
 class Task(NamedTuple):
@@ -68,17 +72,13 @@ def bench(
         return
     base = next(each.cpu_seconds for each in measured if each.method == "KMeans, n_init=10")
     header = ["method", "CPU seconds", "relative", *(["ARI"] if task.truth is not None else []), "ARI between seeds"]
+    lines = [
+        [each.method, f"{each.cpu_seconds:.3f}", f"{each.cpu_seconds / base:.2f}"]
+        + [f"{ari:.3f}" for ari in (each.ari, each.agreement) if ari is not None]
+        for each in measured
+    ]
     screen.tell(task.what + ".")
-    screen.print_table(
-        header,
-        [
-            [each.method, f"{each.cpu_seconds:.3f}", f"{each.cpu_seconds / base:.2f}"]
-            + ([] if each.ari is None else [f"{each.ari:.3f}"])
-            + [f"{each.agreement:.3f}"]
-            for each in measured
-        ],
-        text=[0],
-    )
+    screen.print_table(header, lines, text=[0])
     right = "ARI is the agreement with the right clusters, outliers aside: 1 is perfect, 0 is chance. "
     screen.tell((right if task.truth is not None else "") + "ARI between seeds is 1 if the seed makes no difference.")
 
@@ -92,12 +92,6 @@ def _made_up(k: int, rows: int, features: int, outliers: float, seed: int) -> Ta
 
 
 def _own(file: str, reading: ReadingOptions, choice: ColumnOptions, truth: str | None) -> Task:
-    import numpy as np
-
-    from tkmeans.cli.columns import column_named
-    from tkmeans.cli.data import prepare
-    from tkmeans.tables import TableError
-
     if truth is not None:
         choice = choice._replace(without=",".join(filter(None, [choice.without, truth])))
     data = prepare(file, reading, choice)
@@ -111,12 +105,8 @@ def _own(file: str, reading: ReadingOptions, choice: ColumnOptions, truth: str |
 
 
 def _measure(methods: dict[str, Callable[[int], Any]], task: Task, seeds: list[int]) -> list[Measured]:
-    import numpy as np
-    from rich.progress import Progress
     from sklearn.metrics import adjusted_rand_score
     from threadpoolctl import threadpool_limits
-
-    from tkmeans.cli.clustering import as_messages
 
     seconds = dict.fromkeys(methods, np.inf)
     labels: dict[str, list[Array]] = {name: [] for name in methods}
@@ -130,15 +120,12 @@ def _measure(methods: dict[str, Callable[[int], Any]], task: Task, seeds: list[i
                     labels[name].append(method(seed).fit(task.Z).labels_)
                 seconds[name] = min(seconds[name], time.process_time() - start)
                 progress.advance(bar)
-    truth = None if task.truth is None else np.asarray(task.truth)[task.genuine]
-    return [
-        Measured(
-            name,
-            seconds[name],
-            None
-            if truth is None
-            else float(np.mean([adjusted_rand_score(truth, each[task.genuine]) for each in labels[name]])),
-            float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(labels[name], 2)])),
-        )
-        for name in methods
-    ]
+    measured = []
+    for name, found in labels.items():
+        right = None
+        if task.truth is not None:
+            truth = np.asarray(task.truth)[task.genuine]
+            right = float(np.mean([adjusted_rand_score(truth, each[task.genuine]) for each in found]))
+        agreement = float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(found, 2)]))
+        measured.append(Measured(name, seconds[name], right, agreement))
+    return measured

@@ -1,4 +1,4 @@
-"""`tkmeans reproduce`: the paper's tables and figures."""
+"""The command `tkmeans reproduce`: the paper's tables and figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tkmeans.cli import screen
 
@@ -36,8 +35,7 @@ def reproduce(
     """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
     from tkmeans.paper import command
 
-    bars = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*bars, console=screen.err, disable=not screen.err.is_terminal) as progress:
+    with screen.progress_bar(transient=False) as progress:
         bar = progress.add_task("runs", total=None)
         written = command.reproduce(
             what.value,

@@ -1,4 +1,4 @@
-"""The fit, and what it says of each row."""
+"""A fit for the command, and what a model answers about each row."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.cli import screen
-from tkmeans.cli.data import Data
 from tkmeans.cli.options import ModelOptions
+from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError
 

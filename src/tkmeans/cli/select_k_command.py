@@ -1,17 +1,17 @@
-"""`tkmeans select-k`: how many clusters there are."""
+"""The command `tkmeans select-k`: how many clusters there are."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tkmeans.cli import screen
+from tkmeans.cli.model_answers import as_messages
 from tkmeans.cli.options import ColumnOptions, File, Json, ReadingOptions, typed_again
-
-if TYPE_CHECKING:
-    from tkmeans.cli.data import Data
+from tkmeans.cli.prepared_data import Data, prepare
+from tkmeans.cli.printed_summary import print_next, typed
 
 
 class Criterion(StrEnum):
@@ -34,9 +34,6 @@ def select_k(
     json: Json = False,
 ) -> None:
     """Suggest a number of clusters."""
-    from tkmeans.cli import summary
-    from tkmeans.cli.data import prepare
-
     if smallest > largest:
         raise typer.BadParameter(f"{smallest} is larger than --max {largest}", param_hint="--min")
     data = prepare(file, reading, choice)
@@ -51,29 +48,18 @@ def select_k(
     second = "" if next_best is None else f"; next comes {next_best}"
     screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
     options = typed_again(choice, reading)
-    summary.print_next(
-        file,
-        (summary.typed("fit", file, "-k", best, *options), "finds them"),
-        (summary.typed("report", file, "-k", best, *options), "shows them"),
-    )
+    deeds = {"fit": "finds them", "report": "shows them"}
+    print_next(file, *((typed(deed, file, "-k", best, *options), why) for deed, why in deeds.items()))
 
 
 def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:
     """The choice among these numbers of clusters."""
-    from tkmeans.cli.clustering import as_messages
     from tkmeans.selection import select_n_clusters
 
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
     with screen.counting("trying numbers of clusters") as tell, as_messages(data.table.source):
-        return select_n_clusters(
-            data.Z,
-            numbers,
-            criterion=criterion,
-            sample_weight=data.weights,
-            random_state=seed,
-            n_jobs=jobs,
-            progress=tell,
-        )
+        options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs, "progress": tell}
+        return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
 
 
 def _print(selection: Any) -> None:

@@ -1,4 +1,4 @@
-"""`tkmeans report`: the clusters as a page to look at."""
+"""The command `tkmeans report`: the clusters as a page to look at."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tkmeans.cli import screen
+from tkmeans.cli import model_answers, output_files, printed_summary, screen
 from tkmeans.cli.options import ColumnOptions, File, ModelOptions, ReadingOptions
+from tkmeans.cli.prepared_data import prepare
+from tkmeans.cli.select_k_command import selected
 
 
 def report(
@@ -25,17 +27,13 @@ def report(
 
     Without -k the number of clusters is chosen, and the report says how.
     """
-    from tkmeans.cli import clustering, outputs, summary
-    from tkmeans.cli.data import prepare
-    from tkmeans.cli.select_k import selected
-
-    outputs.check_files(None, out, source=file)
+    output_files.check_files(None, out, source=file)
     data = prepare(file, reading, choice)
     selection, n_clusters = None, settings.k
     if n_clusters is None or largest is not None:
         selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
         n_clusters = selection.best if n_clusters is None else n_clusters
         screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
-    estimator = clustering.fitted(data, n_clusters, settings)
-    outputs.save_report(estimator, data, out, selection)
-    summary.print_written({out: "open it in a browser"})
+    estimator = model_answers.fitted(data, n_clusters, settings)
+    output_files.save_report(estimator, data, out, selection)
+    printed_summary.print_written({out: "open it in a browser"})
