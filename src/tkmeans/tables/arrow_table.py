@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.records import Added, Column, Table, TableError, column_of, unique_names
+from tkmeans.tables.table import Added, Column, Table, TableError, column_of, unique_names
 
 
 def pyarrow(source: str) -> Any:
@@ -27,13 +27,7 @@ class ArrowTable(Table):
     def __init__(self, source: str, table: Any, format: str) -> None:
         names, notes = unique_names(table.column_names)
         super().__init__(source, names, table.num_rows, notes)
-        self._table = table
-        self._format = format
-
-    @property
-    def format(self) -> str:
-        """Parquet or Feather, as it came."""
-        return self._format
+        self._table, self.format = table, format
 
     def column(self, name: str) -> Column:
         """The numbers of a column."""
@@ -58,20 +52,14 @@ class ArrowTable(Table):
         table = self._table
         for name, column in added.items():
             table = table.append_column(name, arrow.array(column.values, mask=~column.known))
-        write_arrow(file, table if len(rows) == self.n_rows else table.take(arrow.array(rows)), self._format)
+        table = table if len(rows) == self.n_rows else table.take(arrow.array(rows))
+        if self.format == "parquet":
+            from pyarrow import parquet
 
-
-def write_arrow(file: BinaryIO, table: Any, format: str) -> None:
-    """Write a table of Arrow's to an open file."""
-    if format == "parquet":
-        from pyarrow import parquet
-
-        parquet.write_table(table, file)
-    else:
-        from pyarrow import ipc
-
-        with ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+            parquet.write_table(table, file)
+        else:
+            with arrow.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
 
 
 def read_arrow(data: bytes, format: str, source: str) -> ArrowTable:

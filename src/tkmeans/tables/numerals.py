@@ -1,4 +1,4 @@
-"""From the cells of a text file to numbers, and how the file writes them."""
+"""Numerals of a text file: its decimal and thousands signs, and the numbers in its cells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.records import Reading, TableError
+from tkmeans.tables.table import Reading, TableError
 
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
 

@@ -9,10 +9,9 @@ from typing import BinaryIO, NamedTuple, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.decoding import decode
-from tkmeans.tables.dialects import NAMED, cells_of, guess_delimiter, guess_layout, records, split_preamble
-from tkmeans.tables.numbers import Numerals
-from tkmeans.tables.records import KEPT_BAD, Added, BadCell, Column, Reading, Table, TableError, unique_names
+from tkmeans.tables.numerals import Numerals, guess_numerals
+from tkmeans.tables.table import KEPT_BAD, Added, BadCell, Column, Reading, Table, TableError, unique_names
+from tkmeans.tables.text_layout import NAMED, cells_of, decode, guess_delimiter, has_header, records, split_preamble
 
 _CHUNK = 10_000  # records that are in memory cell by cell at one time
 _SAMPLED = 500  # records from the beginning, and as many from all over the file, that the notation is guessed from
@@ -51,24 +50,20 @@ class Lines(NamedTuple):
 class TextTable(Table):
     """A text file: its lines as they are, and the numbers in them."""
 
+    format = "text"
+
     def __init__(self, source: str, lines: Lines, layout: Layout, shape: Shape) -> None:
         n_header = 0 if shape.names is None else 1
         names, notes = unique_names(shape.names or [""] * shape.width)
         if shape.names is None:
             named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-            notes = [
-                f"the first line looks like data, so columns are called {named}; add --header if it has their names"
-            ]
+            called = f"columns are called {named}; add --header if it has their names"
+            notes = [f"the first line looks like data, so {called}"]
         super().__init__(source, names, len(lines.raw) - n_header, notes)
         self.layout = layout
         self._trailing = shape.trailing
         self._header, self._raw, self._line = lines.raw[:n_header], lines.raw[n_header:], lines.line[n_header:]
         self._columns = {column.name: column for column in self._numbers()}
-
-    @property
-    def format(self) -> str:
-        """Text."""
-        return "text"
 
     def column(self, name: str) -> Column:
         """The numbers of a column."""
@@ -82,7 +77,8 @@ class TextTable(Table):
 
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
         """Write these rows as they were, with the added columns behind."""
-        encoding, columns = self.layout.encoding, [self._written(column) for column in added.values()]
+        encoding, unknown = self.layout.encoding, "NA" if self.layout.delimiter == " " else ""
+        columns = [column.texts(self.layout.numerals.write, unknown) for column in added.values()]
         file.write(self.layout.mark + self.layout.preamble.encode(encoding))
         for raw in self._header:
             file.write(self._extended(raw, added).encode(encoding))
@@ -113,14 +109,6 @@ class TextTable(Table):
         for j, name in enumerate(self.names):
             yield Column(name, np.concatenate(values[j]), tuple(bad[j]), n_bad[j])
 
-    def _written(self, column: Added) -> list[str]:
-        nothing = "NA" if self.layout.delimiter == " " else ""
-        write = str if np.issubdtype(column.values.dtype, np.integer) else self.layout.numerals.write
-        return [
-            write(value) if known else nothing
-            for value, known in zip(column.values.tolist(), column.known, strict=True)
-        ]
-
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
         body = raw.rstrip("\r\n")
         newline = raw[len(body) :] or self.layout.newline
@@ -142,7 +130,9 @@ def read_text(data: bytes, reading: Reading, source: str) -> TextTable:
     delimiter = reading.delimiter or said or guess_delimiter(text, reading.decimal)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     lines = _read_lines(text, delimiter, preamble.count(newline), source)
-    numerals, header = guess_layout(lines.sample, reading, source)
+    below = lines.sample[1:] or lines.sample
+    numerals = guess_numerals([cell for row in below for cell in row], reading, source)
+    header = has_header(lines.sample, numerals) if reading.header is None else reading.header
     layout = Layout(decoded.encoding, decoded.mark, preamble, delimiter, numerals, newline)
     table = TextTable(source, lines, layout, _shape(lines, header, delimiter, source))
     if unusual := _unusual(layout, guessed=decoded.guessed):

@@ -1,9 +1,9 @@
-"""What the command knows of a table, whatever file it came from."""
+"""The table that commands work on, whatever file it came from: columns, bad cells and added columns."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -79,6 +79,13 @@ class Added(NamedTuple):
     values: Array  # (n,) int or float; where not known, what to put in formats that cannot leave a cell empty
     known: Array  # (n,) bool
 
+    def texts(self, write: Callable[[float], str], unknown: str) -> list[str]:
+        """The values as text, those that are not whole numbers by `write`."""
+        write = str if np.issubdtype(self.values.dtype, np.integer) else write
+        return [
+            write(value) if known else unknown for value, known in zip(self.values.tolist(), self.known, strict=True)
+        ]
+
 
 def column_of(name: str, values: Array) -> Column:
     """The column of an array of numbers: float32 and float64 stay what they are, and infinity is no number."""
@@ -94,16 +101,13 @@ def column_of(name: str, values: Array) -> Column:
 class Table(ABC):
     """Named columns of equal length that can be written again with more columns."""
 
+    format: str  # what it is written as: "text", "parquet", "feather" or "npy"
+
     def __init__(self, source: str, names: Sequence[str], n_rows: int, notes: Sequence[str] = ()) -> None:
         self.source = source  # for messages
         self.names = list(names)
         self.n_rows = n_rows
         self.notes = list(notes)
-
-    @property
-    @abstractmethod
-    def format(self) -> str:
-        """What the table is written as: "text", "parquet", "feather" or "npy"."""
 
     @abstractmethod
     def column(self, name: str) -> Column:

@@ -1,4 +1,4 @@
-"""Tables in NumPy's own format."""
+"""Tables in .npy files, NumPy's own format."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from typing import BinaryIO, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.records import Added, Column, Table, TableError, column_of, unique_names
+from tkmeans.tables.table import Added, Column, Table, TableError, column_of, unique_names
 
 
 @final
 class ArrayTable(Table):
     """An array of rows, or one with named fields; it is always written with named fields."""
 
+    format = "npy"
+
     def __init__(self, source: str, fields: Mapping[str, Array]) -> None:
         names, notes = unique_names(list(fields))
         super().__init__(source, names, len(next(iter(fields.values()))), notes)
         self._fields = dict(zip(names, fields.values(), strict=True))
-
-    @property
-    def format(self) -> str:
-        """NumPy's."""
-        return "npy"
 
     def column(self, name: str) -> Column:
         """The numbers of a column."""
@@ -54,10 +51,8 @@ def read_npy(data: bytes, source: str) -> ArrayTable:
         raise TableError(f"{source} cannot be read: {fault}") from None
     if array.dtype.names is None:
         if array.ndim not in (1, 2) or array.dtype.kind not in "fiu":
-            raise TableError(
-                f"{source} holds an array of shape {array.shape} and type {array.dtype}; "
-                "wanted are numbers, in rows and columns"
-            )
+            held = f"an array of shape {array.shape} and type {array.dtype}"
+            raise TableError(f"{source} holds {held}; wanted are numbers, in rows and columns")
         array = array[:, None] if array.ndim == 1 else array
         fields = {f"x{j + 1}": array[:, j] for j in range(array.shape[1])}
     else:
