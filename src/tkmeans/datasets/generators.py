@@ -1,4 +1,4 @@
-"""Clusters with outliers, made to measure."""
+"""Generators of data: clusters with outliers, and sets of the same kind as the paper's synthetic ones."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+
+# The standard deviation that makes clusters overlap about as much as in S1 to S4.
+_S_SPREAD = {1: 0.09, 2: 0.117, 3: 0.172, 4: 0.197}
+CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
 def make_contaminated(
@@ -39,10 +43,8 @@ def make_contaminated(
 
     Returns
     -------
-    X : ndarray of shape (n_samples + n_outliers, n_features)
-        The rows, outliers last.
-    y : ndarray of shape (n_samples + n_outliers,)
-        The cluster of each row, -1 for outliers.
+    X, y : ndarrays of shape (n_samples + n_outliers, n_features) and (n_samples + n_outliers,)
+        The rows, outliers last, and the cluster of each; -1 for outliers.
 
     Examples
     --------
@@ -52,15 +54,173 @@ def make_contaminated(
     ((105, 2), 5)
     """
     rng = check_random_state(random_state)
-    centers = spaced_points(n_clusters, n_features, rng)
+    centers = _spaced_points(n_clusters, n_features, rng)
     y = np.arange(n_samples) % n_clusters
     X = centers[y] + cluster_std * rng.standard_normal((n_samples, n_features))
     n_outliers = round(outlier_fraction * n_samples)
-    outliers = rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features))
-    return np.vstack([X, outliers]), np.concatenate([y, np.full(n_outliers, -1)])
+    return _with_outliers(X, y, rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features)))
 
 
-def spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:
+def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any, Any]:
+    """Make a set like A1, A2 and A3: 150 rows in each of many round clusters of the plane.
+
+    Parameters
+    ----------
+    n_clusters : int, default=20
+        20, 35 and 50 in A1, A2 and A3.
+    random_state : int, RandomState instance or None, default=None
+        Makes the data reproducible.
+
+    Returns
+    -------
+    X, y : ndarrays of shape (150 * n_clusters, 2) and (150 * n_clusters,)
+        The rows, and the cluster of each.
+
+    Examples
+    --------
+    >>> from tkmeans.datasets import make_a_like
+    >>> X, y = make_a_like(35, random_state=0)
+    >>> X.shape
+    (5250, 2)
+    """
+    rng = check_random_state(random_state)
+    return _around(_spaced_points(n_clusters, 2, rng), np.full(n_clusters, 150), 0.35 / np.sqrt(n_clusters), rng)
+
+
+def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any]:
+    """Make a set like S1 to S4: 5000 rows in 15 clusters of the plane that overlap.
+
+    Parameters
+    ----------
+    overlap : {1, 2, 3, 4}, default=1
+        1 is like S1, where clusters hardly touch; 4 is like S4.
+    random_state : int, RandomState instance or None, default=None
+        Makes the data reproducible.
+
+    Returns
+    -------
+    X, y : ndarrays of shape (5000, 2) and (5000,)
+        The rows, and the cluster of each.
+
+    Examples
+    --------
+    >>> from tkmeans.datasets import make_s_like
+    >>> X, y = make_s_like(overlap=3, random_state=0)
+    >>> X.shape, int(y.max()) + 1
+    ((5000, 2), 15)
+    """
+    if overlap not in _S_SPREAD:
+        raise ValueError(f"overlap must be 1, 2, 3 or 4 (like S1 to S4), got {overlap!r}")
+    rng = check_random_state(random_state)
+    sizes = np.full(15, 333) + (np.arange(15) < 5)
+    return _around(_spaced_points(15, 2, rng), sizes, _S_SPREAD[overlap], rng)
+
+
+def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[Any, Any]:
+    """Make a set like dim032 and dim064: 1024 rows in 16 clusters, far apart in many dimensions.
+
+    Parameters
+    ----------
+    n_features : int, default=32
+        Features.
+    random_state : int, RandomState instance or None, default=None
+        Makes the data reproducible.
+
+    Returns
+    -------
+    X, y : ndarrays of shape (1024, n_features) and (1024,)
+        The rows, and the cluster of each.
+
+    Examples
+    --------
+    >>> from tkmeans.datasets import make_dim_like
+    >>> X, y = make_dim_like(64, random_state=0)
+    >>> X.shape
+    (1024, 64)
+    """
+    rng = check_random_state(random_state)
+    return _around(rng.uniform(-1, 1, (16, n_features)), np.full(16, 64), 0.05, rng)
+
+
+def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
+    """Make a set like unbalance: three dense clusters of 2000 rows, five wide ones of 100.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Makes the data reproducible.
+
+    Returns
+    -------
+    X, y : ndarrays of shape (6500, 2) and (6500,)
+        The rows, and the cluster of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans.datasets import make_unbalance_like
+    >>> X, y = make_unbalance_like(random_state=0)
+    >>> np.bincount(y)
+    array([2000, 2000, 2000,  100,  100,  100,  100,  100])
+    """
+    rng = check_random_state(random_state)
+    dense = np.array([[-0.85, -0.2], [-0.65, 0.2], [-0.45, -0.2]]) + rng.uniform(-0.02, 0.02, (3, 2))
+    wide = np.array([[0.4, -0.8], [0.4, 0.8], [0.65, 0.0], [0.9, -0.8], [0.9, 0.8]])
+    wide = wide + rng.uniform(-0.05, 0.05, (5, 2))
+    spread = np.repeat([0.03, 0.05], [3, 5])
+    return _around(np.vstack([dense, wide]), np.repeat([2000, 100], [3, 5]), spread, rng)
+
+
+def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:
+    """Add rows that belong to no cluster.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    y : array-like of shape (n_samples,)
+        Their clusters.
+    kind : {"uniform", "far", "cauchy", "clumped"}, default="uniform"
+        "uniform": in the bounding box of X, as in the paper's code. "far": in a box ten times
+        as wide. "cauchy": rows of X, moved by Cauchy noise as wide as X. "clumped": five
+        tight heaps outside the box, the hardest kind, since a heap looks like a cluster.
+    fraction : float, default=0.2
+        How many, as a fraction of the rows of X.
+    random_state : int, RandomState instance or None, default=None
+        Makes the data reproducible.
+
+    Returns
+    -------
+    X, y : ndarrays of shape (n_samples + n_outliers, n_features) and (n_samples + n_outliers,)
+        The rows, outliers last, and the cluster of each; -1 for outliers.
+
+    Examples
+    --------
+    >>> from tkmeans.datasets import contaminate, make_a_like
+    >>> X, y = contaminate(*make_a_like(random_state=0), "far", fraction=0.05, random_state=0)
+    >>> X.shape, int((y == -1).sum())
+    ((3150, 2), 150)
+    """
+    if kind not in CONTAMINATIONS:
+        raise ValueError(f"kind must be one of {', '.join(CONTAMINATIONS)}, got {kind!r}")
+    if not fraction >= 0:
+        raise ValueError(f"fraction must be at least 0 (0.2 in the paper's code), got {fraction!r}")
+    rng = check_random_state(random_state)
+    X, y = np.asarray(X, dtype=float), np.asarray(y)
+    n, p = int(np.ceil(fraction * len(X))), X.shape[1]
+    middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
+    if kind == "cauchy":
+        outliers = X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, p))
+    elif kind == "clumped":
+        away = rng.standard_normal((5, p))
+        heaps = middle + half * 3 * away / np.max(np.abs(away), axis=1, keepdims=True)
+        outliers = heaps[rng.randint(5, size=n)] + 0.01 * half * rng.standard_normal((n, p))
+    else:
+        outliers = middle + (10 if kind == "far" else 1) * half * rng.uniform(-1, 1, (n, p))
+    return _with_outliers(X, y, outliers)
+
+
+def _spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:
     """Random points in the cube, each the one of many that is farthest from those before."""
     points = rng.uniform(-1, 1, (1, n_features))
     while len(points) < n_points:
@@ -68,3 +228,14 @@ def spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) ->
         nearest = ((tries[:, None] - points) ** 2).sum(-1).min(1)
         points = np.vstack([points, tries[nearest.argmax()]])
     return points
+
+
+def _around(centers: Any, sizes: Any, spread: Any, rng: np.random.RandomState) -> tuple[Any, Any]:
+    """Round Gaussian clusters."""
+    y = np.repeat(np.arange(len(centers)), sizes)
+    noise = rng.standard_normal((len(y), centers.shape[1]))
+    return centers[y] + np.broadcast_to(spread, len(centers))[y][:, None] * noise, y
+
+
+def _with_outliers(X: Any, y: Any, outliers: Any) -> tuple[Any, Any]:
+    return np.vstack([X, outliers]), np.concatenate([y, np.full(len(outliers), -1)])

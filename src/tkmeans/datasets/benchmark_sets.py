@@ -1,4 +1,4 @@
-"""The fourteen data sets of the paper, from a folder, from scikit-learn or from their public home."""
+"""The fourteen benchmark sets of the paper, from a folder, from scikit-learn or from their public home."""
 
 from __future__ import annotations
 
@@ -110,17 +110,10 @@ def fetch_benchmark(
     X, y = _rows(name, data_home, base_url)
     if return_X_y:
         return X, y
-    entry = _SETS[name]
+    n_clusters, _, oddity = _SETS[name]
     kind = "synthetic" if name in SYNTHETIC else "real"
-    text = f"{name}: {len(X)} rows, {X.shape[1]} features, {entry.n_clusters} clusters ({kind}). {entry.oddity}"
-    return Bunch(
-        data=X,
-        target=y,
-        n_clusters=entry.n_clusters,
-        name=name,
-        oddity=entry.oddity,
-        DESCR=f"{text.strip()}\n\n{_SOURCES}",
-    )
+    text = f"{name}: {len(X)} rows, {X.shape[1]} features, {n_clusters} clusters ({kind}). {oddity}".strip()
+    return Bunch(data=X, target=y, n_clusters=n_clusters, name=name, oddity=oddity, DESCR=f"{text}\n\n{_SOURCES}")
 
 
 def scaled(X: Any) -> Any:
@@ -154,15 +147,11 @@ def _rows(name: str, data_home: str | os.PathLike[str] | None, base_url: str) ->
         from sklearn.datasets import load_iris
 
         return load_iris(return_X_y=True)
-    folder = os.environ.get("TKMEANS_DATA")
-    for path in _local(Path(folder), name) if folder else []:
-        return _read(path, name)
+    if folder := os.environ.get("TKMEANS_DATA"):
+        for place in (f"{name}.npz", f"{name}.mat", f"mat/{name}.mat"):
+            if (path := Path(folder, place)).exists():
+                return _read(path, name)
     return _read(_fetched(name, data_home, base_url), name)
-
-
-def _local(folder: Path, name: str) -> list[Path]:
-    tries = (folder / f"{name}.npz", folder / f"{name}.mat", folder / "mat" / f"{name}.mat")
-    return [path for path in tries if path.exists()][:1]
 
 
 def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
@@ -174,9 +163,8 @@ def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str)
     try:
         import pooch
     except ImportError:
-        raise ImportError(
-            f"fetching the data set {name!r} needs pooch: pip install 'tkmeans[datasets]'; or {ways_out}"
-        ) from None
+        how = "pip install 'tkmeans[datasets]'"
+        raise ImportError(f"fetching the data set {name!r} needs pooch: {how}; or {ways_out}") from None
     url = f"{base_url}{name}.mat"
     folder = Path(data_home) if data_home is not None else pooch.os_cache("tkmeans")
     pooch.get_logger().setLevel("WARNING")
