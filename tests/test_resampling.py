@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from support.model_inputs import t_mixture
 
 from tkmeans import Stability, StudentTMixture, TKMeans, stability
+from tkmeans.cluster_stability import best_jaccard
 from tkmeans.datasets import make_contaminated
-from tkmeans.resampling import best_jaccard
 
 CENTERS = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
 

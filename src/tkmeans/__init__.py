@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tkmeans.cluster_stability import Stability, stability
     from tkmeans.estimators import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
     from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
-    from tkmeans.resampling import Stability, stability
     from tkmeans.selection import Selection, select_n_clusters
     from tkmeans.sources.files import DataFile
     from tkmeans.versions import show_versions
@@ -38,14 +38,14 @@ _HOMES = {
     "MiniBatchTKMeans": "tkmeans.estimators",
     "ModelFileError": "tkmeans.persistence",
     "Selection": "tkmeans.selection",
-    "Stability": "tkmeans.resampling",
+    "Stability": "tkmeans.cluster_stability",
     "StudentTMixture": "tkmeans.estimators",
     "TKMeans": "tkmeans.estimators",
     "load": "tkmeans.persistence",
     "save": "tkmeans.persistence",
     "select_n_clusters": "tkmeans.selection",
     "show_versions": "tkmeans.versions",
-    "stability": "tkmeans.resampling",
+    "stability": "tkmeans.cluster_stability",
     "write_report": "tkmeans.report",
 }
 

@@ -1,11 +1,11 @@
-"""How many clusters: a fit for every K, judged by rows that had no part in their own centre."""
+"""Selection of the number of clusters: a fit for every K, judged by rows that had no part in their own centre."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import entr, gammaln, logsumexp
@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from tkmeans.cluster_stability import Progress, stability, with_progress
 from tkmeans.estimators import TKMeans
 from tkmeans.estimators.inputs import as_numbers, checked_sample_weight
 from tkmeans.estimators.validation import check_choice, check_integer
 from tkmeans.fitted import n_round_parameters
-from tkmeans.resampling import Progress, count_on_stderr, stability
 from tkmeans.sources.base import observed_features
 from tkmeans.stats import Array
 
@@ -126,15 +126,8 @@ class Selection:
         """
         from tkmeans.plots import SelectionDisplay
 
-        display = SelectionDisplay(
-            n_clusters=self.n_clusters,
-            values=self.values,
-            criterion=self.criterion,
-            best=self.best,
-            runner_up=self.runner_up,
-            outlier_fraction=self.outlier_fraction,
-        )
-        return display.plot(ax=ax)
+        shown = ("n_clusters", "values", "criterion", "best", "runner_up", "outlier_fraction")
+        return SelectionDisplay(**{name: getattr(self, name) for name in shown}).plot(ax=ax)
 
 
 def select_n_clusters(
@@ -212,30 +205,21 @@ def select_n_clusters(
     template = TKMeans() if estimator is None else estimator
     seeds = rng.randint(np.iinfo(np.int32).max, size=len(numbers))
     resamples = n_resamples if criterion == "stability" else 0
-    tell = progress if callable(progress) else count_on_stderr("select_n_clusters") if progress else None
-    tried = []
     with warnings.catch_warnings():  # a wrong number of clusters is what they would tell of
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", UserWarning)
         fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(_try)(template, k, X, weight, seed, resamples) for k, seed in zip(numbers, seeds, strict=True)
         )
-        for done, result in enumerate(fits, start=1):
-            tried.append(result)
-            if tell is not None:
-                tell(done, len(numbers))
+        tried = list(with_progress(fits, len(numbers), "select_n_clusters", progress))
     icl, bic, flagged, stable = (np.array(column) for column in zip(*tried, strict=True))
     return Selection(np.array(numbers), icl, bic, flagged, stable if resamples else None, criterion)
 
 
-class _Tried(NamedTuple):
-    icl: float
-    bic: float
-    outlier_fraction: float
-    stability: float
-
-
-def _try(template: TKMeans, k: int, X: Array, weight: Array | None, seed: int, n_resamples: int) -> _Tried:
+def _try(
+    template: TKMeans, k: int, X: Array, weight: Array | None, seed: int, n_resamples: int
+) -> tuple[float, float, float, float]:
+    """ICL, BIC, the share of outliers and the stability of the least stable cluster."""
     estimator = clone(template).set_params(n_clusters=k, random_state=seed)
     estimator.fit(X, sample_weight=weight)
     ones = np.ones(len(X)) if weight is None else weight
@@ -245,7 +229,7 @@ def _try(template: TKMeans, k: int, X: Array, weight: Array | None, seed: int, n
     if n_resamples:
         found = stability(estimator, X, n_resamples=n_resamples, sample_weight=weight, random_state=seed)
         worst = found.mean.min()
-    return _Tried(icl, bic, float(flagged), float(worst))
+    return icl, bic, float(flagged), float(worst)
 
 
 def _criteria(estimator: TKMeans, X: Array, weight: Array) -> tuple[float, float]:

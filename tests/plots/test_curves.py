@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans, resampling
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans import cluster_stability as resampling
 from tkmeans.datasets import make_contaminated
 from tkmeans.plots import (
     ConvergenceDisplay,

@@ -1,13 +1,15 @@
-"""Which clusters to believe: those that come back when the rows are drawn anew."""
+"""The stability of clusters: which of them come back when the rows are drawn anew.
+
+The module is not called `stability`, because `tkmeans.stability` is the function.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -24,6 +26,7 @@ from tkmeans.stats import Array
 STABLE, DOUBTFUL = 0.75, 0.6
 
 Progress = Callable[[int, int], None]  # is told how much is done, and of how much
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +103,9 @@ class Stability:
         -------
         display : :class:`tkmeans.plots.StabilityDisplay`
         """
-        display = import_module("tkmeans.plots").StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes)
-        return display.plot(ax=ax)
+        from tkmeans.plots import StabilityDisplay
+
+        return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)
 
 
 def stability(
@@ -179,30 +183,26 @@ def stability(
     if not len(clusters):
         raise ValueError(f"{type(estimator).__name__} found no cluster in X, so there is none to judge")
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_resamples)
-    tell = progress if callable(progress) else count_on_stderr("stability") if progress else None
-    jaccard = np.empty((n_resamples, len(clusters)))
     # What is to be said of the data, the fit to all rows has said. Here and not in the fits: they may be threads.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fits = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_similarities)(estimator, X, weight, reference, clusters, counted, seed) for seed in seeds
         )
-        for done, row in enumerate(fits, start=1):
-            jaccard[done - 1] = row
-            if tell is not None:
-                tell(done, n_resamples)
+        jaccard = np.array(list(with_progress(fits, n_resamples, "stability", progress)))
     ones = np.ones(n_rows) if weight is None else weight
     sizes = np.array([ones[reference == cluster].sum() for cluster in clusters])
     return Stability(jaccard, clusters, sizes)
 
 
-def count_on_stderr(title: str) -> Progress:
-    """One line that counts; it needs no library and disturbs no output."""
-
-    def tell(done: int, total: int) -> None:
-        print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
-
-    return tell
+def with_progress(results: Iterable[T], total: int, title: str, progress: bool | Progress) -> Iterator[T]:
+    """The same results, counted as they come: by `progress`, or in a line on standard error if it is True."""
+    for done, result in enumerate(results, start=1):
+        if callable(progress):
+            progress(done, total)
+        elif progress:
+            print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        yield result
 
 
 def best_jaccard(reference: Array, labels: Array, clusters: Array, weight: Array) -> Array:
