@@ -21,7 +21,6 @@ class Pair(NamedTuple):
 
     def project(self, X: Array, expected: Array) -> Array:
         """Both values; a row that lacks one has no place."""
-        del expected
         return X[:, self.columns]
 
     def place(self, centers: Array) -> Array:
@@ -55,7 +54,6 @@ class Line(NamedTuple):
 
     def project(self, X: Array, expected: Array) -> Array:
         """The value, at heights that fill [0, 1] evenly in whatever order the rows come."""
-        del expected
         return np.column_stack([X[:, 0], (np.arange(len(X)) * _GOLDEN) % 1])
 
     def place(self, centers: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Rows in files that may be larger than memory."""
+"""Files as a source of rows; they may be larger than memory."""
 
 from __future__ import annotations
 

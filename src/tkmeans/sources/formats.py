@@ -1,4 +1,4 @@
-"""Tables on disk, read a run of rows at a time: .npy, Parquet, Arrow (Feather), CSV and Arrow datasets."""
+"""File formats that are read a run of rows at a time: .npy, Parquet, Arrow (Feather), CSV and Arrow datasets."""
 
 from __future__ import annotations
 
@@ -56,9 +56,8 @@ def open_table(path: Any, columns: list[str] | None) -> Table:
         raise FileNotFoundError(f"there is no file or directory {str(path)!r}")
     if not path.is_dir():
         return _open_file(path, columns)
-    files = sorted(
-        file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and not file.name.startswith((".", "_"))
-    )
+    named = (file for file in path.rglob("*") if not file.name.startswith((".", "_")))
+    files = sorted(file for file in named if file.suffix.lower() in _SUFFIXES)
     if not files:
         raise FileNotFoundError(f"directory {str(path)!r} holds no file of the kinds {', '.join(_SUFFIXES)}")
     first = _open_file(files[0], columns)
@@ -110,8 +109,7 @@ class NpyTable(Table):
     """A matrix in NumPy's own format. Read, not mapped: mapped pages count as memory in use."""
 
     def __init__(self, path: Path, columns: list[str] | None) -> None:
-        self.place, self.names = repr(str(path)), None
-        self._path = path
+        self.place, self._path, self.names = repr(str(path)), path, None
         with open(path, "rb") as file:
             try:
                 version = np.lib.format.read_magic(file)
@@ -144,14 +142,11 @@ class NpyTable(Table):
         return np.concatenate([np.empty((0, self.n_features), self.dtype), *parts])
 
     def _read(self, file: Any, start: int, n_rows: int) -> Array:
-        values = np.fromfile(file, self._stored, n_rows * self.n_features, offset=self._seek(file, start))
+        file.seek(self._offset + start * self._row_bytes)
+        values = np.fromfile(file, self._stored, n_rows * self.n_features)
         if len(values) < n_rows * self.n_features:
             raise ValueError(f"{self.place} has become shorter while it was read")
         return values.reshape(n_rows, self.n_features).astype(self.dtype, copy=False)
-
-    def _seek(self, file: Any, start: int) -> int:
-        file.seek(self._offset + start * self._row_bytes)
-        return 0
 
 
 class ArrowTable(Table):
@@ -168,25 +163,23 @@ class ArrowTable(Table):
                 yield self._interleaved(batch)
 
     def _interleaved(self, batch: Any) -> Array:
-        columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in self.names or []]
         X = np.empty((batch.num_rows, self.n_features), self.dtype)
-        for j, column in enumerate(columns):
-            X[:, j] = column
+        for j, name in enumerate(self.names or []):
+            X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
         return X
 
     def _choose(self, schema: Any, columns: list[str] | None) -> None:
         """The columns to read, and their common type; complain of those that are missing or not numbers."""
         pa = pyarrow("to read this file")
-        present = schema.names
         for name in columns or []:
-            if name not in present:
-                raise ValueError(f"{self.place} has no column {name!r}; it has {', '.join(map(repr, present))}")
-        self.names = list(columns or present)
+            if name not in schema.names:
+                raise ValueError(f"{self.place} has no column {name!r}; it has {', '.join(map(repr, schema.names))}")
+        self.names = list(columns or schema.names)
         self.n_features = len(self.names)
         types = [schema.field(name).type for name in self.names]
+        numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
         for name, kind in zip(self.names, types, strict=True):
-            is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-            if not any(test(kind) for test in is_number):
+            if not any(test(kind) for test in numeric):
                 raise ValueError(
                     f"column {name!r} of {self.place} holds {kind}, not numbers; choose others with "
                     "tkmeans.DataFile(path, columns=[...])"
@@ -283,9 +276,8 @@ class CsvTable(ArrowTable):
 
     def _sentence(self, error: Exception) -> str:
         """Arrow counts the columns; people know their names."""
-        return re.sub(
-            r"column #(\d+)", lambda found: f"column {self._header[int(found[1])]!r}", super()._sentence(error)
-        )
+        sentence = super()._sentence(error)
+        return re.sub(r"column #(\d+)", lambda found: f"column {self._header[int(found[1])]!r}", sentence)
 
 
 @final
