@@ -44,14 +44,6 @@ class Stability:
     sizes : ndarray of shape (n_clusters,)
         Their rows, or the summed weight of these.
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_clusters,)
-        The mean similarity of each cluster.
-    verdict : ndarray of shape (n_clusters,)
-        "stable" (a mean of at least 0.75), "doubtful" (there is something, but which rows belong
-        to it is open) or "do not believe" (below 0.6).
-
     Examples
     --------
     Two clusters in three resamples; the second never came back as it was:
@@ -77,7 +69,11 @@ class Stability:
 
     @property
     def verdict(self) -> Array:
-        """What to make of each cluster."""
+        """What to make of each cluster.
+
+        It is "stable" (a mean of at least 0.75), "doubtful" (there is something, but which rows belong
+        to it is open) or "do not believe" (below 0.6).
+        """
         verdicts = np.array(["do not believe", "doubtful", "stable"])
         return verdicts[np.digitize(self.mean, [DOUBTFUL, STABLE])]
 

@@ -17,21 +17,8 @@ from tkmeans.tables import TableError
 FAULT, INTERRUPTED = 1, 130  # exit codes; 0 is success, and 2, for wrong usage, is Typer's own
 
 
-class Scale(StrEnum):
-    """How columns of different units are made comparable."""
-
-    none = "none"
-    standard = "standard"
-    robust = "robust"
-    minmax = "minmax"
-
-
-class Decimal(StrEnum):
-    """The sign before the decimals."""
-
-    point = "."
-    comma = ","
-
+Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how columns of different units are made comparable
+Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
 
 _FILE = "CSV, TSV, Parquet, Feather or NPY, recognised by content; - for standard input."
 _reading = partial(typer.Option, rich_help_panel="How to read a text file")

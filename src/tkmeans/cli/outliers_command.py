@@ -22,12 +22,7 @@ from tkmeans.cli.options import (
 from tkmeans.cli.prepared_data import Data, prepare
 from tkmeans.stats import Array
 
-
-class Rule(StrEnum):
-    """What makes an outlier."""
-
-    strays = "strays"
-    tail = "tail"
+Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
 
 def outliers(

@@ -11,16 +11,7 @@ import typer
 from tkmeans.cli import screen
 
 QUICK_REPS = 2
-
-
-class What(StrEnum):
-    """What there is to reproduce."""
-
-    table1 = "table1"
-    table2 = "table2"
-    table3 = "table3"
-    figure = "figure"
-    all = "all"
+What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there is to reproduce
 
 
 def reproduce(

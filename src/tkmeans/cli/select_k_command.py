@@ -13,13 +13,7 @@ from tkmeans.cli.options import ColumnOptions, File, Json, ReadingOptions, typed
 from tkmeans.cli.prepared_data import Data, prepare
 from tkmeans.cli.printed_summary import print_next, typed
 
-
-class Criterion(StrEnum):
-    """What the number of clusters is chosen by."""
-
-    icl = "icl"
-    bic = "bic"
-    stability = "stability"
+Criterion = StrEnum("Criterion", ["icl", "bic", "stability"])  # what the number of clusters is chosen by
 
 
 def select_k(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 DOUBTFUL, STABLE = 0.6, 0.75
 
 _BINS = 40
-_LARGER_IS_BETTER = ("stability",)
 _CURVES = {
     "l1": (r"$\ell_1$: k-medians", ":", 2),
     "l2": (r"$\ell_2$: k-means", "--", 5),
@@ -186,9 +185,7 @@ class SelectionDisplay(_Display):
         self._mark(self.best, "D", style.INK, f"chosen: {self.best}")
         if self.runner_up is not None:
             self._mark(self.runner_up, "s", "white", f"runner-up: {self.runner_up}")
-        better = "larger" if self.criterion in _LARGER_IS_BETTER else "smaller"
-        name = self.criterion.upper() if len(self.criterion) <= 3 else self.criterion
-        ax.set(ylabel=f"{name} ({better} is better)")
+        ax.set(ylabel=criterion_title(self.criterion))
         ax.legend(frameon=False)
         lowest = ax
         if self.outlier_fraction is not None:
@@ -206,6 +203,12 @@ class SelectionDisplay(_Display):
         value = self.values[self.n_clusters == number]
         look: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": style.INK, "ms": 9, "zorder": 3}
         self.ax_.plot([number] * len(value), value, marker, ls="none", label=name, **look)
+
+
+def criterion_title(criterion: str) -> str:
+    """The name of a criterion, and which of its values are better."""
+    name = criterion.upper() if len(criterion) <= 3 else criterion
+    return f"{name} ({'larger' if criterion == 'stability' else 'smaller'} is better)"
 
 
 def _axes_below(ax: Axes) -> Axes:

@@ -101,14 +101,11 @@ def _columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]
         raise ValueError(f"features must be two columns, got {features!r}")
     found = []
     for feature in features:
-        if isinstance(feature, str):
-            if feature not in names:
-                raise ValueError(f"features={feature!r} is not a column; there are {', '.join(names[:20])}")
-            found.append(names.index(feature))
-        else:
-            if not -len(names) <= feature < len(names):
-                raise ValueError(f"features={feature!r} is not a column; they are numbered from 0 to {len(names) - 1}")
-            found.append(int(feature) % len(names))
+        if isinstance(feature, str) and feature not in names:
+            raise ValueError(f"features={feature!r} is not a column; there are {', '.join(names[:20])}")
+        if not isinstance(feature, str) and not -len(names) <= feature < len(names):
+            raise ValueError(f"features={feature!r} is not a column; they are numbered from 0 to {len(names) - 1}")
+        found.append(names.index(feature) if isinstance(feature, str) else int(feature) % len(names))
     return found[0], found[1]
 
 

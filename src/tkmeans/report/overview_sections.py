@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tkmeans.plots.diagnostic_displays import objective_name
+from tkmeans.plots.diagnostic_displays import criterion_title, objective_name
 from tkmeans.report.charts import line_chart, shares_bar
 from tkmeans.report.cluster_sections import sureness
 from tkmeans.report.clustering import Clustering
@@ -103,7 +103,6 @@ def how_many(found: Clustering, selection: Any) -> str:
     tried = np.asarray(selection.n_clusters)
     name = str(selection.criterion)
     shown = name.upper() if len(name) <= 3 else name
-    better = "larger" if name == "stability" else "smaller"
     runner_up = getattr(selection, "runner_up", None)
     best, span = int(selection.best), f"{tried.min()} to {tried.max()}"
     words = (
@@ -114,11 +113,9 @@ def how_many(found: Clustering, selection: Any) -> str:
     if runner_up is not None:
         words += f" and {int(runner_up)} comes next"
         marks.append((float(runner_up), "second", f"runner-up: {int(runner_up)}"))
-    values, title = np.asarray(getattr(selection, name), dtype=float), f"{shown} ({better} is better)"
+    names = {"x_name": "number of clusters", "y_name": criterion_title(name)}
     label = f"{shown} for {span} clusters; best at {best}"
-    return f"{words}.</p>" + line_chart(
-        tried, values, x_name="number of clusters", y_name=title, label=label, marks=marks
-    )
+    return f"{words}.</p>" + line_chart(tried, getattr(selection, name), **names, label=label, marks=marks)
 
 
 def how_sure(found: Clustering) -> str:

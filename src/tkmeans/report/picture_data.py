@@ -30,7 +30,10 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     drawn = drawn_rows(outliers, np.zeros((found.n_rows, 2)), MAX_ROWS)
     slopes = _slopes(found, scaler)
     chosen = np.sort(found.telling[:MAX_COLUMNS])
-    columns = [_column(found, j, drawn, slopes) for j in chosen]
+    columns = [
+        _packed("column", found.names[j], found.values[drawn, j], found.centers[:, j], slopes[j], found.digits[j])
+        for j in chosen
+    ]
     view = [0, min(1, len(columns) - 1)]
     if found.n_columns == 1:
         height = Line(("", "")).project(found.values[drawn], found.values[drawn])[:, 1]
@@ -53,11 +56,6 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
         "colors": style.COLORS,
         "shapes": [PATHS[marker] for marker in style.MARKERS],
     }
-
-
-def _column(found: Clustering, j: int, drawn: Array, slopes: Array | None) -> dict[str, Any]:
-    slope = None if slopes is None else float(slopes[j])
-    return _packed("column", found.names[j], found.values[drawn, j], found.centers[:, j], slope, found.digits[j])
 
 
 def _plane_columns(found: Clustering, drawn: Array) -> list[dict[str, Any]]:
@@ -84,10 +82,10 @@ def _packed(
     }
 
 
-def _slopes(found: Clustering, scaler: Any) -> Array | None:
-    """How much the scaler stretches each column, (p,); None if it bends them."""
+def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
+    """How much the scaler stretches each of the p columns; None if it bends them."""
     if scaler is None:
-        return np.ones(found.n_columns)
+        return [1.0] * found.n_columns
     low, high = quantiles(found.values, [0, 1])
     middle = low + (high - low) / 3
     with warnings.catch_warnings():
@@ -97,7 +95,7 @@ def _slopes(found: Clustering, scaler: Any) -> Array | None:
         first, second = (three[1] - three[0]) / (middle - low), (three[2] - three[1]) / (high - middle)
     constant = ~(high > low)
     first, second = np.where(constant, 1.0, first), np.where(constant, 1.0, second)
-    return first if np.allclose(first, second, rtol=1e-6) else None
+    return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.n_columns
 
 
 def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:

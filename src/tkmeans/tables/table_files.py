@@ -13,8 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.arrow_table import ArrowTable, pyarrow, read_arrow
-from tkmeans.tables.npy_table import ArrayTable, read_npy
+from tkmeans.tables.binary_tables import ArrayTable, ArrowTable, pyarrow, read_arrow, read_npy
 from tkmeans.tables.table import Added, Reading, Table, TableError
 from tkmeans.tables.text_table import read_text
 

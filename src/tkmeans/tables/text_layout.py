@@ -26,6 +26,7 @@ _MARKS = (
 DELIMITERS = ("\t", ";", ",", "|", " ")
 NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
 
+_NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 _LOOKED_AT = 100  # records that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
 
@@ -137,18 +138,10 @@ def guess_delimiter(text: str, decimal: str | None) -> str:
         if width < 2 or count < _AGREEING * len(sample[1:] or sample):
             continue
         cells = [cell for row in sample[1:] or sample for cell in row]
-        share = sum(_looks_numeric(cell) for cell in cells) / len(cells)
+        share = sum(any(each.number(cell) is not None for each in _NOTATIONS) for cell in cells) / len(cells)
         if share > best_share:
             best, best_share = delimiter, share
     return best or (";" if decimal == "," else ",")
-
-
-def _looks_numeric(cell: str) -> bool:
-    """Whether a cell is a number in one notation or another, or missing."""
-    return any(numerals.number(cell) is not None for numerals in _NOTATIONS)
-
-
-_NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 
 
 def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
