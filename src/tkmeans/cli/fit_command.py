@@ -8,31 +8,21 @@ from typing import Annotated
 
 import typer
 
-from tkmeans.cli import model_answers, output_files, printed_summary, screen
-from tkmeans.cli.options import (
-    ColumnOptions,
-    File,
-    Json,
-    ModelOptions,
-    OutputOptions,
-    ReadingOptions,
-    number_of_clusters,
-    typed_again,
-)
+from tkmeans.cli import model_answers, options, output_files, printed_summary, screen
 from tkmeans.cli.prepared_data import prepare
 from tkmeans.cli.printed_summary import typed
 
 
 def fit(
-    file: File,
-    settings: ModelOptions,
-    output: OutputOptions,
-    choice: ColumnOptions,
-    reading: ReadingOptions,
+    file: options.File,
+    settings: options.ModelOptions,
+    output: options.OutputOptions,
+    choice: options.ColumnOptions,
+    reading: options.ReadingOptions,
     model: Annotated[Path | None, typer.Option(help="Keep the model there, for 'tkmeans predict'.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report there, one HTML file.")] = None,
     mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Outliers get the cluster -1.")] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Find the clusters of the rows of a table.
 
@@ -40,7 +30,7 @@ def fit(
     way); the others are carried along. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """
-    n_clusters = number_of_clusters(settings, file)
+    n_clusters = options.number_of_clusters(settings, file)
     output_files.check_files(output.out, model, report, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
@@ -61,20 +51,19 @@ def fit(
         printed_summary.print_written(
             {output.out: "the table with the cluster of each row", model: "the model", report: "the report"}
         )
-        options = typed_again(choice, reading)
-        printed_summary.print_next(file, *_next(file, n_clusters, options, output.out, model, report))
+        again = options.typed_again(choice, reading)
+        printed_summary.print_next(file, *_next(file, n_clusters, again, output.out, model, report))
 
 
 def _next(
-    file: str, k: int, options: list[str], out: Path | None, model: Path | None, report: Path | None
+    file: str, k: int, again: list[str], out: Path | None, model: Path | None, report: Path | None
 ) -> Iterator[tuple[str, str]]:
     if out is None:
-        path = Path("table.csv" if file == "-" else file)
-        to = path.with_name(f"{path.stem}-clustered{path.suffix}")
-        yield typed("fit", file, "-k", k, *options, "--out", to), "writes your table with the cluster of each row"
+        to = Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}")
+        yield typed("fit", file, "-k", k, *again, "--out", to), "writes your table with the cluster of each row"
     if report is None:
-        yield typed("report", file, "-k", k, *options), "shows the clusters in a page to look at and to send on"
+        yield typed("report", file, "-k", k, *again), "shows the clusters in a page to look at and to send on"
     if model is not None:
         yield typed("predict", model, "NEW.csv"), "finds the clusters of other rows"
-    yield typed("outliers", file, "-k", k, *options), "lists the rows that belong to no cluster"
-    yield typed("select-k", file, *options), f"tells whether {k} is a good number of clusters"
+    yield typed("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"
+    yield typed("select-k", file, *again), f"tells whether {k} is a good number of clusters"

@@ -8,17 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from tkmeans.cli import model_answers, output_files, printed_summary, screen
+from tkmeans.cli import model_answers, options, output_files, printed_summary, screen
 from tkmeans.cli.model_answers import Answer
-from tkmeans.cli.options import (
-    ColumnOptions,
-    File,
-    Json,
-    ModelOptions,
-    OutputOptions,
-    ReadingOptions,
-    number_of_clusters,
-)
 from tkmeans.cli.prepared_data import Data, prepare
 from tkmeans.stats import Array
 
@@ -26,23 +17,23 @@ Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
 
 def outliers(
-    file: File,
-    settings: ModelOptions,
-    output: OutputOptions,
-    choice: ColumnOptions,
-    reading: ReadingOptions,
+    file: options.File,
+    settings: options.ModelOptions,
+    output: options.OutputOptions,
+    choice: options.ColumnOptions,
+    reading: options.ReadingOptions,
     rule: Annotated[
         Rule, typer.Option(help="strays: far from all clusters, if any are; tail: p-values below the level.")
     ] = Rule.strays,
     level: Annotated[float | None, typer.Option(help="Of the rule; 0.5 for strays and 0.01 for tail.")] = None,
     top: Annotated[int, typer.Option(min=1, help="How many to show, the strangest first.")] = 20,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """List the rows that are far from every cluster, and in which column.
 
     --out writes these rows to a table.
     """
-    n_clusters = number_of_clusters(settings, file)
+    n_clusters = options.number_of_clusters(settings, file)
     output_files.check_files(output.out, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)

@@ -12,10 +12,10 @@ from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
 from tkmeans.tables import Reading, Table, read_table
 
-_SCALED_BY = {
-    Scale.robust: "its median and interquartile range",
-    Scale.standard: "its mean and standard deviation",
-    Scale.minmax: "its least and largest value",
+_SCALERS = {  # scikit-learn's, and what they scale a column by
+    Scale.robust: ("RobustScaler", "its median and interquartile range"),
+    Scale.standard: ("StandardScaler", "its mean and standard deviation"),
+    Scale.minmax: ("MinMaxScaler", "its least and largest value"),
 }
 
 
@@ -52,13 +52,8 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     weights = None if weight_column is None else weights_of(table, weight_column)
     scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, chosen.names)
     columns = f"{screen.count(len(chosen.names), 'column')}: {listed(chosen.names)}"
-    notes = [
-        *table.notes,
-        f"{screen.count(table.n_rows, 'row')}, clustered by {columns}",
-        *chosen.notes,
-        *missing_values(X),
-        *notes,
-    ]
+    clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {columns}"
+    notes = [*table.notes, clustered, *chosen.notes, *missing_values(X), *notes]
     screen.notes(notes)
     row_names = None if id_column is None else table.cells(id_column)
     Z = X if scaler is None else scaler.transform(X)
@@ -86,13 +81,14 @@ def missing_values(X: Array) -> list[str]:
 
 def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
     """A fitted scaler, and what to say about it."""
-    from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+    from sklearn import preprocessing
 
     if scale is Scale.none:
         return None, ["columns were not scaled: those with the largest numbers count most"]
-    scaler = {Scale.robust: RobustScaler, Scale.standard: StandardScaler, Scale.minmax: MinMaxScaler}[scale]().fit(X)
+    name, what = _SCALERS[scale]
+    scaler = getattr(preprocessing, name)().fit(X)
     others = ", ".join(other for other in Scale if other is not scale)
-    notes = [f"each column was scaled by {_SCALED_BY[scale]} (--scale {scale}; there are also {others})"]
+    notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
     if scale is Scale.robust:
         low, high = np.nanpercentile(X, [25, 75], axis=0)
         flat = [j for j in range(len(names)) if low[j] == high[j]]

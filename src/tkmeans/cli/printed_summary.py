@@ -127,12 +127,8 @@ def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
         "scaling": None if data.scaler is None else type(data.scaler).__name__,
         "n_clusters": len(centers),
         "clusters": [
-            {
-                "cluster": k,
-                "rows": sizes[k],
-                "weight": model.cluster_weights_[k],
-                "center": dict(zip(data.columns, centers[k], strict=True)),
-            }
+            {"cluster": k, "rows": sizes[k], "weight": model.cluster_weights_[k]}
+            | {"center": dict(zip(data.columns, centers[k], strict=True))}
             for k in range(len(centers))
         ],
         "labels": labels_of(found),

@@ -179,7 +179,7 @@ class ClustersDisplay:
         inside = drawn[~outliers[drawn]]
         if boundaries == "auto":
             boundaries = placed is not None and agreement(places[inside], labels[inside], placed) >= TRUTHFUL
-        display = cls(
+        return cls(
             points=places[drawn],
             labels=labels[drawn],
             outliers=outliers[drawn],
@@ -187,8 +187,7 @@ class ClustersDisplay:
             boundaries=bool(boundaries) and placed is not None,
             names=view.names,
             n_rows=len(X),
-        )
-        return display.plot(ax=ax, **options)
+        ).plot(ax=ax, **options)
 
     def plot(
         self,

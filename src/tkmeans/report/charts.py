@@ -18,8 +18,8 @@ def line_chart(
     x: Array, y: Array, *, x_name: str, y_name: str, label: str, marks: Sequence[tuple[float, str, str]] = ()
 ) -> str:
     """A line through (x, y) with ticks; `marks` are (x, class, text) to point out."""
-    good = np.isfinite(y)
-    x, y = np.asarray(x, dtype=float)[good], np.asarray(y, dtype=float)[good]
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     if len(x) == 0:
         return ""
     x_ticks, y_ticks = _whole_ticks(x.min(), x.max()), _ticks(y.min(), y.max())

@@ -137,12 +137,7 @@ class Clustering:
 
 
 def look(
-    estimator: Any,
-    X: Any,
-    *,
-    feature_names: Sequence[str] | None,
-    row_names: Sequence[Any] | None,
-    scaler: Any,
+    estimator: Any, X: Any, *, feature_names: Sequence[str] | None, row_names: Sequence[Any] | None, scaler: Any
 ) -> Clustering:
     """Ask a fitted estimator all that it can tell about X."""
     check_is_fitted(estimator)

@@ -20,11 +20,6 @@ _CRITERIA = {
 }
 
 
-def default_title(found: Clustering) -> str:
-    """A title for a page that was given none."""
-    return f"{count(found.n_clusters, 'cluster')} in {count(found.n_rows, 'row')}"
-
-
 def lead(found: Clustering, method: str) -> str:
     """The answer in a sentence or two."""
     words = (

@@ -77,7 +77,8 @@ def write_report(
     >>> folder.cleanup()
     """
     found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler)
-    page = _page(found, estimator, scaler, selection, title or overview_sections.default_title(found), call)
+    title = title or f"{count(found.n_clusters, 'cluster')} in {count(found.n_rows, 'row')}"
+    page = _page(found, estimator, scaler, selection, title, call)
     with replacing(path) as file:
         file.write(page.encode("utf-8", errors="replace"))  # a name may hold half a character
     return Path(path)
@@ -86,6 +87,7 @@ def write_report(
 def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
     style, script = _part("style.css"), "".join(map(_part, ("geometry.js", "picture.js", "report.js")))
     strays = cluster_sections.outliers(found)
+    strays_title = "Least trusted rows" if found.outliers is None else "Outliers"
     data = drawing(found, scaler)
     return Template(_part("page.html")).substitute(
         style=style,
@@ -101,8 +103,8 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         legend=_legend(found),
         drawn=_drawn(found, data),
         clusters=cluster_sections.clusters(found),
-        outliers=f'<section id="outliers"><h2>{_stray_title(found)}</h2>{strays}</section>' if strays else "",
-        outliers_link=f'<a href="#outliers">{_stray_title(found)}</a>' if strays else "",
+        outliers=f'<section id="outliers"><h2>{strays_title}</h2>{strays}</section>' if strays else "",
+        outliers_link=f'<a href="#outliers">{strays_title}</a>' if strays else "",
         how_many=overview_sections.how_many(found, selection),
         how_sure=overview_sections.how_sure(found),
         data_facts=overview_sections.data_facts(found, scaler),
@@ -120,10 +122,6 @@ def _part(name: str) -> str:
 def _hash(content: str) -> str:
     """What a Content-Security-Policy knows an element by: nothing else may run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-def _stray_title(found: Clustering) -> str:
-    return "Least trusted rows" if found.outliers is None else "Outliers"
 
 
 def _legend(found: Clustering) -> str:

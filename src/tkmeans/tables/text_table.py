@@ -32,8 +32,8 @@ class Layout(NamedTuple):
 class Shape(NamedTuple):
     """How the cells of records fall into columns."""
 
-    width: int  # columns
-    names: list[str] | None  # None without a header
+    names: list[str]  # empty without a header
+    header: bool
     trailing: bool  # whether records end with one more delimiter than the header
 
 
@@ -53,15 +53,14 @@ class TextTable(Table):
     format = "text"
 
     def __init__(self, source: str, lines: Lines, layout: Layout, shape: Shape) -> None:
-        n_header = 0 if shape.names is None else 1
-        names, notes = unique_names(shape.names or [""] * shape.width)
-        if shape.names is None:
+        n_header = int(shape.header)
+        names, notes = unique_names(shape.names)
+        if not shape.header:
             named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
             called = f"columns are called {named}; add --header if it has their names"
             notes = [f"the first line looks like data, so {called}"]
         super().__init__(source, names, len(lines.raw) - n_header, notes)
-        self.layout = layout
-        self._trailing = shape.trailing
+        self.layout, self._trailing = layout, shape.trailing
         self._header, self._raw, self._line = lines.raw[:n_header], lines.raw[n_header:], lines.line[n_header:]
         self._columns = {column.name: column for column in self._numbers()}
 
@@ -72,7 +71,7 @@ class TextTable(Table):
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
         j = self.names.index(name)
-        found = (cells[j].strip() for cells in self._records())
+        found = (cells[j].strip() for cells in cells_of(self._raw, self.layout.delimiter))
         return ["" if self.layout.numerals.is_missing(cell) else cell for cell in found]
 
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
@@ -87,15 +86,11 @@ class TextTable(Table):
             lines = (self._extended(self._raw[i], [cells[i] for cells in columns], self._trailing) for i in part)
             file.write("".join(lines).encode(encoding))
 
-    def _records(self) -> Iterator[list[str]]:
-        """The cells of each row."""
-        return cells_of(self._raw, self.layout.delimiter)
-
     def _numbers(self) -> Iterator[Column]:
         values: list[list[Array]] = [[] for _ in self.names]
         bad: list[list[BadCell]] = [[] for _ in self.names]
         n_bad = [0] * len(self.names)
-        rows, start = self._records(), 0
+        rows, start = cells_of(self._raw, self.layout.delimiter), 0
         while chunk := list(islice(rows, _CHUNK)):
             for j, cells in enumerate(islice(zip(*chunk, strict=True), len(self.names))):
                 numbers, wrong = self.layout.numerals.numbers(cells)
@@ -164,26 +159,26 @@ def _shape(lines: Lines, header: bool, delimiter: str, source: str) -> Shape:
     below = lines.width[1:] if header else lines.width
     if len(below) == 0:
         raise TableError(f"{source} has the names of columns but no rows; add --no-header if its only line is data")
-    names = [name.strip() for name in lines.sample[0]] if header else None
-    wanted, trailing = int(below[0]) if names is None else len(names), False
-    if wanted == 1 and delimiter == "," and np.all(below == 2):
+    names, trailing = [name.strip() for name in lines.sample[0]] if header else [""] * int(below[0]), False
+    if len(names) == 1 and delimiter == "," and np.all(below == 2):
         raise TableError(
             f"{source}: line {lines.line[0]} has one name, but there are two cells in the lines below; "
             "add --decimal , if these are decimal commas"
         )
-    if names is not None and np.all(below == wanted + 1):
+    if header and np.all(below == len(names) + 1):
         trailing = all(not row[-1].strip() for row in lines.sample[1:])
         if not trailing:  # the habit of R: row names, and no name for them
-            names, wanted = ["", *names], wanted + 1
-    wrong = np.flatnonzero(below != wanted + trailing) + int(header)
+            names = ["", *names]
+    wrong = np.flatnonzero(below != len(names) + trailing) + int(header)
     if len(wrong):
         named = "; ".join(f"line {lines.line[i]} has {lines.width[i]}" for i in wrong[:_NAMED_LINES])
         rest = f"; and {len(wrong) - _NAMED_LINES} more lines" if len(wrong) > _NAMED_LINES else ""
+        divided = f"divided by {NAMED.get(delimiter, repr(delimiter))}"
         raise TableError(
-            f"{source}: line {lines.line[0]} has {wanted} cells divided by {NAMED.get(delimiter, repr(delimiter))}, "
+            f"{source}: line {lines.line[0]} has {len(names)} cells {divided}, "
             f"but {named}{rest}; put quotation marks around cells that contain the delimiter, or add --delimiter"
         )
-    return Shape(wanted, names, trailing)
+    return Shape(names, header, trailing)
 
 
 def _unusual(layout: Layout, *, guessed: bool) -> str:
