@@ -9,7 +9,7 @@ import pytest
 from tkmeans.atomic import replacing
 
 
-def test_a_file_takes_the_place_of_the_old_one_only_when_it_is_complete(tmp_path):
+def test_a_new_file_replaces_the_old_one_only_when_it_is_complete(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
     with replacing(path) as file:
@@ -20,7 +20,7 @@ def test_a_file_takes_the_place_of_the_old_one_only_when_it_is_complete(tmp_path
 
 
 @pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, SystemExit])
-def test_after_a_fault_nothing_has_happened(tmp_path, fault):
+def test_an_exception_while_replacing_a_file_leaves_no_file(tmp_path, fault):
     def fail():
         with replacing(tmp_path / "file") as file:
             file.write(b"half")
@@ -32,7 +32,7 @@ def test_after_a_fault_nothing_has_happened(tmp_path, fault):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions and links of POSIX")
-def test_permissions_and_links_stay(tmp_path):
+def test_replacing_a_file_keeps_permissions_and_links(tmp_path):
     path, link = tmp_path / "file", tmp_path / "link"
     with replacing(path) as file:
         file.write(b"new")
@@ -49,7 +49,7 @@ def test_permissions_and_links_stay(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no devices here")
-def test_a_device_is_written_to_and_stays_a_device():
+def test_replacing_a_device_writes_to_it():
     with replacing("/dev/null") as file:
         file.write(b"gone")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)

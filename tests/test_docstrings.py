@@ -15,7 +15,7 @@ REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "api" / "index.rst"
 
 
 @pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda word: word)
-def test_a_public_name_has_a_docstring_with_an_example(module, name):
+def test_every_public_name_has_a_docstring_with_an_example(module, name):
     if name in ELSEWHERE:
         pytest.skip("not a class or function of ours")
     thing = getattr(importlib.import_module(module), name)
@@ -23,7 +23,7 @@ def test_a_public_name_has_a_docstring_with_an_example(module, name):
 
 
 @pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda word: word)
-def test_a_public_name_stands_in_the_reference_under_its_module(module, name):
+def test_every_public_name_is_in_the_reference_under_its_module(module, name):
     text = REFERENCE.read_text(encoding="utf-8")
     sections = re.split(r"^\.\. currentmodule:: (\S+)$", text, flags=re.MULTILINE)
     listed = dict(zip(sections[1::2], sections[2::2], strict=True))

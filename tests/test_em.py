@@ -13,31 +13,31 @@ SOURCE = source_of(X)
 START = equal_params(SOURCE.frame.enter(CENTERS), scale=0.5, dof=1.0)
 
 
-def test_a_small_gain_is_one_below_the_tolerance():
+def test_small_gain_stops_at_a_gain_below_the_tolerance():
     assert SmallGain(0.1)(Progress([1.0, 1.05]))
     assert not SmallGain(0.1)(Progress([1.0, 1.2]))
 
 
-def test_a_small_move_is_one_below_the_tolerance():
+def test_small_move_stops_at_a_movement_below_the_tolerance():
     assert SmallMove(0.1)(Progress([0.0], movement=0.05))
     assert not SmallMove(0.1)(Progress([0.0], movement=0.2))
 
 
-def test_a_plateau_is_a_run_of_iterations_no_better_than_the_run_before():
+def test_plateau_stops_at_iterations_no_better_than_as_many_before():
     assert not Plateau(0.1, times=2)(Progress([1.0, 3.0, 1.0]))  # too few to say
     assert not Plateau(0.1, times=2)(Progress([9.0, 0.0, 4.0, 1.0, 4.0]))
     assert Plateau(0.1, times=2)(Progress([0.0, 1.0, 4.0, 4.1, 1.0]))
     assert Plateau(0.1, times=1)(Progress([1.0, 1.05]))
 
 
-def test_a_tolerance_that_is_just_met_is_met():
+def test_stopping_rules_stop_at_a_tolerance_that_is_just_met():
     assert SmallGain(0.5)(Progress([1.0, 1.5]))
     assert SmallMove(0.5)(Progress([0.0], movement=0.5))
     assert Plateau(0.5, times=1)(Progress([1.0, 1.5]))
     assert not Plateau(0.5, times=2)(Progress([1.0, 1.0, 2.0, 2.0]))
 
 
-def test_never_means_as_many_iterations_as_allowed():
+def test_em_with_the_rule_never_ends_only_at_max_iter():
     fit = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
     assert len(fit.history) == 8
     assert fit.n_passes == 8
@@ -48,7 +48,7 @@ def test_never_means_as_many_iterations_as_allowed():
     "model", [Student(), Student(estimate_weights=True), Fast(), Lloyd()], ids=lambda m: repr(m)[:20]
 )
 @pytest.mark.parametrize("max_iter", [1, 3, 50])
-def test_the_statistics_belong_to_the_parameters_that_are_returned(model, max_iter):
+def test_the_statistics_of_a_fit_belong_to_its_parameters(model, max_iter):
     fit = em(SOURCE, model, START, stop=SmallGain(1e-9), max_iter=max_iter)
     again = SOURCE.reduce(model.e_step(fit.params))
     for a, b in zip(fit.stats, again, strict=True):
@@ -77,7 +77,7 @@ def test_acceleration_reaches_the_same_optimum_in_fewer_passes():
     np.testing.assert_allclose(quick.params.centers, plain.params.centers, atol=1e-4)
 
 
-def test_an_extrapolation_that_loses_falls_back_to_the_plain_step(monkeypatch):
+def test_an_extrapolation_that_lowers_the_objective_falls_back_to_the_plain_step(monkeypatch):
     wild = lambda self, x, gx: gx + 100.0  # noqa: E731
     monkeypatch.setattr(Anderson, "extrapolate", wild)
     misled = em(SOURCE, Student(), START, stop=Never(), max_iter=10)
@@ -99,13 +99,13 @@ def test_anderson_solves_a_linear_fixed_point_in_as_many_steps_as_it_has_dimensi
     np.testing.assert_allclose(x, exact, atol=1e-9)
 
 
-def test_anderson_stands_still_where_there_is_nothing_to_learn():
+def test_anderson_extrapolates_nothing_from_equal_steps():
     mixer = Anderson()
     assert mixer.extrapolate(np.zeros(2), np.ones(2)) is None
     assert mixer.extrapolate(np.zeros(2), np.ones(2)) is None  # the same step again
 
 
-def test_the_second_step_is_the_secant_to_the_fixed_point():
+def test_the_second_step_of_anderson_is_the_secant_to_the_fixed_point():
     mixer = Anderson()
     assert mixer.extrapolate(np.array([0.0]), np.array([3.0])) is None  # g(x) = x/4 + 3, at rest at 4
     ahead = mixer.extrapolate(np.array([3.0]), np.array([3.75]))
@@ -113,7 +113,7 @@ def test_the_second_step_is_the_secant_to_the_fixed_point():
     assert ahead[0] < 4.0  # the ridge holds back a little
 
 
-def test_steps_that_grow_are_forgotten_and_steps_as_long_as_before_are_not():
+def test_anderson_forgets_steps_before_one_that_is_longer():
     for first, second, remembered in ((1.0, 1.001, 1), (0.5, 0.501, 1), (1.0, 1.0, 2), (1.0, 0.9, 2)):
         mixer = Anderson()
         mixer.extrapolate(np.zeros(2), np.array([first, 0.0]))
@@ -122,14 +122,14 @@ def test_steps_that_grow_are_forgotten_and_steps_as_long_as_before_are_not():
         assert (ahead is None) == (remembered == 1)
 
 
-def test_anderson_remembers_six_steps_unless_told_otherwise():
+def test_anderson_remembers_six_steps_or_its_depth_and_one():
     for mixer, most in ((Anderson(), 6), (Anderson(depth=2), 3)):
         for k in range(10):
             mixer.extrapolate(np.zeros(3), 0.5**k * np.array([1.0, 0.1 * k, 0.01 * k * k]))
         assert len(mixer.residuals) == len(mixer.images) == most
 
 
-def test_a_run_goes_on_from_where_it_was_left():
+def test_em_continues_an_interrupted_run_to_the_same_end():
     options = {"stop": SmallGain(1e-10), "max_iter": 200}
     whole = em(SOURCE, Student(), START, **options)
     left = []
@@ -145,7 +145,7 @@ def test_a_run_goes_on_from_where_it_was_left():
     assert rested.n_passes == whole.n_passes
 
 
-def test_a_step_that_loses_is_not_taken_and_is_the_end(monkeypatch):
+def test_em_ends_before_a_step_that_lowers_the_objective(monkeypatch):
     monkeypatch.setattr(Student, "m_step", lambda _, stats, params: params._replace(centers=params.centers + 50))
     fit = em(SOURCE, Student(), START, stop=Never(), max_iter=10, accelerate=False)
     assert fit.converged is True
@@ -153,7 +153,7 @@ def test_a_step_that_loses_is_not_taken_and_is_the_end(monkeypatch):
     assert len(fit.history) == 1
 
 
-def test_every_look_at_the_rows_is_counted():
+def test_em_counts_every_pass_over_the_rows():
     class Counting:
         frame, n_looks = SOURCE.frame, 0
 
@@ -170,7 +170,7 @@ def test_every_look_at_the_rows_is_counted():
     assert plain.converged is False
 
 
-def test_the_history_is_per_unit_of_weight():
+def test_the_history_of_em_is_the_objective_per_unit_of_weight():
     fit = em(SOURCE, Student(), START, stop=Never(), max_iter=2, accelerate=False)
     assert fit.history[-1] == pytest.approx(fit.stats.objective / fit.stats.total, rel=1e-14)
     assert fit.history[0] == pytest.approx(
@@ -178,7 +178,7 @@ def test_the_history_is_per_unit_of_weight():
     )
 
 
-def test_forgetting_keeps_the_latest_step_only():
+def test_anderson_after_forget_keeps_the_latest_step_only():
     mixer = Anderson()
     mixer.extrapolate(np.zeros(2), np.ones(2))
     mixer.extrapolate(np.ones(2), np.array([1.5, 1.2]))
@@ -190,7 +190,7 @@ def test_forgetting_keeps_the_latest_step_only():
     np.testing.assert_array_equal(after, fresh.extrapolate(x, gx))
 
 
-def test_a_model_that_climbs_but_has_nothing_to_extrapolate_takes_plain_steps():
+def test_em_takes_plain_steps_with_a_model_that_climbs_but_cannot_be_extrapolated():
     class Stiff:
         climbs = True
         e_step, m_step = Student().e_step, Student().m_step
@@ -203,7 +203,7 @@ def test_a_model_that_climbs_but_has_nothing_to_extrapolate_takes_plain_steps():
 @pytest.mark.parametrize(
     ("block_rows", "accelerate"), [(1, True), (7, True), (7, False), (64, True), (64, False), (599, False)]
 )
-def test_rows_cut_into_any_blocks_give_the_same_centres(block_rows, accelerate):
+def test_em_over_any_blocks_gives_the_same_centres(block_rows, accelerate):
     options = {"stop": SmallGain(1e-8), "accelerate": accelerate}
     whole = em(SOURCE, Student(), START, **options)
     cut = em(source_of(X, block_rows=block_rows), Student(), START, **options)

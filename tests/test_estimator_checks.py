@@ -29,14 +29,14 @@ ESTIMATORS = [
 
 
 @parametrize_with_checks(ESTIMATORS)
-def test_every_check_of_scikit_learn_passes(estimator, check):
+def test_every_estimator_check_of_scikit_learn_passes(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks provoke warnings on purpose
         check(estimator)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS[:1] + ESTIMATORS[4:5], ids=lambda e: type(e).__name__)
-def test_the_two_checks_that_scikit_learns_kmeans_fails_are_among_them(estimator):
+def test_the_estimator_checks_that_scikit_learns_kmeans_fails_are_among_those_that_pass(estimator):
     from sklearn.utils.estimator_checks import estimator_checks_generator
 
     with warnings.catch_warnings():

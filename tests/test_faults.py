@@ -35,7 +35,7 @@ WIDER, _, _ = t_mixture(n=200, n_clusters=3, n_features=4)
 
 
 @pytest.mark.parametrize("kind", FAULT_KINDS)
-def test_a_fault_loses_nothing_and_leaves_nothing_behind(kind):
+def test_a_fault_of_any_kind_loses_nothing_and_leaves_nothing_behind(kind):
     assert next(filter(None, (inject_one(kind, (2, number)) for number in count())))
 
 
@@ -46,14 +46,14 @@ def test_three_hundred_faults_at_random_lose_nothing():
     assert {kind for kind, _ in counts} == set(FAULT_KINDS)
 
 
-def test_the_machinery_notices_half_a_fit(monkeypatch, tmp_path):
+def test_fault_injection_detects_a_half_fitted_estimator(monkeypatch, tmp_path):
     monkeypatch.setattr(base, "all_or_nothing", nullcontext)
     trigger = Trigger(lambda: no_memory(tmp_path), at=2)
     with small_blocks_and_frequent_checkpoints(), pytest.raises(WrongOutcome, match=r"half-fitted: .*n_features_in_"):
         run_with_fault("t-k-means", FAULT_KINDS["Ctrl-C in a pass"], trigger, tmp_path, old_output=False)
 
 
-def test_the_machinery_notices_half_a_file(monkeypatch, tmp_path):
+def test_fault_injection_detects_a_half_written_file(monkeypatch, tmp_path):
     @contextmanager
     def careless(path):
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
@@ -77,7 +77,7 @@ def test_a_fit_that_fails_does_not_change_the_number_of_features(estimator):
     assert estimator.predict(X).shape == (300,)
 
 
-def test_a_fit_that_finds_no_memory_for_its_labels_keeps_the_ones_before(monkeypatch):
+def test_a_fit_without_memory_for_its_labels_keeps_the_fit_before(monkeypatch):
     model = TKMeans(3, random_state=0).fit(X)
     labels, centers = model.labels_, model.cluster_centers_
     monkeypatch.setattr(ArraySource, "collect", mock.Mock(side_effect=MemoryError))
@@ -104,7 +104,7 @@ def test_ctrl_c_while_rows_are_labelled_leaves_the_parameters_that_were_found():
     assert not hasattr(model, "labels_")
 
 
-def test_ctrl_c_in_the_start_of_a_mixture_promises_nothing_and_leaves_the_one_before():
+def test_ctrl_c_in_the_start_of_a_mixture_leaves_the_mixture_before():
     model = StudentTMixture(3, random_state=0).fit(WIDER)
     means = model.means_
     assert interrupted(model.fit, X) == ""
@@ -112,7 +112,7 @@ def test_ctrl_c_in_the_start_of_a_mixture_promises_nothing_and_leaves_the_one_be
     assert model.n_features_in_ == 4
 
 
-def test_a_stream_goes_on_after_batches_that_were_interrupted():
+def test_a_stream_continues_after_interrupted_batches_as_if_undisturbed():
     stream, undisturbed = (MiniBatchTKMeans(3, init_size=150, random_state=0) for _ in range(2))
     for batch in np.array_split(np.vstack([X, X + 0.01]), 6):
         interrupted(stream.partial_fit, batch)
@@ -145,7 +145,7 @@ except MemoryError:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's limits of memory")
-def test_the_native_engine_says_when_memory_is_out_and_works_on_when_there_is_more():
+def test_the_native_engine_raises_memory_error_and_works_when_there_is_memory_again():
     done = subprocess.run([sys.executable, "-c", OUT_OF_MEMORY], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "0.0"), done.stderr
 
@@ -153,7 +153,7 @@ def test_the_native_engine_says_when_memory_is_out_and_works_on_when_there_is_mo
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def test_threads_of_a_file_end_if_its_weights_are_of_no_use(tmp_path):
+def test_threads_that_read_a_file_end_if_the_sample_weights_are_invalid(tmp_path):
     path = tmp_path / "X.csv"
     np.savetxt(path, X, delimiter=",", header="a,b", comments="")
     before = set(threading.enumerate())
@@ -162,7 +162,7 @@ def test_threads_of_a_file_end_if_its_weights_are_of_no_use(tmp_path):
     assert set(threading.enumerate()) <= before, kept
 
 
-def test_a_file_that_is_written_to_during_a_fit_is_named(tmp_path):
+def test_a_file_that_changes_during_a_fit_is_an_error_that_names_it(tmp_path):
     path = tmp_path / "X.npy"
     np.save(path, X)
 
@@ -174,7 +174,7 @@ def test_a_file_that_is_written_to_during_a_fit_is_named(tmp_path):
         TKMeans(3, init=meddle, n_init=1, random_state=0).fit(path)
 
 
-def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
     path = tmp_path / "model.json"
     model = TKMeans(3, random_state=0).fit(X)
     monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
@@ -184,14 +184,14 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path, monkeypatch):
     assert not any(tmp_path.iterdir())
 
 
-def test_a_file_that_cannot_be_made_is_named_and_not_the_temporary_one(tmp_path):
+def test_an_error_about_a_file_that_cannot_be_created_names_it_and_not_the_temporary_one(tmp_path):
     path = tmp_path / "no such folder" / "model.json"
     with pytest.raises(FileNotFoundError) as fault:
         save(TKMeans(3, random_state=0).fit(X), path)
     assert str(fault.value).endswith(f"directory: {str(path)!r}")
 
 
-def test_a_run_whose_line_was_cut_off_is_done_again_even_if_the_rest_looks_whole(tmp_path):
+def test_a_run_of_the_reproduction_whose_line_was_cut_off_is_repeated(tmp_path):
     path = tmp_path / "runs.csv"
     keys = [protocol.Key("made up", "k-means", "correct", rep) for rep in range(3)]
     runs = {key: dict.fromkeys(protocol.MEASURES, 0.123456) for key in keys}
@@ -204,7 +204,7 @@ def test_a_run_whose_line_was_cut_off_is_done_again_even_if_the_rest_looks_whole
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
-def test_a_full_disk_behind_the_commands_output_is_told_in_a_sentence(tmp_path):
+def test_a_command_whose_output_meets_a_full_disk_exits_with_one_sentence(tmp_path):
     np.savetxt(tmp_path / "X.csv", X[:20], delimiter=",", header="a,b", comments="")
     code = "from tkmeans.cli import main; main()"
     command = [sys.executable, "-c", code, "fit", str(tmp_path / "X.csv"), "-k", "2", "--json"]

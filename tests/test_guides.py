@@ -13,7 +13,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```\n)?", flag
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
-def test_the_code_of_a_guide_runs_and_prints_what_it_shows(guide, tmp_path, monkeypatch):
+def test_the_code_of_every_guide_runs_and_prints_what_the_guide_shows(guide, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # for the files it writes
     text, names = guide.read_text(encoding="utf-8"), {}
     blocks = BLOCK.findall(text)

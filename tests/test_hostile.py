@@ -22,25 +22,25 @@ GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "errors.md"
 
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 @given(any_hostile_case)
-def test_every_hostile_input_ends_in_a_right_answer_or_a_documented_refusal(case):
+def test_every_hostile_input_ends_in_a_right_result_or_a_documented_refusal(case):
     outcome_of(case)
 
 
 @pytest.mark.parametrize("kind", ROW_KINDS)
-def test_rows_of_every_kind_are_fitted_or_refused(kind):
+def test_hostile_rows_of_every_kind_are_fitted_or_refused(kind):
     X = ROW_KINDS[kind](np.random.default_rng(0), 25, 3)
     assert outcome_of(HostileCase(kind, TKMeans(2, max_iter=20, random_state=0), X, rows=X)) in {"result", *REFUSALS}
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_the_same_numbers_in_other_clothes_give_the_same_answer(name):
+def test_the_same_numbers_in_any_container_give_the_same_fit(name):
     X = ROW_KINDS["holes"](np.random.default_rng(1), 40, 3)
     case = HostileCase(name, TKMeans(2, random_state=0), CONTAINERS[name](X), rows=X)
     assert outcome_of(case) == "result"
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_numbers_of_every_type_are_numbers(name):
+def test_rows_of_every_dtype_of_numbers_are_fitted(name):
     X = DTYPES[name](ROW_KINDS["ordinary"](np.random.default_rng(2), 40, 3))
     rows = X.astype(np.float32 if name in ("f4", ">f4") else np.float64)
     assert outcome_of(HostileCase(name, TKMeans(2, random_state=0), X, rows=rows)) == "result"
@@ -48,13 +48,13 @@ def test_numbers_of_every_type_are_numbers(name):
 
 @pytest.mark.parametrize("name", INVALID_TABLES)
 @pytest.mark.parametrize("estimator", [TKMeans(2), StudentTMixture(2), KMedoids(2)], ids=lambda e: type(e).__name__)
-def test_what_is_no_table_of_numbers_is_refused(name, estimator):
+def test_input_that_is_no_table_of_numbers_is_refused(name, estimator):
     X = ROW_KINDS["ordinary"](np.random.default_rng(3), 12, 3)
     assert outcome_of(HostileCase(name, estimator, INVALID_TABLES[name](X), refused=True)) != "result"
 
 
 @pytest.mark.parametrize("name", WEIGHTS | INVALID_WEIGHTS)
-def test_weights_are_counts_or_refused(name):
+def test_sample_weights_of_every_kind_are_used_or_refused(name):
     X = ROW_KINDS["ordinary"](np.random.default_rng(4), 30, 2)
     wrong = name in INVALID_WEIGHTS
     weight = (WEIGHTS | INVALID_WEIGHTS)[name](X, Random(0))
@@ -66,7 +66,7 @@ def test_weights_are_counts_or_refused(name):
 # ---- the outcome_of itself -------------------------------------------------------------------------
 
 
-def test_equal_seeds_make_equal_cases():
+def test_equal_seeds_make_equal_hostile_cases():
     for seed in range(50):
         a, b = hostile_case(Random(seed)), hostile_case(Random(seed))
         assert (a.kind, type(a.estimator)) == (b.kind, type(b.estimator))
@@ -115,13 +115,13 @@ def _input_changed(model, X):
         (_input_changed, "the input was changed|labels_ are not"),
     ],
 )
-def test_the_judge_sees_what_is_wrong(wrong, complaint):
+def test_the_checks_of_hostile_inputs_detect_wrong_results(wrong, complaint):
     X = ROW_KINDS["ordinary"](np.random.default_rng(5), 40, 2)
     with pytest.raises(WrongAnswer, match=complaint):
         outcome_of(HostileCase("broken", _Broken(wrong), X, rows=X))
 
 
-def test_every_refusal_is_in_the_guide():
+def test_every_refusal_of_an_input_is_documented_in_the_guide():
     text = GUIDE.read_text()
     missing = [name for name in REFUSALS if not re.search(rf"^\| {re.escape(name)} \|", text, re.MULTILINE)]
     assert not missing

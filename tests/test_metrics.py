@@ -12,7 +12,7 @@ def test_the_mse_of_kmeans_is_its_inertia_per_row():
     assert clustering_mse(X, model.labels_) == pytest.approx(model.inertia_ / len(X))
 
 
-def test_within_and_between_add_up_to_the_total_scatter_where_centres_are_means():
+def test_within_and_between_scatter_add_up_to_the_total_where_centres_are_means():
     model = KMeans(4, n_init=1, tol=0, random_state=0).fit(X)
     total = X.var(axis=0).sum()
     within = clustering_mse(X, model.labels_)
@@ -20,7 +20,7 @@ def test_within_and_between_add_up_to_the_total_scatter_where_centres_are_means(
     assert ratio == pytest.approx(within / (total - within))
 
 
-def test_both_follow_their_formulas_written_out():
+def test_clustering_mse_and_within_between_ratio_follow_their_formulas():
     labels = np.random.default_rng(1).integers(5, size=200)
     centers = np.random.default_rng(2).normal(size=(5, 3))
     mse = within = between = 0.0
@@ -33,25 +33,25 @@ def test_both_follow_their_formulas_written_out():
     assert within_between_ratio(X, labels, centers) == pytest.approx(within / between)
 
 
-def test_clusters_without_rows_count_for_nothing():
+def test_clusters_without_rows_do_not_change_clustering_metrics():
     labels = np.array([0, 0, 3, 3])
     rows = np.array([[0.0], [2.0], [10.0], [12.0]])
     assert clustering_mse(rows, labels) == 1.0
     assert within_between_ratio(rows, labels, [[1.0], [99.0], [-99.0], [11.0]]) == pytest.approx(1 / 25)
 
 
-def test_equal_centres_have_no_scatter_between_them():
+def test_the_within_between_ratio_of_equal_centres_is_infinite():
     assert within_between_ratio([[-1.0], [1.0]], [0, 1], [[0.0], [0.0]]) == np.inf
 
 
-def test_labels_that_are_no_row_numbers_of_the_centres_are_refused():
+def test_clustering_metrics_refuse_labels_that_are_no_row_numbers_of_the_centres():
     with pytest.raises(ValueError, match="labels must be row numbers of centers, 0 to 1, got 0 to 2"):
         within_between_ratio(X[:3], [0, 1, 2], X[:2])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         clustering_mse(X, [0, 1])
 
 
-def test_the_rand_index_is_scikit_learns():
+def test_the_adjusted_rand_score_is_scikit_learns():
     from sklearn import metrics
 
     assert adjusted_rand_score is metrics.adjusted_rand_score

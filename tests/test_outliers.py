@@ -36,7 +36,7 @@ def test_clean_benchmark_sets_have_at_most_one_per_cent_of_outliers(name, seed):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", SETS)
-def test_far_rows_are_found_and_hardly_anyone_else(name, seed):
+def test_far_rows_are_flagged_as_outliers_and_hardly_any_others(name, seed):
     X, y = benchmark_set(name)
     rows, far = with_far_rows(X, seed)
     found = TKMeans(len(np.unique(y)), random_state=seed).fit(rows).outliers(rows)
@@ -46,7 +46,7 @@ def test_far_rows_are_found_and_hardly_anyone_else(name, seed):
 
 @pytest.mark.parametrize("fraction", [0.2, 0.4])
 @pytest.mark.parametrize("name", ["S1", "S4", "A1", "dim032"])
-def test_missing_values_raise_no_false_alarm_and_hide_no_row_that_shows_itself(name, fraction):
+def test_missing_values_cause_no_false_outliers_and_hide_no_row_observed_to_be_far(name, fraction):
     X, y = benchmark_set(name)
     holes = with_holes(X, fraction)
     assert TKMeans(len(np.unique(y)), random_state=0).fit(holes).outliers(holes).mean() <= 0.01
@@ -60,7 +60,7 @@ def test_missing_values_raise_no_false_alarm_and_hide_no_row_that_shows_itself(n
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("n", "p"), [(150, 2), (300, 4)])
-def test_small_tables_with_few_complete_rows_raise_no_false_alarm(n, p, seed):
+def test_small_tables_with_few_complete_rows_have_no_false_outliers(n, p, seed):
     X, y = make_contaminated(n, 4, p, cluster_std=0.1, random_state=seed)
     holes = with_holes(X, 0.4, seed)
     assert far_share(y, TKMeans(4, random_state=seed).fit(holes).outliers(holes)) >= 0.98
@@ -80,7 +80,7 @@ def core_and_strays(p, share):
 
 
 @pytest.mark.parametrize("p", [2, 8])
-def test_without_strays_rows_of_the_core_are_not_accused_whatever_they_lack(p):
+def test_without_outliers_no_row_is_flagged_whichever_values_are_missing(p):
     model = core_and_strays(p, 0.0)
     thresholds = [threshold_over(n_seen, model, p) for n_seen in range(p + 1)]
     assert thresholds[0] == np.inf  # nothing is known of a row with nothing observed
@@ -90,7 +90,7 @@ def test_without_strays_rows_of_the_core_are_not_accused_whatever_they_lack(p):
 
 
 @pytest.mark.parametrize("p", [2, 8])
-def test_with_strays_a_row_is_accused_from_where_it_is_more_probably_one_of_them(p):
+def test_a_row_is_flagged_from_the_distance_at_which_it_is_more_probably_an_outlier(p):
     model = core_and_strays(p, 0.1)
     whole = stats.f(p, model.core_dof, scale=p * model.core_scale)
     for n_seen in range(1, p + 1):
@@ -103,7 +103,7 @@ def test_with_strays_a_row_is_accused_from_where_it_is_more_probably_one_of_them
 
 
 @pytest.mark.parametrize(("p", "dof"), [(1, 3.0), (2, 1.0), (8, 30.0), (2, 500.0)])
-def test_rows_from_one_t_distribution_are_one_group(p, dof):
+def test_rows_from_one_t_distribution_have_no_outliers(p, dof):
     d2 = p * 0.3 * stats.f(p, dof).rvs(5000, random_state=0)
     model = fit_outlier_model(sketch(d2), p)
     assert model.share == 0
@@ -111,7 +111,7 @@ def test_rows_from_one_t_distribution_are_one_group(p, dof):
     assert model.threshold == pytest.approx(4 * d2.max())
 
 
-def test_the_core_and_the_share_of_strays_are_recovered():
+def test_the_outlier_model_recovers_the_core_and_the_share_of_outliers():
     rng = np.random.default_rng(0)
     core = 2 * 0.3 * stats.f(2, 8.0).rvs(9000, random_state=0)
     strays = np.exp(rng.uniform(np.log(50), np.log(5000), 1000))
@@ -123,7 +123,7 @@ def test_the_core_and_the_share_of_strays_are_recovered():
     assert np.mean(strays > model.threshold) == 1
 
 
-def test_the_core_density_is_that_of_a_scaled_f_distribution():
+def test_the_core_density_of_the_outlier_model_is_that_of_a_scaled_f_distribution():
     r = np.geomspace(1e-3, 1e3, 20)
     core = stats.f(3, 5.0, scale=0.6)
     np.testing.assert_allclose(_log_core(r, 3, 0.2, 5.0), core.logpdf(r), rtol=1e-10)
@@ -131,7 +131,7 @@ def test_the_core_density_is_that_of_a_scaled_f_distribution():
         assert core.sf(_core_quantile(tail, 3, 0.2, 5.0)) == pytest.approx(tail, rel=1e-10)
 
 
-def test_a_sketch_keeps_the_mass_and_the_farthest_rows():
+def test_a_sketch_of_distances_keeps_the_mass_and_the_farthest_rows():
     d2 = np.random.default_rng(0).exponential(size=20_000)
     weight = np.random.default_rng(1).integers(0, 3, len(d2))
     short = sketch(d2, weight)
@@ -142,7 +142,7 @@ def test_a_sketch_keeps_the_mass_and_the_farthest_rows():
     assert short.d2[np.searchsorted(short.mass.cumsum(), weight.sum() / 2)] == pytest.approx(exact, rel=0.02)
 
 
-def test_a_verdict_on_new_rows_uses_what_the_training_rows_taught():
+def test_outliers_among_new_rows_are_flagged_by_the_distances_of_the_training_rows():
     X, _, centers = t_mixture(n=1000, dof=30.0, scale=0.01)
     clean = TKMeans(4, init=centers).fit(X)
     dirty = TKMeans(4, init=centers).fit(np.vstack([X, np.random.default_rng(0).uniform(-50, 50, (60, 3))]))
@@ -154,7 +154,7 @@ def test_a_verdict_on_new_rows_uses_what_the_training_rows_taught():
         assert model.predict(new)[-1] >= 0
 
 
-def test_the_tail_rule_flags_its_level_of_rows_from_the_model():
+def test_the_tail_rule_flags_a_fraction_of_rows_from_the_model_equal_to_its_level():
     X, _, centers = t_mixture(n=20_000, dof=3.0, scale=1e-4)
     model = TKMeans(4, init=centers).fit(X)
     for level in (0.01, 0.1):
@@ -163,7 +163,7 @@ def test_the_tail_rule_flags_its_level_of_rows_from_the_model():
     np.testing.assert_array_equal(model.outliers(X, rule="tail"), model.outliers(X, rule="tail", level=0.01))
 
 
-def test_a_higher_level_flags_fewer_strays():
+def test_a_higher_level_flags_fewer_outliers():
     X, _, centers = t_mixture(n=1000, dof=5.0, scale=0.01)
     rows = np.vstack([X, np.random.default_rng(0).uniform(-20, 20, (100, 3))])
     model = TKMeans(4, init=centers).fit(rows)
@@ -172,7 +172,7 @@ def test_a_higher_level_flags_fewer_strays():
     assert np.all(unsure[sure])
 
 
-def test_outliers_that_lie_together_are_reported_as_a_missed_cluster():
+def test_outliers_that_lie_together_are_warned_about_as_a_missed_cluster():
     X, _, centers = t_mixture(n=1000, dof=30.0, scale=0.01)
     clump = np.full(3, 30.0) + 0.1 * np.random.default_rng(0).normal(size=(80, 3))
     model = TKMeans(4, init=centers).fit(np.vstack([X, clump]))
@@ -180,7 +180,7 @@ def test_outliers_that_lie_together_are_reported_as_a_missed_cluster():
         assert model.outliers(np.vstack([X, clump])).sum() == 80
 
 
-def test_scattered_outliers_are_not_reported_as_a_cluster():
+def test_scattered_outliers_are_not_warned_about_as_a_missed_cluster():
     X, _, centers = t_mixture(n=1000, dof=30.0, scale=0.01)
     rows = np.vstack([X, np.random.default_rng(0).uniform(-30, 30, (80, 3))])
     with warnings.catch_warnings():
@@ -189,12 +189,12 @@ def test_scattered_outliers_are_not_reported_as_a_cluster():
 
 
 @pytest.mark.parametrize("rows", [np.zeros((10, 2)), np.eye(3), np.ones((1, 1))], ids=["equal", "few", "one"])
-def test_awkward_distances_get_a_verdict(rows):
+def test_equal_rows_and_single_rows_are_no_outliers(rows):
     model = TKMeans(1).fit(rows)
     assert not model.outliers(rows).any()
 
 
-def test_rules_and_levels_that_make_no_sense_are_refused():
+def test_outliers_refuses_invalid_rules_and_levels():
     model = TKMeans(1).fit(np.eye(3))
     with pytest.raises(ValueError, match="rule must be one of 'strays', 'tail', got 'sigma'"):
         model.outliers(np.eye(3), rule="sigma")
@@ -205,7 +205,7 @@ def test_rules_and_levels_that_make_no_sense_are_refused():
 
 
 @pytest.mark.parametrize(("p", "scale", "dof"), [(1, 0.3, 1.0), (2, 2.0, 4.5), (30, 1e-3, 150.0)])
-def test_the_slopes_of_the_core_are_its_derivatives(p, scale, dof):
+def test_the_slopes_of_the_core_density_are_its_derivatives(p, scale, dof):
     r = np.geomspace(1e-4, 1e3, 7) * scale
 
     def log_core(log_scale, log_dof):

@@ -94,13 +94,13 @@ def changed(path, change):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
-def test_every_attribute_comes_back_to_the_last_bit(path, estimator):
+def test_a_model_file_restores_every_attribute_to_the_last_bit(path, estimator):
     fitted = clone(estimator).fit(X)
     assert_same_estimator(fitted, there_and_back(fitted, path))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
-def test_every_answer_after_loading_is_the_answer_before_to_the_last_bit(path, estimator):
+def test_a_loaded_model_predicts_as_the_saved_one_to_the_last_bit(path, estimator):
     fitted = clone(estimator).fit(X)
     again = there_and_back(fitted, path, training_rows=False)
     for answer in ANSWERS:
@@ -109,7 +109,7 @@ def test_every_answer_after_loading_is_the_answer_before_to_the_last_bit(path, e
 
 
 @pytest.mark.parametrize("scaler", SCALERS, ids=named)
-def test_a_pipeline_with_a_scaler_comes_back_with_its_names(path, scaler):
+def test_a_model_file_restores_a_pipeline_with_a_scaler_and_the_names_of_its_steps(path, scaler):
     fitted = make_pipeline(clone(scaler), TKMeans(3, random_state=0)).fit(X)
     again = there_and_back(fitted, path)
     assert [name for name, _ in again.steps] == [name for name, _ in fitted.steps]
@@ -119,7 +119,7 @@ def test_a_pipeline_with_a_scaler_comes_back_with_its_names(path, scaler):
     again.fit(X)  # with the parameters it came with
 
 
-def test_a_scaler_that_counted_around_missing_values_comes_back(path):
+def test_a_model_file_restores_a_scaler_fitted_to_missing_values(path):
     holes = X.copy()
     holes[::7, 0] = np.nan
     fitted = make_pipeline(StandardScaler(), TKMeans(3, random_state=0)).fit(holes)
@@ -127,21 +127,21 @@ def test_a_scaler_that_counted_around_missing_values_comes_back(path):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_the_names_of_columns_come_back(path, kind):
+def test_a_model_file_restores_the_names_of_columns(path, kind):
     frame = pytest.importorskip(kind).DataFrame({"länge": X[:, 0], "x < 3": X[:, 1]})
     again = there_and_back(TKMeans(3, random_state=0).fit(frame), path)
     assert again.feature_names_in_.tolist() == ["länge", "x < 3"]
     again.predict(frame)  # no warning about names
 
 
-def test_float32_stays_float32(path):
+def test_a_model_file_restores_float32_as_float32(path):
     fitted = TKMeans(3, random_state=0).fit(X.astype(np.float32))
     again = there_and_back(fitted, path)
     assert again.cluster_centers_.dtype == np.float32
     assert_same_estimator(fitted, again)
 
 
-def test_without_training_rows_the_size_does_not_depend_on_them(tmp_path):
+def test_the_size_of_a_model_file_without_training_rows_does_not_depend_on_their_number(tmp_path):
     sizes = []
     for n in (1200, 2400):
         fitted = TKMeans(3, init=X[:3]).fit(np.tile(X, (n // 120, 1)))
@@ -156,14 +156,14 @@ numbers = st.floats(allow_nan=True, allow_infinity=True)
 
 @given(arrays(st.sampled_from([np.float64, np.float32]), array_shapes(min_dims=0, max_dims=3)))
 @settings(max_examples=60)
-def test_any_array_of_floats_comes_back_to_the_last_bit(array):
+def test_any_array_of_floats_is_decoded_as_it_was_encoded_to_the_last_bit(array):
     array = np.where(np.isnan(array), array.dtype.type(np.nan), array)  # one NaN is as good as another
     assert_same_bits(array, decode(parse(pretty(encode(array)))))
 
 
 @given(st.one_of(numbers, st.integers(-(2**63), 2**63), st.booleans(), st.text(), st.none(), st.lists(numbers)))
 @settings(max_examples=60)
-def test_any_parameter_comes_back(value):
+def test_any_parameter_is_decoded_as_it_was_encoded(value):
     again = decode(parse(pretty(encode(value))))
     np.testing.assert_equal(again, value)
     assert type(again) is type(value)
@@ -171,7 +171,7 @@ def test_any_parameter_comes_back(value):
         assert np.signbit(again) == np.signbit(value)
 
 
-def test_the_recipes_know_every_fitted_attribute():
+def test_the_recipes_of_model_files_list_every_fitted_attribute():
     """Whoever gives an estimator a new attribute is reminded here to put it into its recipe."""
     for estimator in [*map(clone, ESTIMATORS), *map(clone, SCALERS)]:
         name, params = type(estimator).__name__, estimator.get_params()
@@ -179,7 +179,7 @@ def test_the_recipes_know_every_fitted_attribute():
         assert attributes <= set(recipes.kinds(name, params)), name
 
 
-def test_a_person_can_read_it(path):
+def test_a_model_file_is_readable_json_with_one_centre_per_line(path):
     tkmeans.save(TKMeans(3, random_state=0).fit(X), path)
     text = path.read_text()
     assert json.loads(text)["estimator"]["params"]["n_clusters"] == 3
@@ -187,7 +187,7 @@ def test_a_person_can_read_it(path):
     assert f"[{centre}]" in text  # one on a line
 
 
-def test_how_the_file_is_indented_does_not_matter(path):
+def test_the_indentation_of_a_model_file_does_not_matter(path):
     fitted = TKMeans(3, random_state=0).fit(X)
     tkmeans.save(fitted, path)
     path.write_text(json.dumps(json.loads(path.read_text())))
@@ -218,13 +218,13 @@ def test_an_estimator_that_is_not_fitted_is_not_saved(path):
     ],
     ids=["random state", "function", "scaler", "three steps", "other scaler", "two scalers"],
 )
-def test_what_a_file_cannot_hold_is_refused_with_a_way_out(path, estimator, complaint):
+def test_save_refuses_what_a_model_file_cannot_hold_and_names_an_alternative(path, estimator, complaint):
     with pytest.raises(TypeError, match=complaint):
         tkmeans.save(estimator.fit(X), path)
     assert not path.exists()
 
 
-def test_a_class_that_only_has_the_right_name_is_not_saved(path):
+def test_save_refuses_a_class_that_only_has_the_name_of_an_estimator(path):
     impostor = type("TKMeans", (), {})()
     with pytest.raises(TypeError, match="can hold TKMeans, "):
         tkmeans.save(impostor, path)
@@ -250,7 +250,7 @@ def refusal(path):
     return sentence.removeprefix(str(path))
 
 
-def test_a_single_digit_changed_is_noticed(saved):
+def test_load_refuses_a_model_file_with_one_digit_changed(saved):
     text = saved.read_text()
     at = text.index('"scale_"')
     at = next(i for i in range(at, len(text)) if text[i].isdigit())
@@ -258,12 +258,12 @@ def test_a_single_digit_changed_is_noticed(saved):
     assert "was changed after it was written" in refusal(saved)
 
 
-def test_a_file_cut_short_is_refused(saved):
+def test_load_refuses_a_truncated_model_file(saved):
     saved.write_text(saved.read_text()[:-100])
     assert "is not a model file of tkmeans" in refusal(saved)
 
 
-def test_a_newer_file_is_refused_with_what_to_do(saved):
+def test_load_refuses_a_model_file_of_a_newer_version_and_says_to_upgrade(saved):
     changed(saved, lambda document: document.update(version=2, tkmeans="9.0"))
     assert "newer tkmeans (9.0, file version 2)" in refusal(saved)
     assert "pip install --upgrade tkmeans" in refusal(saved)
@@ -283,12 +283,12 @@ def test_a_newer_file_is_refused_with_what_to_do(saved):
         ('{"format": ' + "1" * 5000 + "}", "not a model file"),
     ],
 )
-def test_other_json_is_refused(path, text, sentence):
+def test_load_refuses_json_that_is_no_model_file(path, text, sentence):
     path.write_text(text)
     assert sentence in refusal(path)
 
 
-def test_a_pickle_is_not_opened(path):
+def test_load_does_not_open_a_pickle(path):
     class Evil:
         def __reduce__(self):
             return os.system, ("touch " + str(path.with_name("owned")),)
@@ -349,12 +349,12 @@ ARRAY = {"dtype": "float64", "shape": [2], "data": [1.0, 2.0]}
         (lambda d: d["estimator"]["fitted"].pop("scale_"), "a TKMeans without scale_"),
     ],
 )
-def test_a_well_made_forgery_is_refused_in_one_sentence(saved, change, sentence):
+def test_load_refuses_a_forged_model_file_with_a_right_checksum_in_one_sentence(saved, change, sentence):
     changed(saved, change)
     assert sentence in refusal(saved)
 
 
-def test_a_scaler_for_other_columns_is_refused(path, tmp_path):
+def test_load_refuses_a_scaler_for_another_number_of_columns(path, tmp_path):
     wide = tmp_path / "wide.json"
     tkmeans.save(make_pipeline(RobustScaler(), TKMeans(3, random_state=0)).fit(np.c_[X, X]), wide)
     tkmeans.save(make_pipeline(RobustScaler(), TKMeans(3, random_state=0)).fit(X), path)
@@ -364,7 +364,7 @@ def test_a_scaler_for_other_columns_is_refused(path, tmp_path):
 
 @given(st.data(), st.recursive(st.none() | st.booleans() | numbers | st.text() | st.integers(), st.lists, max_leaves=5))
 @settings(max_examples=60, deadline=None)
-def test_whatever_stands_in_the_file_either_loads_or_is_refused(tmp_path_factory, data, value):
+def test_a_model_file_with_any_value_either_loads_or_is_refused(tmp_path_factory, data, value):
     good, path = (tmp_path_factory.getbasetemp() / name for name in ("good.json", "any.json"))
     if not good.exists():
         tkmeans.save(TKMeans(3, init=X[:3]).fit(X[:20]), good)
@@ -379,7 +379,7 @@ def test_whatever_stands_in_the_file_either_loads_or_is_refused(tmp_path_factory
 # ---- writing ---------------------------------------------------------------------
 
 
-def test_a_model_that_cannot_be_written_leaves_the_old_file(path, monkeypatch):
+def test_a_model_that_cannot_be_written_leaves_the_old_file_unchanged(path, monkeypatch):
     fitted = TKMeans(3, random_state=0).fit(X)
     tkmeans.save(fitted, path)
     before = path.read_bytes()

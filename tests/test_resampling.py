@@ -48,7 +48,7 @@ def jaccard_by_sets(reference, labels, clusters, weight):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_similarity_is_rows_in_both_over_rows_in_either(weighted, seed):
+def test_best_jaccard_is_the_weight_of_rows_in_both_clusters_over_rows_in_either(weighted, seed):
     rng = np.random.default_rng(seed)
     reference, labels = rng.integers(-1, 5, 200), rng.integers(-1, 4, 200)
     weight = rng.uniform(0.1, 3, 200) if weighted else np.ones(200)
@@ -57,7 +57,7 @@ def test_the_similarity_is_rows_in_both_over_rows_in_either(weighted, seed):
     np.testing.assert_allclose(best_jaccard(reference, labels, clusters, weight), expected, rtol=1e-12)
 
 
-def test_only_rows_that_were_drawn_are_compared_and_each_counts_once():
+def test_stability_compares_only_rows_that_were_drawn_and_counts_each_once():
     found = stability(KMeans(2, n_init=1, random_state=0), X[Y < 2], n_resamples=5, random_state=0)
     np.testing.assert_array_equal(found.jaccard, 1)  # a row left out or drawn twice takes nothing away
 
@@ -77,7 +77,7 @@ def test_only_rows_that_were_drawn_are_compared_and_each_counts_once():
     ],
     ids=["TKMeans", "KMeans", "GaussianMixture", "StudentTMixture", "pipeline", "HDBSCAN"],
 )
-def test_well_separated_clusters_are_stable_whoever_finds_them(estimator):
+def test_well_separated_clusters_are_stable_with_every_estimator(estimator):
     found = stability(estimator, X, n_resamples=10, random_state=0)
     assert found.jaccard.shape == (10, 3)
     assert np.all(found.mean > 0.9)
@@ -85,7 +85,7 @@ def test_well_separated_clusters_are_stable_whoever_finds_them(estimator):
 
 
 @pytest.mark.parametrize("Estimator", [TKMeans, KMeans])
-def test_pieces_of_one_cluster_are_not_to_be_believed(Estimator):
+def test_pieces_of_one_cluster_are_unstable(Estimator):
     model = Estimator(4, random_state=0).fit(X)
     origin = np.array([np.bincount(Y[model.labels_ == k]).argmax() for k in range(4)])
     in_two = np.bincount(origin).argmax()  # the true cluster that has two centres
@@ -96,7 +96,7 @@ def test_pieces_of_one_cluster_are_not_to_be_believed(Estimator):
     assert np.all(found.verdict[origin != in_two] == "stable")
 
 
-def test_a_cluster_of_noise_is_not_to_be_believed():
+def test_clusters_of_noise_are_less_stable_than_a_tight_one():
     rng = np.random.default_rng(1)
     rows = np.vstack([X[Y == 0], rng.uniform([20, -20], [60, 20], (150, 2))])
     found = stability(KMeans(6, n_init=1, random_state=0), rows, n_resamples=30, random_state=0)
@@ -105,18 +105,18 @@ def test_a_cluster_of_noise_is_not_to_be_believed():
     assert np.all(np.delete(found.mean, tight) < 0.85)
 
 
-def test_outliers_make_kmeans_unstable_and_us_not():
+def test_outliers_make_clusters_of_kmeans_unstable_and_not_those_of_tkmeans():
     rows, _ = make_contaminated(600, 6, outlier_fraction=0.05, random_state=0)
     ours, theirs = (stability(m(6, random_state=0), rows, n_resamples=15, random_state=0) for m in (TKMeans, KMeans))
     assert np.all(ours.verdict == "stable")
     assert not np.all(theirs.verdict == "stable")
 
 
-def test_one_cluster_for_everything_is_perfectly_stable():
+def test_one_cluster_of_all_rows_is_perfectly_stable():
     np.testing.assert_array_equal(stability(TKMeans(1), X, n_resamples=3).jaccard, 1)
 
 
-def test_a_cluster_of_one_row_is_lost_where_the_row_is_not_drawn():
+def test_the_stability_of_a_cluster_of_one_row_is_the_probability_to_draw_the_row():
     rows = np.vstack([X, [[1e3, 1e3]]])
     found = stability(KMeans(4, n_init=1, random_state=0), rows, n_resamples=30, random_state=0)
     single = np.argmin(found.sizes)
@@ -129,7 +129,7 @@ def test_a_cluster_of_one_row_is_lost_where_the_row_is_not_drawn():
 # ---- how it is used -----------------------------------------------------------------------------
 
 
-def test_a_fitted_estimator_is_judged_as_it_is_and_not_changed():
+def test_stability_of_a_fitted_estimator_does_not_change_the_estimator():
     model = TKMeans(3, random_state=0).fit(X)
     centers = model.cluster_centers_.copy()
     found = stability(model, X, n_resamples=5, random_state=0)
@@ -139,7 +139,7 @@ def test_a_fitted_estimator_is_judged_as_it_is_and_not_changed():
     np.testing.assert_array_equal(found.jaccard, again.jaccard)
 
 
-def test_the_result_depends_on_the_random_state_and_not_on_the_number_of_jobs():
+def test_stability_depends_on_the_random_state_and_not_on_the_number_of_jobs():
     rows, _, _ = t_mixture(n=200, spacing=1.0)
     with joblib.parallel_config(backend="threading"):  # quicker to start than processes
         one, two, other = (
@@ -150,7 +150,7 @@ def test_the_result_depends_on_the_random_state_and_not_on_the_number_of_jobs():
     assert np.any(one.jaccard != other.jaccard)
 
 
-def test_rows_with_holes_and_tables_with_names_are_fine():
+def test_stability_accepts_missing_values_and_data_frames():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     holes[np.isnan(holes).all(axis=1), 0] = 0.0
     table = pd.DataFrame(holes, columns=["a", "b"])
@@ -161,7 +161,7 @@ def test_rows_with_holes_and_tables_with_names_are_fine():
     assert as_table.mean.min() > 0.7
 
 
-def test_rows_of_weight_zero_neither_count_nor_move_anything():
+def test_rows_of_weight_zero_do_not_change_stability():
     rows = np.vstack([X, np.full((50, 2), 5.0)])
     weight = np.repeat([2.0, 0.0], [300, 50])
     found = stability(TKMeans(3, random_state=0), rows, sample_weight=weight, n_resamples=5, random_state=0)
@@ -170,7 +170,7 @@ def test_rows_of_weight_zero_neither_count_nor_move_anything():
     np.testing.assert_allclose(found.sizes, 2 * plain.sizes)
 
 
-def test_resamples_warn_of_nothing_that_the_fit_to_all_rows_has_not_said():
+def test_stability_warns_only_of_what_the_fit_to_all_rows_warns_of():
     rows = np.vstack([X, X[:1] + 500.0])
     filters = list(warnings.filters)
     with pytest.warns(ConvergenceWarning, match="hold hardly any") as caught:  # a cluster of one row
@@ -179,7 +179,7 @@ def test_resamples_warn_of_nothing_that_the_fit_to_all_rows_has_not_said():
     assert warnings.filters == filters
 
 
-def test_progress_is_counted_on_request(capsys):
+def test_stability_counts_resamples_for_a_callback_or_on_standard_error(capsys):
     seen = []
     stability(TKMeans(3, random_state=0), X, n_resamples=3, progress=lambda *step: seen.append(step))
     assert seen == [(1, 3), (2, 3), (3, 3)]
@@ -189,7 +189,7 @@ def test_progress_is_counted_on_request(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_what_makes_no_sense_is_refused_with_the_way_out():
+def test_stability_refuses_invalid_arguments():
     with pytest.raises(ValueError, match="n_resamples must be an integer of at least 1, got 0"):
         stability(TKMeans(3), X, n_resamples=0)
     with pytest.raises(ValueError, match=r"sample_weight must have shape \(300,\)"):
@@ -203,14 +203,14 @@ def test_what_makes_no_sense_is_refused_with_the_way_out():
 # ---- what comes back ------------------------------------------------------------------------------
 
 
-def test_the_marks_are_hennigs():
+def test_the_grades_of_stability_have_hennigs_thresholds():
     means = [0.59, 0.6, 0.74, 0.75, 1.0]
     found = Stability(np.array([means, means]), np.arange(5), np.full(5, 9.0))
     np.testing.assert_allclose(found.mean, means)
     assert found.verdict.tolist() == ["do not believe", "doubtful", "doubtful", "stable", "stable"]
 
 
-def test_it_prints_as_a_table():
+def test_a_stability_result_prints_as_a_table():
     found = Stability(np.array([[0.5, 1.0], [0.6, 1.0]]), np.array([0, 3]), np.array([7.0, 12.5]))
     assert repr(found).splitlines() == [
         "Stability of 2 clusters over 2 resamples",
@@ -220,7 +220,7 @@ def test_it_prints_as_a_table():
     ]
 
 
-def test_it_draws_itself():
+def test_a_stability_result_plots_a_stability_display():
     plots = pytest.importorskip("tkmeans.plots", reason="needs tkmeans.plots")
     display = stability(TKMeans(3, random_state=0), X, n_resamples=3).plot()
     assert isinstance(display, plots.StabilityDisplay)

@@ -49,7 +49,7 @@ def separated(n_clusters, n_features, sizes, seed, *, heavy=False, std=0.03):
     ],
     ids=["plain", "sizes differ 20 times", "heavy tails", "128 dimensions", "one dimension"],
 )
-def test_separated_clusters_are_found_from_every_seed(n_clusters, n_features, sizes, heavy, noise):
+def test_the_search_finds_separated_clusters_from_every_seed(n_clusters, n_features, sizes, heavy, noise):
     for seed in range(3):
         std = 0.01 if n_features == 1 else 0.03
         X, y = separated(n_clusters, n_features, sizes, seed, heavy=heavy, std=std)
@@ -60,7 +60,7 @@ def test_separated_clusters_are_found_from_every_seed(n_clusters, n_features, si
 
 @pytest.mark.parametrize("name", ["S1", "S3", "A1", "A3", "dim032", "unbalance"])
 @pytest.mark.parametrize("noise", ["clean", "5 % far", "30 % far"])
-def test_on_the_papers_sets_all_seeds_agree(name, noise):
+def test_all_seeds_of_the_search_agree_on_the_papers_sets(name, noise):
     # The full table, 20 seeds and ten sets, is benchmarks/stability.py.
     bar = {"S1": 0.984, "S3": 0.726, "A1": 0.946, "A3": 0.994, "dim032": 1.0, "unbalance": 0.99}[name]
     X, y = benchmark_set(name)
@@ -73,7 +73,7 @@ def test_on_the_papers_sets_all_seeds_agree(name, noise):
     assert np.ptp(scores) < 0.006
 
 
-def test_a_hundred_clusters_in_a_hundred_thousand_rows_do_not_mind_far_rows():
+def test_far_rows_do_not_change_a_hundred_clusters_in_a_hundred_thousand_rows():
     X, y = separated(100, 2, 1000, seed=0, std=0.015)
     far = np.random.default_rng(0).uniform(-10, 10, (len(X) // 20, 2))
     clean = TKMeans(100, random_state=0).fit_predict(X)
@@ -86,7 +86,7 @@ def test_a_hundred_clusters_in_a_hundred_thousand_rows_do_not_mind_far_rows():
     ("n_features", "n_clusters", "n_rows"), [(50, 8, 150), (100, 3, 60), (200, 8, 400), (200, 3, 400)]
 )
 @pytest.mark.parametrize("init", ["robust", "k-means++"])
-def test_a_row_cannot_hold_a_centre_where_there_are_many_dimensions_and_few_rows(n_features, n_clusters, n_rows, init):
+def test_no_centre_ends_on_a_single_row_in_many_dimensions_with_few_rows(n_features, n_clusters, n_rows, init):
     rng = np.random.default_rng(1)
     centers = rng.standard_normal((n_clusters, n_features))
     centers *= 10 / pdist(centers).min()  # in units of the standard deviation: less than two rows are apart
@@ -103,7 +103,7 @@ def test_no_centre_is_left_on_a_far_row_where_clusters_with_heavy_tails_touch(se
     assert np.bincount(TKMeans(6, random_state=seed).fit(X).labels_).min() > 400
 
 
-def test_five_hundred_and_twelve_dimensions():
+def test_clusters_in_512_dimensions_with_far_rows_are_found():
     X, y = separated(8, 512, 50, seed=0)
     far = np.random.default_rng(0).uniform(-10, 10, (40, 512))
     labels = TKMeans(8, random_state=0).fit_predict(np.vstack([X, far]))[: len(X)]
@@ -111,7 +111,7 @@ def test_five_hundred_and_twelve_dimensions():
 
 
 @pytest.mark.parametrize("noise", ["clean", "5 % far", "20 % uniform"])
-def test_weights_are_estimated_just_where_sizes_differ(noise):
+def test_cluster_weights_are_estimated_only_where_sizes_differ(noise):
     for sizes, differ in (([100] * 8, False), ([20, 20, 20, 20, 300, 300, 300, 300], True)):
         X, _ = separated(8, 2, sizes, seed=1)
         rows = np.vstack([X, NOISE[noise](np.random.default_rng(1), len(X), 2)])
@@ -123,7 +123,7 @@ def sample_of(X, weight=None):
     return canonical(Sample(np.asarray(X, dtype=float), np.ones(len(X)) if weight is None else weight))
 
 
-def test_equal_random_states_find_equal_starts_and_repetition_is_weight():
+def test_the_search_finds_equal_starts_from_equal_random_states_and_from_repeated_or_weighted_rows():
     X, _ = separated(5, 2, 60, seed=0)
     times = np.random.default_rng(0).integers(0, 3, len(X))
     repeated = robust_search(sample_of(X.repeat(times, axis=0)), 5, np.random.RandomState(0))
@@ -147,7 +147,7 @@ def test_equal_random_states_find_equal_starts_and_repetition_is_weight():
     ],
     ids=["one row", "equal rows", "K = n", "K = n - 1", "a grid", "two points", "one off", "wide"],
 )
-def test_awkward_samples_give_as_many_finite_centres_as_asked_for(rows, n_clusters):
+def test_the_search_of_degenerate_samples_returns_as_many_finite_centres_as_asked_for(rows, n_clusters):
     found = robust_search(sample_of(rows), n_clusters, np.random.RandomState(0))
     assert found.centers.shape == (n_clusters, rows.shape[1])
     assert np.all(np.isfinite(found.centers))
@@ -155,7 +155,7 @@ def test_awkward_samples_give_as_many_finite_centres_as_asked_for(rows, n_cluste
     assert 1 <= found.dof <= 200
 
 
-def test_a_fixed_dof_is_kept_and_only_its_scale_is_estimated():
+def test_the_search_with_a_fixed_dof_keeps_it_and_estimates_the_scale():
     X, _ = separated(5, 2, 100, seed=0, std=0.03)
     found = robust_search(sample_of(X), 5, np.random.RandomState(0), dof=50.0)
     assert found.dof == 50
@@ -203,7 +203,7 @@ def seeded(n_centers=4):
         ({"weight": np.full(20, np.nan)}, "must not be negative"),
     ],
 )
-def test_a_search_begins_only_with_rows_and_a_weight_for_each(arguments, message):
+def test_a_native_search_refuses_invalid_rows_weights_and_parameters(arguments, message):
     with pytest.raises(ValueError, match=message):
         new_search(**arguments)
 
@@ -227,7 +227,7 @@ def test_a_search_begins_only_with_rows_and_a_weight_for_each(arguments, message
         (lambda search: search.read_rows(np.empty(4), np.empty(19)), "one entry per row"),
     ],
 )
-def test_an_array_of_the_wrong_shape_is_refused_and_harms_nothing(call, message):
+def test_a_native_search_refuses_invalid_arguments_and_stays_unchanged(call, message):
     search, untouched = seeded(), seeded()
     with pytest.raises(ValueError, match=message):
         call(search)
@@ -245,7 +245,7 @@ def test_an_array_of_the_wrong_shape_is_refused_and_harms_nothing(call, message)
         (1, UNIFORMS[:0], 3, "uniforms"),
     ],
 )
-def test_seeding_takes_as_many_uniforms_as_it_draws(target, uniforms, trials, message):
+def test_seeding_a_native_search_needs_as_many_uniforms_as_it_draws(target, uniforms, trials, message):
     with pytest.raises(ValueError, match=message):
         new_search().seed(target, uniforms, trials)
     new_search().seed(4, UNIFORMS[:10], 3)
@@ -262,13 +262,13 @@ def test_seeding_takes_as_many_uniforms_as_it_draws(target, uniforms, trials, me
     ],
     ids=["refine", "inhale", "descend", "cost", "read_rows"],
 )
-def test_without_centres_there_is_nothing_to_improve(call):
+def test_a_native_search_without_centres_refuses_to_be_improved(call):
     with pytest.raises(ValueError, match="seed or restore comes first"):
         call(new_search())
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 40])
-def test_rows_as_far_apart_as_they_may_be_are_searched_without_harm(n_features):
+def test_a_native_search_of_rows_at_1e140_keeps_its_centres_among_them(n_features):
     rows = np.random.default_rng(0).choice([-1e140, -1.0, 0.0, 5e-324, 1e140], (50, n_features))
     search = new_search(rows, n_clusters=4)
     search.seed(8, np.linspace(0, 0.99, 30), 3)

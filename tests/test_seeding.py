@@ -14,7 +14,7 @@ def sample_of(X, weight=None):
 
 
 @pytest.mark.parametrize("seeds", SEEDINGS)
-def test_the_order_and_the_repetition_of_rows_do_not_matter(seeds):
+def test_seeds_do_not_depend_on_the_order_of_rows_nor_on_repetition_instead_of_weights(seeds):
     rng = np.random.default_rng(0)
     times = rng.integers(0, 4, len(X))
     repeated = sample_of(X.repeat(times, axis=0))
@@ -46,7 +46,7 @@ def test_greedy_kmeans_plusplus_finds_every_well_separated_cluster():
         assert sorted(nearest) == [0, 1, 2, 3]
 
 
-def test_rows_of_negligible_weight_are_negligible():
+def test_kmeans_plusplus_draws_no_row_of_negligible_weight():
     weight = np.where(LABELS == 0, 1e-12, 1.0)
     for seed in range(10):
         seeds = seeding.kmeans_plusplus(sample_of(X, weight), 3, np.random.RandomState(seed))
@@ -62,7 +62,7 @@ def test_a_canonical_sample_is_sorted_and_joins_equal_rows():
 
 
 @pytest.mark.parametrize("n_values", [2, 3, 1000])
-def test_the_canonical_order_is_lexicographic(n_values):
+def test_the_order_of_a_canonical_sample_is_lexicographic(n_values):
     rows = np.random.default_rng(0).integers(n_values, size=(200, 4)).astype(float)
     sample = seeding.canonical(Sample(rows, np.ones(200)))
     np.testing.assert_array_equal(sample.X, np.unique(rows, axis=0))
@@ -96,28 +96,28 @@ def with_few_complete_rows(seed=0):
     return np.where(missing, np.nan, X[:60])
 
 
-def test_holes_are_filled_from_the_most_similar_row_that_has_the_feature():
+def test_missing_values_of_a_sample_are_filled_from_the_most_similar_row_that_has_the_feature():
     rows = with_few_complete_rows()
     filled = seeding.complete(Sample(rows, np.ones(60)), 4)
     expected = seeding.canonical(Sample(filled_one_by_one(rows), np.ones(60)))
     np.testing.assert_array_equal(seeding.canonical(filled).X, expected.X)
 
 
-def test_enough_complete_rows_stand_for_all():
+def test_a_sample_with_enough_complete_rows_is_reduced_to_them():
     rows = X.copy()
     rows[:300, 1] = np.nan
     whole = seeding.complete(Sample(rows, np.ones(400)), 4)
     np.testing.assert_array_equal(whole.X, X[300:])
 
 
-def test_rows_with_nothing_in_common_or_nothing_at_all_do_no_harm():
+def test_a_sample_of_rows_without_a_common_feature_is_filled_with_medians():
     rows = np.array([[1.0, np.nan], [np.nan, 2.0], [np.nan, np.nan], [3.0, np.nan]])
     filled = seeding.complete(Sample(rows, np.array([1.0, 2.0, 4.0, 8.0])), 2)
     np.testing.assert_array_equal(filled.X, [[1, 0], [3, 0], [0, 2]])  # 0 is the median, in the frame
     np.testing.assert_array_equal(filled.weight, [1, 8, 2])
 
 
-def test_the_order_and_the_repetition_of_rows_with_holes_do_not_matter():
+def test_a_filled_sample_does_not_depend_on_the_order_of_rows_nor_on_repetition_instead_of_weights():
     rng = np.random.default_rng(0)
     rows, times = with_few_complete_rows(), rng.integers(1, 4, 60)
     order = rng.permutation(60)

@@ -52,7 +52,7 @@ def test_statistics_around_moved_centres_are_those_of_rows_measured_from_there(s
     assert_equal(after._replace(wx=0.0, wd2=0.0), before._replace(wx=0.0, wd2=0.0))
 
 
-def test_there_and_back_again_changes_nothing():
+def test_statistics_moved_to_other_centres_and_back_are_unchanged():
     step = np.random.default_rng(0).standard_normal(CENTERS.shape)
     assert_equal(summary(HOLES).around(step).around(-step), summary(HOLES), rtol=1e-10)
 
@@ -62,7 +62,7 @@ def test_faded_statistics_are_those_of_rows_that_weigh_less(rows):
     assert_equal(summary(rows).faded(0.3), summary(rows, np.full(len(rows), 0.3)))
 
 
-def test_clusters_in_another_order_are_those_of_centres_in_another_order():
+def test_statistics_taken_in_another_order_are_those_of_centres_in_that_order():
     order = np.array([2, 0, 3, 1])
     params = PARAMS._replace(centers=CENTERS[order])
     for rows in (X, HOLES):
@@ -71,7 +71,7 @@ def test_clusters_in_another_order_are_those_of_centres_in_another_order():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_frame_leaves_rows_as_they_were_and_holds_what_is_beyond_the_horizon_there(dtype):
+def test_a_frame_restores_rows_and_keeps_those_beyond_the_horizon_at_it(dtype):
     unit, far = (1e10, 1e200) if dtype == "float64" else (1e3, 1e30)
     frame = Frame(np.array([2.0, -1.0], dtype), unit)
     rows = np.array([[5.0, 7.0], [far, -far]], dtype)
@@ -80,7 +80,7 @@ def test_a_frame_leaves_rows_as_they_were_and_holds_what_is_beyond_the_horizon_t
     np.testing.assert_allclose(frame.leave(frame.enter(rows[:1])), rows[:1], rtol=1e-5)
 
 
-def test_a_difference_too_large_for_its_type_is_at_the_horizon_without_a_warning():
+def test_a_frame_enters_a_difference_too_large_for_its_dtype_without_a_warning():
     largest = np.finfo(np.float32).max
     entered = Frame(np.array([-largest]), 1e30).enter(np.array([[largest]]))
     assert entered[0, 0] == pytest.approx(largest / 1e30, rel=1e-6)

@@ -22,7 +22,7 @@ def alone():
     return {number: answer(number) for number in range(12)}
 
 
-def test_many_threads_do_not_disturb_each_other(alone):
+def test_fits_in_many_threads_do_not_disturb_each_other(alone):
     numbers = [*alone] * 2
     filters = list(warnings.filters)
     assert answers(numbers, n_threads=8) == [alone[number] for number in numbers]
@@ -30,7 +30,7 @@ def test_many_threads_do_not_disturb_each_other(alone):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_processes_started_after_threads_were_used_give_the_same(alone, method):
+def test_fits_in_processes_started_after_threads_were_used_give_the_same_bits(alone, method):
     answers([0, 2, 3], n_threads=3)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
         assert pool.submit(answers, [*alone], 2).result(timeout=300) == list(alone.values())
@@ -38,7 +38,7 @@ def test_processes_started_after_threads_were_used_give_the_same(alone, method):
 
 @pytest.mark.slow
 @pytest.mark.skipif("fork" not in METHODS, reason="needs a system that forks")
-def test_a_process_forked_in_the_middle_of_fits_gives_the_same(alone):
+def test_fits_in_a_process_forked_during_fits_give_the_same_bits(alone):
     done = threading.Event()
 
     def keep_busy(first):
@@ -60,7 +60,7 @@ def test_a_process_forked_in_the_middle_of_fits_gives_the_same(alone):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-def test_hundreds_of_fits_from_threads_in_processes_give_the_same(method):
+def test_hundreds_of_fits_from_threads_in_processes_give_the_same_bits(method):
     numbers = list(range(120))
     alone = answers(numbers)
     with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context(method)) as pool:

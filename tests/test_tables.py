@@ -72,7 +72,7 @@ CLEAR = {
 
 
 @pytest.mark.parametrize("content", [*CLEAR.values()], ids=[*CLEAR])
-def test_what_a_file_says_clearly_is_understood(file, content):
+def test_the_delimiter_decimal_sign_and_header_of_a_clear_text_file_are_recognised(file, content):
     text, expected = content
     assert numbers(file(text)) == expected
 
@@ -80,7 +80,7 @@ def test_what_a_file_says_clearly_is_understood(file, content):
 @pytest.mark.parametrize(
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252"]
 )
-def test_the_encoding_is_recognised_and_kept(file, encoding):
+def test_the_encoding_of_a_text_table_is_recognised_and_kept(file, encoding):
     text = "größe;name\n1,5;Köln\n3,5;Åbo\n"
     table = file(text.encode(encoding))
     assert table.names == ["größe", "name"]
@@ -89,7 +89,7 @@ def test_the_encoding_is_recognised_and_kept(file, encoding):
     assert written(table)[:4] == text.encode(encoding)[:4]  # the byte-order mark
 
 
-def test_an_encoding_can_be_said_and_a_wrong_one_is_refused(file):
+def test_the_encoding_of_a_text_table_can_be_given_and_a_wrong_one_is_refused(file):
     data = "ж;1\nя;2\n".encode("koi8-r")
     assert file(data, encoding="koi8-r", header=False).cells("x1") == ["ж", "я"]
     with pytest.raises(TableError, match="is not utf-8: byte 0 does not fit"):
@@ -99,19 +99,19 @@ def test_an_encoding_can_be_said_and_a_wrong_one_is_refused(file):
 
 
 @pytest.mark.parametrize("word", ["", "NA", "NaN", "nan", "n/a", "N/A", "#N/A", "?", "-", ".", "NULL", "None", "  "])
-def test_words_for_missing_values_are_known(file, word):
+def test_usual_words_for_missing_values_are_missing_values_of_a_table(file, word):
     column = file(f"a,b\n1,x\n{word},y\n3,z\n").column("a")
     np.testing.assert_array_equal(column.values, [1, np.nan, 3])
     assert column.n_bad == 0
 
 
-def test_further_words_for_missing_values_can_be_said(file):
+def test_further_words_for_missing_values_of_a_table_can_be_given(file):
     column = file("a\n1\n<LOD\n-999\n", missing=("<LOD", "-999")).column("a")
     np.testing.assert_array_equal(column.values, [1, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", "1_000", "1e999", "0x10", "1,5", "12.5.2024", "5 kg", "--5"])
-def test_what_is_no_finite_number_is_a_bad_cell(file, cell):
+def test_a_cell_that_is_no_finite_number_is_a_bad_cell(file, cell):
     column = file(f"a;b\n1.5;x\n{cell};y\n3.25;z\n").column("a")
     assert (column.n_bad, column.n_numbers) == (1, 2)
     assert str(column.bad[0]) == f"row 2 (line 3): {cell!r}"
@@ -126,7 +126,7 @@ def test_one_bad_cell_among_thousands_is_found_behind_empty_and_broken_lines(fil
     assert str(column.bad[0]) == f"row 4001 (line {3 + 2 * 4000 + 1}): 'oops'"
 
 
-def test_a_column_is_text_if_most_of_it_is(file):
+def test_a_column_of_a_table_is_text_if_most_of_its_cells_are(file):
     table = file("a,b,c\nx,1,\ny,z,NA\n7,2,?\nz,3,n/a\n")
     assert [table.column(name).is_text for name in "abc"] == [True, False, False]
     assert [table.column(name).is_empty for name in "abc"] == [False, False, True]
@@ -157,13 +157,13 @@ UNCLEAR = {
 
 
 @pytest.mark.parametrize(("content", "complaint"), [*UNCLEAR.values()], ids=[*UNCLEAR])
-def test_what_a_file_does_not_say_clearly_is_asked_in_one_sentence(file, content, complaint):
+def test_an_ambiguous_or_unreadable_table_is_refused_in_one_sentence(file, content, complaint):
     with pytest.raises(TableError, match=complaint) as caught:
         file(content)
     assert "\n" not in str(caught.value)
 
 
-def test_what_was_asked_can_be_said(file):
+def test_an_ambiguous_table_is_read_with_its_layout_given(file):
     text = 'a,b\n"1,234",2\n"5,678",4\n'
     assert numbers(file(text, decimal=","))["a"] == [1.234, 5.678]
     assert numbers(file(text, thousands=","))["a"] == [1234.0, 5678.0]
@@ -173,7 +173,7 @@ def test_what_was_asked_can_be_said(file):
     assert np.isnan(numbers(file("a,b\n1,2\n", header=False))["x1"][0])
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_table_that_does_not_exist_is_an_error_that_names_it(tmp_path):
     with pytest.raises(TableError, match=r"there is no file .*none\.csv"):
         read_table(tmp_path / "none.csv")
     with pytest.raises(TableError, match="is a folder"):
@@ -196,15 +196,15 @@ KEPT = {
 
 
 @pytest.mark.parametrize(("before", "after"), [*KEPT.values()], ids=[*KEPT])
-def test_a_text_file_keeps_every_sign_it_had(file, before, after):
+def test_a_text_table_is_written_back_with_every_character_it_had(file, before, after):
     assert written(file(before)).decode() == after
 
 
-def test_rows_can_be_chosen(file):
+def test_chosen_rows_of_a_table_are_written(file):
     assert written(file("a\n1\n2\n3\n"), rows=np.array([2])).decode() == "a,cluster,p\n3,2,0.5\n"
 
 
-def test_a_column_is_not_written_twice(file):
+def test_writing_a_column_that_a_table_already_has_is_refused(file):
     with pytest.raises(TableError, match="already has a column 'cluster'"):
         written(file("cluster\n1\n2\n"))
 
@@ -223,7 +223,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_table_of_another_writer_is_read_exactly_and_written_back_unchanged(
+def test_any_csv_file_of_python_is_read_exactly_and_written_back_unchanged(
     tmp_path_factory, rows, names, delimiter, decimal, newline, encoding, quoting
 ):
     names = [f"n{name}" for name in names]  # a name may look like a comment or Excel's own line
@@ -247,7 +247,7 @@ def test_any_table_of_another_writer_is_read_exactly_and_written_back_unchanged(
     layout=st.sampled_from([(",", "."), (";", ","), ("\t", "."), (";", "."), ("\t", ",")]),
 )
 @settings(max_examples=50, deadline=None)
-def test_the_layout_of_a_table_of_numbers_is_guessed_right(tmp_path_factory, rows, layout):
+def test_the_layout_of_a_table_of_numbers_is_guessed_correctly(tmp_path_factory, rows, layout):
     delimiter, decimal = layout
     path = tmp_path_factory.getbasetemp() / "guess.csv"
     lines = [f"{a:.17e}".replace(".", decimal) + f"{delimiter}{b}" for a, b in rows]
@@ -284,7 +284,7 @@ def test_arrow_files_are_read_by_content_and_keep_every_column(file, frame, tmp_
     assert again["cluster"].isna().tolist() == [True, False, False]
 
 
-def test_an_arrow_stream_is_read(file, frame):
+def test_an_arrow_stream_is_read_as_a_table(file, frame):
     arrow = pytest.importorskip("pyarrow")
     sink, table = io.BytesIO(), arrow.Table.from_pandas(frame)
     with arrow.ipc.new_stream(sink, table.schema) as stream:
@@ -292,7 +292,7 @@ def test_an_arrow_stream_is_read(file, frame):
     assert file(sink.getvalue()).names == list(frame)
 
 
-def test_a_parquet_file_without_pyarrow_says_what_to_install(file, monkeypatch):
+def test_reading_a_parquet_file_without_pyarrow_says_what_to_install(file, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -300,7 +300,7 @@ def test_a_parquet_file_without_pyarrow_says_what_to_install(file, monkeypatch):
         file(b"PAR1....")
 
 
-def test_a_damaged_parquet_file_is_refused(file):
+def test_a_damaged_parquet_file_is_refused_as_a_table(file):
     pytest.importorskip("pyarrow")
     with pytest.raises(TableError, match="cannot be read"):
         file(b"PAR1" + b"\0" * 50)
@@ -312,7 +312,7 @@ def as_npy(array, **options):
     return out.getvalue()
 
 
-def test_arrays_are_read_and_written_with_names(file):
+def test_npy_files_are_read_as_tables_and_written_with_names(file):
     table = file(as_npy(np.array([[1, 2], [3, 4]], dtype=np.float32)))
     assert numbers(table) == {"x1": [1.0, 3.0], "x2": [2.0, 4.0]}
     again = np.load(io.BytesIO(written(table)))
@@ -330,19 +330,19 @@ def test_arrays_are_read_and_written_with_names(file):
         (np.array([{"a": 1}], dtype=object), "cannot be read"),
     ],
 )
-def test_arrays_that_are_no_tables_of_numbers_are_refused(file, array, complaint):
+def test_npy_files_that_are_no_tables_of_numbers_are_refused(file, array, complaint):
     with pytest.raises(TableError, match=complaint):
         file(as_npy(array, allow_pickle=True))
 
 
-def test_infinity_in_an_array_is_a_bad_cell(file):
+def test_infinity_in_an_npy_file_is_a_bad_cell(file):
     column = file(as_npy(np.array([[1.0], [np.inf], [2.0]]))).column("x1")
     assert [str(cell) for cell in column.bad] == ["row 2: 'inf'"]
 
 
 @pytest.mark.parametrize("like", ["out.csv", "out.parquet", "out.feather", "out.npy"])
 @pytest.mark.parametrize("origin", ["out.csv", "out.parquet", "out.npy"])
-def test_formats_can_be_exchanged(file, origin, like):
+def test_a_table_of_any_format_can_be_written_in_any_other(file, origin, like):
     out = io.BytesIO()
     write_table(file("x;name\n1,5;a\n;b\n3,5;\n"), out, {}, like=origin)
     again = file(written(file(out.getvalue()), like=like))

@@ -22,7 +22,7 @@ def test_weighted_medians_are_numpys_medians_of_repeated_rows(n):
     np.testing.assert_allclose(weighted_medians(x, weight.astype(float)), np.median(repeated, axis=0), rtol=1e-15)
 
 
-def test_every_centre_is_the_median_of_its_cluster_and_every_row_goes_to_the_nearest():
+def test_every_centre_of_kmedians_is_the_median_of_its_cluster_and_every_row_goes_to_the_nearest():
     model = KMedians(4, random_state=0).fit(X)
     for k in range(4):
         np.testing.assert_allclose(model.cluster_centers_[k], np.median(X[model.labels_ == k], axis=0))
@@ -33,7 +33,7 @@ def test_every_centre_is_the_median_of_its_cluster_and_every_row_goes_to_the_nea
 
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock", "sqeuclidean"])
 @pytest.mark.parametrize("seed", range(4))
-def test_exchanges_find_the_best_of_all_pairs_of_medoids(seed, metric):
+def test_kmedoids_with_swaps_finds_the_best_of_all_pairs_of_medoids(seed, metric):
     rows = np.random.default_rng(seed).normal(size=(25, 2))
     distances = cdist(rows, rows, metric)
     best = min(distances[:, list(pair)].min(axis=1).sum() for pair in combinations(range(25), 2))
@@ -42,7 +42,7 @@ def test_exchanges_find_the_best_of_all_pairs_of_medoids(seed, metric):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_after_exchanging_no_single_exchange_helps(weighted):
+def test_after_kmedoids_no_swap_of_a_medoid_lowers_the_inertia(weighted):
     weight = np.random.default_rng(0).integers(1, 5, len(X)).astype(float) if weighted else np.ones(len(X))
     model = KMedoids(5, random_state=0).fit(X, sample_weight=weight)
     distances = cdist(X, X)
@@ -54,14 +54,14 @@ def test_after_exchanging_no_single_exchange_helps(weighted):
             assert weight @ distances[:, other].min(axis=1) >= model.inertia_ * (1 - 1e-9)
 
 
-def test_alternating_gives_clusters_whose_centres_are_their_medoids():
+def test_alternating_kmedoids_ends_with_the_medoid_of_every_cluster_as_its_centre():
     model = KMedoids(4, method="alternate", random_state=0).fit(X)
     for k in range(4):
         own = X[model.labels_ == k]
         np.testing.assert_array_equal(model.cluster_centers_[k], own[cdist(own, own).sum(axis=1).argmin()])
 
 
-def test_the_package_finds_clusters_as_good_as_ours():
+def test_our_kmedoids_is_as_good_as_the_kmedoids_package():
     pytest.importorskip("kmedoids")
     ours = KMedoids(4, random_state=0).fit(X)
     theirs = KMedoids(4, method="kmedoids", random_state=0).fit(X)
@@ -71,32 +71,32 @@ def test_the_package_finds_clusters_as_good_as_ours():
         KMedoids(4, method="kmedoids").fit(X, sample_weight=np.arange(1.0, 121.0))
 
 
-def test_without_the_package_the_way_out_is_said(monkeypatch):
+def test_without_the_kmedoids_package_the_error_names_pip_install_and_swap(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "kmedoids", None)
     with pytest.raises(ImportError, match='pip install kmedoids; or use "swap"'):
         KMedoids(2, method="kmedoids").fit(X)
 
 
-def test_medoids_are_rows_and_know_their_numbers():
+def test_medoids_are_rows_with_the_row_numbers_in_medoid_indices():
     for method in ("swap", "alternate"):
         model = KMedoids(4, method=method, random_state=0).fit(X)
         np.testing.assert_array_equal(X[model.medoid_indices_], model.cluster_centers_)
 
 
 @pytest.mark.parametrize("model", [KMedians(3), KMedoids(3)], ids=["medians", "medoids"])
-def test_centres_may_be_given(model):
+def test_baselines_start_from_given_centres_of_the_right_shape(model):
     model.set_params(init=CENTERS[:3]).fit(X)
     assert model.cluster_centers_.shape == (3, 2)
     with pytest.raises(ValueError, match=r"init must give centres of shape \(3, 2\)"):
         model.set_params(init=CENTERS[:2]).fit(X)
 
 
-def test_clusters_are_numbered_by_size():
+def test_clusters_of_kmedians_are_numbered_by_size():
     sizes = np.bincount(KMedians(4, random_state=3).fit(X).labels_)
     assert np.all(np.diff(sizes) <= 0)
 
 
-def test_a_run_that_was_cut_short_says_so():
+def test_kmedians_cut_short_by_max_iter_warns():
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         KMedians(6, max_iter=1, init="random", n_init=1, random_state=0).fit(X)
 
@@ -110,6 +110,6 @@ def test_a_run_that_was_cut_short_says_so():
         ({"n_clusters": 1000}, "choose at most 120 clusters"),
     ],
 )
-def test_nonsense_is_refused_with_the_way_out(options, words):
+def test_kmedoids_refuses_invalid_parameters_and_names_the_valid_ones(options, words):
     with pytest.raises(ValueError, match=words):
         KMedoids(**options).fit(X)

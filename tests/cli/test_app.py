@@ -14,7 +14,7 @@ from tkmeans.cli import screen
 COMMANDS = ["demo", "fit", "predict", "select-k", "outliers", "report", "bench", "reproduce"]
 
 
-def test_the_version_is_said(run):
+def test_the_option_version_prints_the_version(run):
     assert run("--version").stdout == f"tkmeans {tkmeans.__version__}\n"
 
 
@@ -24,7 +24,7 @@ def test_help_names_every_command(run):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_every_option_has_a_sentence_of_help(name):
+def test_every_command_and_every_option_has_a_help_text(name):
     import typer.main
 
     from tkmeans.cli import app
@@ -34,12 +34,12 @@ def test_every_command_and_every_option_has_a_sentence_of_help(name):
     assert not [parameter.name for parameter in command.params if not getattr(parameter, "help", None)]
 
 
-def test_help_and_completion_do_not_load_what_they_do_not_need():
+def test_importing_the_command_line_loads_neither_sklearn_nor_scipy_nor_matplotlib():
     code = "import sys; import tkmeans.cli; print([m for m in ('sklearn', 'scipy', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_wrong_usage_exits_with_2(run, csv_file):
+def test_wrong_usage_of_the_command_exits_with_2(run, csv_file):
     file = csv_file()
     assert "tkmeans select-k" in run("fit", file, code=2).stderr
     assert run("fit", file, "-k", "0", code=2).stdout == ""
@@ -49,7 +49,7 @@ def test_wrong_usage_exits_with_2(run, csv_file):
     run("nonsense", code=2)
 
 
-def test_a_file_at_fault_exits_with_1_and_leaves_standard_output_empty(run, tmp_path, csv_file):
+def test_a_command_with_an_unusable_file_exits_with_1_and_leaves_standard_output_empty(run, tmp_path, csv_file):
     empty = tmp_path / "empty.csv"
     empty.touch()
     for words, said in [
@@ -67,7 +67,7 @@ def test_a_file_at_fault_exits_with_1_and_leaves_standard_output_empty(run, tmp_
         assert done.stdout == ""
 
 
-def test_ctrl_c_exits_with_130_and_leaves_no_file(run, csv_file, tmp_path, monkeypatch):
+def test_ctrl_c_ends_a_command_with_130_and_leaves_no_file(run, csv_file, tmp_path, monkeypatch):
     from tkmeans.cli import output_files as outputs
 
     def interrupted(table, file, *words, **options):
@@ -82,7 +82,7 @@ def test_ctrl_c_exits_with_130_and_leaves_no_file(run, csv_file, tmp_path, monke
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_killed_in_the_middle_of_writing_the_old_file_is_still_there(tmp_path, number):
+def test_a_command_killed_while_writing_leaves_the_old_file_unchanged(tmp_path, number):
     """The process is stopped where half of the new file is written."""
     target = tmp_path / "out.csv"
     target.write_text("old")
@@ -112,21 +112,21 @@ with mock.patch.object(commands, "app", write):
         assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_without_its_libraries_the_command_says_what_to_install():
+def test_without_typer_the_command_says_what_to_install():
     code = "import sys; sys.modules['typer'] = None; import tkmeans.cli"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "pip install 'tkmeans[cli" in done.stderr
 
 
-def test_on_a_terminal_one_sees_what_takes_its_time(run, csv_file, monkeypatch):
+def test_on_a_terminal_the_command_shows_its_progress_on_standard_error(run, csv_file, monkeypatch):
     monkeypatch.setattr(screen, "err", Console(stderr=True, force_terminal=True))
     done = run("fit", csv_file(), "-k", 3, "--json")
     assert "clustering 60 rows" in done.stderr
     assert "\x1b" not in done.stdout
 
 
-def test_nothing_is_drawn_where_nobody_looks(run, csv_file):
+def test_without_a_terminal_the_command_shows_no_progress(run, csv_file):
     done = run("fit", csv_file(), "-k", 3)
     assert "\x1b" not in done.stdout + done.stderr
     assert "reading" not in done.stderr

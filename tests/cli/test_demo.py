@@ -11,7 +11,7 @@ def demo(run, tmp_path):
     return run_demo
 
 
-def test_the_demo_compares_and_leaves_a_picture_and_a_report(demo, tmp_path):
+def test_the_demo_compares_with_kmeans_and_writes_a_picture_and_a_report(demo, tmp_path):
     done = demo()
     assert "KMeans" in done.output
     assert "15 of 15" in done.output  # what TKMeans found
@@ -20,7 +20,7 @@ def test_the_demo_compares_and_leaves_a_picture_and_a_report(demo, tmp_path):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_demo_depends_neither_on_luck_nor_on_matplotlib(demo, tmp_path, monkeypatch, seed):
+def test_the_demo_finds_all_clusters_with_other_seeds_and_without_matplotlib(demo, tmp_path, monkeypatch, seed):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = demo("--seed", seed)
     assert "15 of 15" in done.output

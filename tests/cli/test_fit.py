@@ -26,7 +26,7 @@ def cells_of(path, delimiter, encoding):
     ],
     ids=["plain", "BOM, semicolons, decimal commas", "UTF-16, tabs"],
 )
-def test_text_columns_missing_values_and_any_layout_are_taken_as_they_are(
+def test_fit_accepts_text_columns_missing_values_and_any_layout_and_keeps_them_in_the_output(
     run, csv_file, tmp_path, are_species, layout, encoding
 ):
     file, out = csv_file(**layout), tmp_path / "out.csv"
@@ -44,7 +44,7 @@ def test_text_columns_missing_values_and_any_layout_are_taken_as_they_are(
     assert out.read_bytes()[:2] == file.read_bytes()[:2]  # the byte-order mark, too
 
 
-def test_the_answer_does_not_depend_on_how_the_file_is_written(run, csv_file):
+def test_clusters_do_not_depend_on_the_layout_and_encoding_of_the_file(run, csv_file):
     documents = [
         run("fit", csv_file(f"{i}.csv", **layout), "-k", 3, "--json").document
         for i, layout in enumerate([{}, {"delimiter": ";", "decimal": ",", "encoding": "utf-16"}])
@@ -53,7 +53,7 @@ def test_the_answer_does_not_depend_on_how_the_file_is_written(run, csv_file):
 
 
 @pytest.mark.filterwarnings("ignore:.*without a single observed value")
-def test_it_is_what_the_library_answers_on_scaled_rows(run, csv_file, tmp_path):
+def test_the_fit_command_returns_what_the_library_returns_for_scaled_rows(run, csv_file, tmp_path):
     from sklearn.preprocessing import RobustScaler
 
     file, out = csv_file(), tmp_path / "out.csv"
@@ -75,7 +75,7 @@ def test_it_is_what_the_library_answers_on_scaled_rows(run, csv_file, tmp_path):
     np.testing.assert_allclose(centers, RobustScaler().fit(X).inverse_transform(model.cluster_centers_))
 
 
-def test_a_cell_that_is_no_number_is_named_with_the_way_out_and_neither_text_nor_missing(run, csv_file):
+def test_a_cell_that_is_not_a_number_is_an_error_that_names_it_and_the_option_to_use(run, csv_file):
     file = csv_file(change=lambda row: [cell.replace("37000", "37OOO") for cell in row])
     said = run("fit", file, "-k", 3, code=1).stderr
     assert "column 'body_mass_g'" in said
@@ -93,7 +93,7 @@ def test_of_many_bad_cells_the_first_are_named_and_the_rest_counted(run, csv_fil
     assert "and 19 more; correct them, or add --without flipper_length_mm" in said
 
 
-def test_standard_input_is_read_and_standard_output_holds_the_table_alone(run, csv_file, are_species):
+def test_fit_reads_standard_input_and_writes_only_the_table_to_standard_output(run, csv_file, are_species):
     text = csv_file(delimiter=";", decimal=",").read_text()
     done = run("fit", "-", "-k", 3, "--out", "-", given=text)
     rows = list(csv.reader(io.StringIO(done.stdout), delimiter=";"))
@@ -101,7 +101,7 @@ def test_standard_input_is_read_and_standard_output_holds_the_table_alone(run, c
     assert are_species([row[6] for row in rows[1:]])
 
 
-def test_json_is_all_there_is_on_standard_output(run, csv_file):
+def test_with_json_standard_output_holds_only_the_json_document(run, csv_file):
     done = run("fit", csv_file(), "-k", 3, "--json")
     document = json.loads(done.stdout)
     assert sum(cluster["rows"] for cluster in document["clusters"]) == 59  # one row has no value
@@ -112,7 +112,7 @@ def test_json_is_all_there_is_on_standard_output(run, csv_file):
     assert "scaled by its median and interquartile range (--scale robust" in done.stderr
 
 
-def test_the_summary_has_sizes_centres_in_units_outliers_and_what_to_type_next(run, csv_file):
+def test_the_summary_of_fit_has_sizes_centres_in_units_outliers_and_the_next_command(run, csv_file):
     file = csv_file()
     shown = run("fit", file, "-k", 3, "--without", "flipper_length_mm").stdout
     for text in ("bill_length_mm", "body_mass_g", "share", "1 of 59 rows is an outlier"):
@@ -122,7 +122,7 @@ def test_the_summary_has_sizes_centres_in_units_outliers_and_what_to_type_next(r
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "npy"])
-def test_other_formats_are_written_by_suffix_and_read_by_content(run, csv_file, tmp_path, are_species, suffix):
+def test_fit_writes_other_formats_by_suffix_and_reads_them_by_content(run, csv_file, tmp_path, are_species, suffix):
     written = tmp_path / f"out.{suffix}"
     run("fit", csv_file(), "-k", 3, "--out", written)
     table = read_table(written.rename(tmp_path / "renamed.dat"))
@@ -131,7 +131,7 @@ def test_other_formats_are_written_by_suffix_and_read_by_content(run, csv_file, 
     assert are_species(table.cells("cluster"))
 
 
-def test_what_an_earlier_run_has_added_is_not_clustered_by(run, csv_file, tmp_path):
+def test_columns_added_by_an_earlier_run_are_not_features_of_the_next(run, csv_file, tmp_path):
     once, twice = tmp_path / "once.csv", tmp_path / "twice.csv"
     run("fit", csv_file(), "-k", 3, "--out", once)
     said = run("fit", once, "-k", 3, "--out", twice, code=1).stderr
@@ -143,13 +143,13 @@ def test_what_an_earlier_run_has_added_is_not_clustered_by(run, csv_file, tmp_pa
     assert "cluster, probability, outlier_pvalue (from an earlier run)" in " ".join(document["notes"])
 
 
-def test_outliers_can_be_marked(run, csv_file, tmp_path):
+def test_mark_outliers_writes_minus_one_as_the_cluster_of_outliers(run, csv_file, tmp_path):
     run("fit", csv_file(), "-k", 3, "--out", tmp_path / "out.csv", "--mark-outliers")
     labels = read_table(tmp_path / "out.csv").column("cluster").values
     assert np.flatnonzero(labels == -1).tolist() == [20]
 
 
-def test_columns_are_chosen_by_name_or_number_and_mistakes_are_named(run, csv_file):
+def test_columns_are_chosen_by_name_or_number_and_unknown_ones_are_an_error(run, csv_file):
     file = csv_file()
     assert run("fit", file, "-k", 2, "--columns", "body_mass_g,3", "--json").document["columns"] == [
         "body_mass_g",
@@ -161,7 +161,7 @@ def test_columns_are_chosen_by_name_or_number_and_mistakes_are_named(run, csv_fi
     assert "did you mean 'sex'?" in run("fit", file, "-k", 2, "--id", "sexx", code=1).stderr
 
 
-def test_columns_that_hold_no_information_are_left_out_and_named(run, tmp_path):
+def test_columns_without_information_are_left_out_and_named(run, tmp_path):
     file = tmp_path / "table.csv"
     rng = np.random.default_rng(0)
     lines = [f"{i},{i * 7 % 41},5,,{x:.3f}" for i, x in enumerate(rng.normal(size=40), start=1)]
@@ -174,7 +174,7 @@ def test_columns_that_hold_no_information_are_left_out_and_named(run, tmp_path):
     ) in document["notes"]
 
 
-def test_a_column_without_interquartile_range_is_scaled_all_the_same_and_that_is_said(run, tmp_path):
+def test_a_column_without_interquartile_range_is_scaled_by_its_standard_deviation_with_a_note(run, tmp_path):
     file = tmp_path / "table.csv"
     rng = np.random.default_rng(0)
     values = np.c_[rng.normal(size=60), np.where(np.arange(60) % 5 == 0, 1000.0, 0.0)]
@@ -187,7 +187,7 @@ def test_a_column_without_interquartile_range_is_scaled_all_the_same_and_that_is
 
 
 @pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
-def test_other_scales_can_be_had(run, csv_file, scale):
+def test_the_option_scale_chooses_the_scaler(run, csv_file, scale):
     done = run("fit", csv_file(), "-k", 3, "--scale", scale, "--json")
     scaling = {"none": None, "standard": "StandardScaler", "minmax": "MinMaxScaler"}[scale]
     assert done.document["scaling"] == scaling
@@ -195,7 +195,7 @@ def test_other_scales_can_be_had(run, csv_file, scale):
 
 
 @pytest.mark.filterwarnings("ignore:.*without a single observed value")
-def test_weights_are_those_of_the_library(run, csv_file):
+def test_the_option_weights_is_sample_weight_of_the_library(run, csv_file):
     file = csv_file(change=lambda row: [*row, {"sex": "n", "male": "3"}.get(row[5], "1")])
     document = run("fit", file, "-k", 3, "--weights", "n", "--scale", "none", "--json").document
     table = read_table(file)
@@ -205,12 +205,12 @@ def test_weights_are_those_of_the_library(run, csv_file):
     np.testing.assert_array_equal(centers, model.cluster_centers_)
 
 
-def test_weights_that_make_no_sense_are_named_by_row(run, csv_file):
+def test_invalid_weights_are_an_error_that_names_the_row(run, csv_file):
     file = csv_file(change=lambda row: [*row, "n" if row[0] == "species" else "-1" if row[4] == "37000" else "1"])
     assert "in 'n' are (row 21: -1)" in run("fit", file, "-k", 3, "--weights", "n", code=1).stderr
 
 
-def test_a_report_is_written_on_the_way(run, csv_file, tmp_path, reports):
+def test_fit_with_the_option_report_writes_a_report_in_the_users_units(run, csv_file, tmp_path, reports):
     run("fit", csv_file(), "-k", 3, "--report", tmp_path / "report.html", "--id", "species")
     (path, estimator, X), options = reports[0]
     assert path == tmp_path / "report.html"

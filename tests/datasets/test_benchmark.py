@@ -43,7 +43,7 @@ def mirror(shared):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_files_of_either_kind_hold_the_same_rows(name, shared, monkeypatch):
+def test_npz_and_mat_files_of_a_benchmark_set_hold_the_same_rows_and_labels(name, shared, monkeypatch):
     monkeypatch.setenv("TKMEANS_DATA", str(shared))
     X, y = fetch_benchmark(name, return_X_y=True)
     monkeypatch.setenv("TKMEANS_DATA", str(shared / "mat"))
@@ -58,7 +58,7 @@ def test_files_of_either_kind_hold_the_same_rows(name, shared, monkeypatch):
         assert "no labels" in bunch.DESCR
 
 
-def test_files_are_fetched_once_and_kept(mirror, tmp_path):
+def test_files_of_benchmark_sets_are_fetched_once_and_kept(mirror, tmp_path):
     X, y = fetch_benchmark("A1", data_home=tmp_path, base_url=mirror, return_X_y=True)
     assert X.shape == (3000, 2)
     assert len(np.unique(y)) == 20
@@ -66,18 +66,18 @@ def test_files_are_fetched_once_and_kept(mirror, tmp_path):
     np.testing.assert_array_equal(again.data, X)
 
 
-def test_without_a_network_the_way_out_is_said(tmp_path):
+def test_fetch_benchmark_without_a_network_names_the_alternatives(tmp_path):
     with pytest.raises(OSError, match=r"'S1' could not be fetched from http://127.*TKMEANS_DATA.*make_s_like"):
         fetch_benchmark("S1", data_home=tmp_path, base_url="http://127.0.0.1:9/")
 
 
-def test_without_pooch_the_way_out_is_said(tmp_path, monkeypatch):
+def test_fetch_benchmark_without_pooch_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
     with pytest.raises(ImportError, match=r"pip install 'tkmeans\[datasets\]'.*TKMEANS_DATA"):
         fetch_benchmark("S1", data_home=tmp_path)
 
 
-def test_a_file_that_is_not_the_right_one_is_refused(tmp_path, monkeypatch):
+def test_a_file_of_a_benchmark_set_with_another_checksum_is_refused(tmp_path, monkeypatch):
     (tmp_path / "S1.mat").write_bytes(b"something else")
     monkeypatch.setenv("TKMEANS_DATA", str(tmp_path))
     with pytest.raises(ValueError, match=f"is not the data set 'S1'.*{hashlib.sha256(b'something else').hexdigest()}"):
@@ -90,7 +90,7 @@ def test_bezdekiris_is_scikit_learns_iris_with_its_labels(shared):
     np.testing.assert_array_equal(bunch.target, load_iris().target)
 
 
-def test_what_is_odd_about_a_set_is_so(shared, monkeypatch):
+def test_the_oddities_stated_of_benchmark_sets_are_true(shared, monkeypatch):
     monkeypatch.setenv("TKMEANS_DATA", str(shared))
     wine = fetch_benchmark("wine")
     np.testing.assert_array_equal(wine.data[:, 12], wine.data[:, 13])
@@ -103,12 +103,12 @@ def test_what_is_odd_about_a_set_is_so(shared, monkeypatch):
     assert sorted(sizes) == [100] * 5 + [2000] * 3
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones():
+def test_fetch_benchmark_refuses_an_unknown_name_and_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"name must be one of A1, .*, got 'S5'"):
         fetch_benchmark("S5")
 
 
-def test_scaling_is_that_of_the_authors():
+def test_scaled_maps_every_feature_linearly_to_minus_one_to_one():
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 100, 1e-3] + 7
     out = scaled(X)
     np.testing.assert_allclose(out.min(axis=0), -1)

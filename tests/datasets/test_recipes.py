@@ -29,7 +29,7 @@ def separability(X, y):
         ("unbalance", lambda seed: make_unbalance_like(random_state=seed)),
     ],
 )
-def test_a_generated_set_is_as_large_and_about_as_hard_as_its_model(name, make):
+def test_a_generated_set_is_as_large_and_about_as_hard_as_the_set_it_imitates(name, make):
     X, y = benchmark_set(name)
     made = [make(seed) for seed in range(5)]
     assert all(rows.shape == X.shape for rows, _ in made)
@@ -38,14 +38,14 @@ def test_a_generated_set_is_as_large_and_about_as_hard_as_its_model(name, make):
     assert np.mean([separability(*pair) for pair in made]) == pytest.approx(separability(X, y), abs=0.04)
 
 
-def test_equal_seeds_make_equal_data_and_others_do_not():
+def test_generators_make_equal_data_from_equal_seeds_and_other_data_from_others():
     for make in (make_a_like, make_s_like, make_dim_like, make_unbalance_like):
         np.testing.assert_array_equal(make(random_state=1)[0], make(random_state=1)[0])
         assert not np.array_equal(make(random_state=1)[0], make(random_state=2)[0])
 
 
 @pytest.mark.parametrize("kind", ["uniform", "far", "cauchy", "clumped"])
-def test_contamination_leaves_the_rows_alone_and_adds_its_own(kind):
+def test_contaminate_keeps_the_rows_and_appends_outliers_of_the_given_kind(kind):
     X, y = make_s_like(random_state=0)
     Z, labels = contaminate(X, y, kind, fraction=0.1, random_state=0)
     np.testing.assert_array_equal(Z[:5000], X)
@@ -67,7 +67,7 @@ def test_contamination_leaves_the_rows_alone_and_adds_its_own(kind):
         assert len(np.unique(np.round(out / 0.5), axis=0)) < 25  # heaps, not a cloud
 
 
-def test_nonsense_is_refused_with_the_way_out():
+def test_generators_refuse_invalid_parameters_and_name_the_valid_ones():
     with pytest.raises(ValueError, match="overlap must be 1, 2, 3 or 4"):
         make_s_like(5)
     X, y = make_a_like(random_state=0)

@@ -22,7 +22,7 @@ except ImportError as error:
 """
 
 
-def test_auto_is_native_and_reference_is_reference():
+def test_the_engine_auto_is_the_native_one():
     assert engines.select("auto").NAME == "native"
     assert engines.select("native").NAME == "native"
     assert engines.select("reference") is reference
@@ -31,6 +31,6 @@ def test_auto_is_native_and_reference_is_reference():
 @pytest.mark.parametrize(
     "words", ["reference 1 tkmeans runs on its reference engine", 'engine="native" is not built here']
 )
-def test_without_the_extension_the_reference_serves_with_one_clear_warning(words):
+def test_without_the_native_extension_the_reference_engine_is_used_with_one_warning(words):
     out = subprocess.run([sys.executable, "-c", WITHOUT_THE_EXTENSION], capture_output=True, text=True, check=True)
     assert words in out.stdout

@@ -53,7 +53,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_statistics_agree_with_the_reference(dtype, kind):
+def test_native_statistics_agree_with_the_reference_engine(dtype, kind):
     for p, K, n in SHAPES:
         block, params, kernel = case(p, K, n, dtype, offset=1e6, **KINDS[kind])
         assert_stats_agree(native.summarize(block, params, kernel), block, params, kernel, TOLERANCE[dtype])
@@ -61,7 +61,7 @@ def test_statistics_agree_with_the_reference(dtype, kind):
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_every_instruction_set_of_this_machine_agrees_with_the_reference(instruction_set, dtype, monkeypatch):
+def test_every_instruction_set_of_this_machine_agrees_with_the_reference_engine(instruction_set, dtype, monkeypatch):
     monkeypatch.setattr(native, "_INSTRUCTION_SET", instruction_set)
     assert native.instruction_set() == instruction_set
     for p, K, n in [(1, 13, 300), (3, 7, 61), (17, 13, 300), (64, 30, 300), (200, 5, 130)]:
@@ -74,7 +74,7 @@ def test_every_instruction_set_of_this_machine_agrees_with_the_reference(instruc
             assert_rows_agree(block, params, kernel)
 
 
-def test_the_environment_can_ask_for_a_lower_instruction_set():
+def test_an_environment_variable_chooses_a_lower_instruction_set():
     script = "from tkmeans.engines import native; print(native.instruction_set())"
     environment = {**os.environ, "TKMEANS_INSTRUCTION_SET": INSTRUCTION_SETS[0]}
     out = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
@@ -113,7 +113,7 @@ def assert_rows_agree(block, params, kernel):
 
 @pytest.mark.parametrize("kind", ["plain", "missing", "dof=1e8"])
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_rows_memberships_and_distances_agree_with_the_reference(dtype, kind):
+def test_native_rows_memberships_and_distances_agree_with_the_reference_engine(dtype, kind):
     for p, K, n in [
         (1, 1, 1),
         (1, 13, 300),
@@ -129,7 +129,7 @@ def test_rows_memberships_and_distances_agree_with_the_reference(dtype, kind):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("dof", [1.0, 2.0, 3.5, 8.0])
-def test_whole_powers_agree_with_logarithms(dtype, dof):
+def test_native_statistics_by_whole_powers_agree_with_those_by_logarithms(dtype, dof):
     fields = [f for f in Stats._fields if f not in ("log_trust", "entropy")]
     for p, K, n in [(1, 3, 40), (2, 15, 300), (3, 13, 130), (16, 32, 130), (17, 10, 300), (64, 20, 130), (784, 10, 70)]:
         for kind in ({}, {"equal": False, "weighted": True}, {"q": 0}, {"missing": True}):
@@ -143,7 +143,7 @@ def test_whole_powers_agree_with_logarithms(dtype, dof):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("spread", [0.05, 0.5, 2.0, 20.0])
-def test_skipping_far_pairs_changes_nothing_that_can_be_seen(dtype, spread):
+def test_skipping_far_pairs_changes_native_statistics_by_rounding_only(dtype, spread):
     for p, K, n in [(16, 32, 300), (64, 100, 300), (256, 20, 130), (784, 10, 130)]:
         for kind in ({}, {"equal": False, "weighted": True}, {"q": 0}, {"missing": True}):
             for log_sums in (True, False):
@@ -158,7 +158,7 @@ def test_skipping_far_pairs_changes_nothing_that_can_be_seen(dtype, spread):
                     assert error <= bound * max(1, K / 10) * getattr(scale, field), field
 
 
-def test_weights_of_a_tiny_or_huge_unit_are_only_a_unit():
+def test_native_statistics_scale_exactly_with_the_unit_of_the_weights():
     for p in (3, 64):
         block, params, kernel = case(p, 20, 300, weighted=True)
         expected = native.summarize(block, params, kernel)
@@ -170,7 +170,7 @@ def test_weights_of_a_tiny_or_huge_unit_are_only_a_unit():
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("p", [1, 3, 17, 64])
-def test_rows_as_far_as_numbers_go_leave_finite_sums(dtype, p):
+def test_rows_at_the_end_of_the_range_of_floats_leave_native_statistics_finite(dtype, p):
     block, params, kernel = case(p, 5, 200, dtype)
     X = block.X.copy()
     X[3], X[50], X[51] = np.finfo(dtype).max / 4, 1e30, -1e18
@@ -189,7 +189,7 @@ def test_rows_as_far_as_numbers_go_leave_finite_sums(dtype, p):
 
 
 @pytest.mark.parametrize("p", [2, 40])
-def test_a_far_center_and_a_tiny_scale_do_no_harm(p):
+def test_native_statistics_agree_with_the_reference_for_a_far_centre_and_a_tiny_scale(p):
     block, params, kernel = case(p, 5, 200)
     centers = params.centers.copy()
     centers[2] = 1e60
@@ -208,7 +208,7 @@ def numbers_with_odd_ones(numbers, odd, dtype):
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_bases_and_their_logarithms_are_those_of_numpy_whatever_the_distance(dtype):
+def test_native_bases_and_their_logarithms_are_those_of_numpy_at_any_distance(dtype):
     far = 30 if dtype == "float32" else 300
     d2 = 10 ** np.random.default_rng(0).uniform(-far, far, 3001)
     odd = [0.0, 1e-310, np.inf, np.nan, -1.0, -4.0, 0.99 * float(np.finfo(dtype).max)]
@@ -223,7 +223,7 @@ def test_bases_and_their_logarithms_are_those_of_numpy_whatever_the_distance(dty
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_exponentials_are_those_of_numpy_whatever_the_number(dtype):
+def test_native_exponentials_are_those_of_numpy_for_any_number(dtype):
     least, largest = (-87, 88) if dtype == "float32" else (-708, 709)
     values = np.random.default_rng(0).uniform(least, largest, 3001)
     odd = [
@@ -255,7 +255,7 @@ def test_exponentials_are_those_of_numpy_whatever_the_number(dtype):
     assert out[-1] == 1
 
 
-def test_results_have_to_lie_where_they_can_be_filled():
+def test_native_outputs_must_be_contiguous_and_of_the_right_type_and_length():
     values = np.ones(10)
     for call in (
         lambda out: native.exponentials(values, 1.0, out),
@@ -271,7 +271,7 @@ def test_results_have_to_lie_where_they_can_be_filled():
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_rows_on_top_of_a_center_are_measured_exactly(dtype):
+def test_native_results_of_rows_on_or_next_to_a_centre_agree_with_the_reference_engine(dtype):
     block, params, kernel = case(64, 6, 200, dtype)
     X = (params.centers[np.arange(200) % 6] * 4).astype(dtype)
     X[::3] += np.asarray(1e-3, dtype)
@@ -285,7 +285,7 @@ def test_rows_on_top_of_a_center_are_measured_exactly(dtype):
     assert_stats_agree(native.summarize(block, params, kernel), block, params, kernel, tolerance)
 
 
-def test_a_cluster_without_weight_gets_nothing():
+def test_a_cluster_of_weight_zero_has_no_members_in_native_statistics():
     for p in (2, 64):
         for log_sums in (True, False):
             block, params, kernel = case(p, 4, 100)
@@ -296,7 +296,7 @@ def test_a_cluster_without_weight_gets_nothing():
             assert np.isfinite(got.objective)
 
 
-def test_rows_without_any_feature_have_density_one_and_the_clusters_weights():
+def test_rows_without_an_observed_feature_have_density_one_and_the_cluster_weights_as_memberships():
     block, params, kernel = case(3, 4, 50, equal=False)
     block = block._replace(X=np.full((50, 3), np.nan))
     got = native.summarize(block, params, kernel)
@@ -307,7 +307,7 @@ def test_rows_without_any_feature_have_density_one_and_the_clusters_weights():
 
 
 @pytest.mark.parametrize("p", [2, 17])
-def test_a_single_hole_changes_its_own_row_only(p):
+def test_a_missing_value_changes_the_native_results_of_its_own_row_only(p):
     block, params, kernel = case(p, 5, 500)
     X = block.X.copy()
     X[250, 0] = np.nan
@@ -319,7 +319,7 @@ def test_a_single_hole_changes_its_own_row_only(p):
     assert_stats_agree(got, block._replace(X=X), params, kernel, 1e-12)
 
 
-def test_blocks_in_any_memory_order_and_read_only_are_taken_as_they_are():
+def test_the_native_engine_accepts_blocks_in_any_memory_order_and_read_only():
     block, params, kernel = case(5, 4, 200)
     expected = native.summarize(block, params, kernel)
     wide = np.zeros((400, 10))
@@ -332,7 +332,7 @@ def test_blocks_in_any_memory_order_and_read_only_are_taken_as_they_are():
             np.testing.assert_array_equal(a, b)
 
 
-def test_many_threads_at_once_give_equal_bits():
+def test_native_results_from_many_threads_at_once_are_equal_to_the_last_bit():
     work = [case(p, 20, 700, dtype) for p in (2, 40) for dtype in TOLERANCE]
     expected = [native.summarize(*arguments) for arguments in work]
     with ThreadPoolExecutor(8) as pool:
@@ -342,13 +342,13 @@ def test_many_threads_at_once_give_equal_bits():
                     np.testing.assert_array_equal(a, b)
 
 
-def test_powers_of_u_other_than_0_and_1_are_refused():
+def test_the_native_engine_refuses_powers_of_u_other_than_0_and_1():
     block, params, kernel = case(2, 3, 10, q=2)
     with pytest.raises(ValueError, match="power must be 0 or 1"):
         native.summarize(block, params, kernel)
 
 
-def test_integers_are_refused():
+def test_the_native_engine_refuses_integers():
     block, params, kernel = case(2, 3, 10)
     with pytest.raises(TypeError, match="float32 and float64"):
         native.summarize(block._replace(X=np.zeros((3, 2), int)), params, kernel)
@@ -361,7 +361,7 @@ def test_integers_are_refused():
         ({"log_weights": np.zeros(7)}, "one entry per center"),
     ],
 )
-def test_shapes_that_do_not_fit_are_refused(change, words):
+def test_the_native_engine_refuses_parameters_of_shapes_that_do_not_match(change, words):
     block, params, kernel = case(2, 3, 10)
     with pytest.raises(ValueError, match=words):
         native.summarize(block, params._replace(**change), kernel)

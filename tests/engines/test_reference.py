@@ -22,7 +22,7 @@ def block_of(X, weight=None):
 
 
 @pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "missing"])
-def test_the_log_likelihood_is_that_of_a_mixture_of_scipys_t_distributions(rows):
+def test_the_reference_log_likelihood_is_that_of_a_mixture_of_scipys_t_distributions(rows):
     said = reference.rows(block_of(rows), PARAMS, Student().kernel(PARAMS)).log_density
     np.testing.assert_allclose(said, mixture_log_density(rows, PARAMS), rtol=0, atol=1e-10)
     total = reference.summarize(block_of(rows), PARAMS, Student().kernel(PARAMS)).objective
@@ -79,7 +79,7 @@ def test_the_expected_log_trust_is_the_mean_of_a_log_gamma_variable():
     np.testing.assert_allclose(said, expected, rtol=1e-7)
 
 
-def test_statistics_of_parts_add_up_to_those_of_the_whole_even_if_only_one_has_holes():
+def test_statistics_of_parts_add_up_to_those_of_the_whole_even_if_only_one_has_missing_values():
     kernel = Student().kernel(PARAMS)
     whole = reference.summarize(block_of(np.vstack([X, HOLES])), PARAMS, kernel)
     parts = reference.summarize(block_of(X), PARAMS, kernel).merge(reference.summarize(block_of(HOLES), PARAMS, kernel))
@@ -102,7 +102,7 @@ def test_distances_are_euclidean_and_taken_over_the_observed_features():
 
 
 @pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "missing"])
-def test_any_array_api_library_gives_the_same_numbers(rows):
+def test_the_reference_engine_gives_the_same_numbers_with_any_array_api_library(rows):
     xp = array_api_strict
     here = Block(rows, None, Frame(np.ones(3), 2.0))
     there = Block(xp.asarray(rows), None, Frame(xp.ones(3, dtype=xp.float64), 2.0))
@@ -113,7 +113,7 @@ def test_any_array_api_library_gives_the_same_numbers(rows):
         np.testing.assert_allclose(np.asarray(b), a, rtol=1e-13)
 
 
-def test_a_huge_dof_loses_no_digits():
+def test_the_log_density_with_a_huge_dof_is_that_of_a_gaussian():
     # ln(1 + D / (nu alpha)) times (nu + p) / 2 tends to D / (2 alpha): a Gaussian.
     from scipy.stats import multivariate_normal
 
@@ -122,7 +122,7 @@ def test_a_huge_dof_loses_no_digits():
     np.testing.assert_allclose(said, multivariate_normal(CENTERS[0], 0.2).logpdf(X), rtol=1e-6)
 
 
-def test_a_row_at_the_end_of_the_world_leaves_all_sums_finite():
+def test_a_row_at_1e300_leaves_reference_statistics_finite():
     far = X.copy()
     far[3] = 1e300, -1e300, 5.0
     for model in (Student(), Fast()):
@@ -132,7 +132,7 @@ def test_a_row_at_the_end_of_the_world_leaves_all_sums_finite():
     assert fit.trust[3] < 1e-100
 
 
-def test_bases_and_exponentials_go_where_they_are_wanted():
+def test_reference_bases_and_exponentials_fill_the_given_arrays():
     d2, log_base, inverse = np.array([0.0, 1e-20, 2.0, 1e300]), np.zeros(4), np.zeros(4)
     reference.bases(d2, 0.5, log_base, inverse)
     expected = [float(mpmath.log1p(mpmath.mpf(value) / 2)) for value in d2]
@@ -145,7 +145,7 @@ def test_bases_and_exponentials_go_where_they_are_wanted():
     np.testing.assert_allclose(out, [np.e**-1, np.e**-2], rtol=1e-15)
 
 
-def test_single_precision_is_added_up_in_double():
+def test_statistics_of_single_precision_rows_are_summed_in_double_precision():
     rows = np.zeros((3, 2), np.float32)
     weight = np.array([2**24, 1, 1], np.float32)  # whose sum has one digit too many for single precision
     params = equal_params(np.ones((1, 2)))
@@ -154,7 +154,7 @@ def test_single_precision_is_added_up_in_double():
     assert {said.n.dtype, said.w.dtype, said.wx.dtype, said.wd2.dtype, said.log_trust.dtype} == {np.dtype(float)}
 
 
-def test_crumbs_of_weight_move_no_centre_in_single_precision():
+def test_negligible_weights_move_no_centre_in_single_precision():
     kernel = Student().kernel(PARAMS)
     exact = reference.summarize(block_of(X), PARAMS, kernel).wx
     for dtype, weight, moves in ((np.float32, 1e-39, False), (np.float32, 1e-30, True), (float, 1e-39, True)):

@@ -30,7 +30,7 @@ def named(estimators):
 
 
 @named(ALL)
-def test_in_a_pipeline_it_sees_what_the_step_before_made(estimator):
+def test_an_estimator_in_a_pipeline_is_fitted_to_the_output_of_the_step_before(estimator):
     pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(X)
     scaled = StandardScaler().fit_transform(X)
     alone = clone(estimator).fit(scaled)
@@ -39,7 +39,7 @@ def test_in_a_pipeline_it_sees_what_the_step_before_made(estimator):
 
 
 @named(CLUSTERERS)
-def test_in_a_pipeline_its_distances_are_features_for_the_step_after(estimator):
+def test_distances_to_centres_are_features_for_the_next_step_of_a_pipeline(estimator):
     pipeline = make_pipeline(clone(estimator), KNeighborsClassifier()).fit(X, LABELS)
     assert pipeline.score(X, LABELS) > 0.95
 
@@ -55,7 +55,7 @@ def test_a_grid_search_scores_every_setting_as_the_estimator_does(estimator):
 
 
 @named(CLUSTERERS)
-def test_in_a_column_transformer_it_takes_its_columns_and_names_what_it_makes(estimator):
+def test_an_estimator_in_a_column_transformer_uses_its_columns_and_names_its_output(estimator):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "word": "text"})
     columns = ColumnTransformer([("clusters", clone(estimator), ["a", "b"])], remainder="drop").fit(table)
@@ -66,7 +66,7 @@ def test_in_a_column_transformer_it_takes_its_columns_and_names_what_it_makes(es
 
 @named(CLUSTERERS)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_distances_come_as_the_table_that_was_asked_for(estimator, library):
+def test_transform_returns_the_kind_of_table_chosen_with_set_output(estimator, library):
     pytest.importorskip(library)
     made = clone(estimator).set_output(transform=library).fit_transform(X)
     assert type(made).__module__.startswith(library)
@@ -85,7 +85,7 @@ def _routing():
 
 @named(ALL)
 @pytest.mark.usefixtures("_routing")
-def test_weights_that_were_asked_for_reach_it_in_a_pipeline(estimator):
+def test_sample_weight_requested_by_routing_reaches_an_estimator_in_a_pipeline(estimator):
     weighted = clone(estimator).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
     same = FunctionTransformer()
     pipeline = make_pipeline(same, weighted).fit(X, sample_weight=WEIGHT)
@@ -97,14 +97,14 @@ def test_weights_that_were_asked_for_reach_it_in_a_pipeline(estimator):
 
 @named(ALL)
 @pytest.mark.usefixtures("_routing")
-def test_weights_that_nobody_asked_for_or_declined_are_an_error(estimator):
+def test_sample_weight_neither_requested_nor_declined_by_routing_is_an_error(estimator):
     with pytest.raises(ValueError, match=r"sample_weight.* but are not explicitly set as requested or not requested"):
         make_pipeline(FunctionTransformer(), clone(estimator)).fit(X, sample_weight=WEIGHT)
 
 
 @named(ALL)
 @pytest.mark.usefixtures("_routing")
-def test_weights_reach_it_in_a_grid_search(estimator):
+def test_sample_weight_requested_by_routing_reaches_an_estimator_in_a_grid_search(estimator):
     name = "n_components" if estimator is MIXTURE else "n_clusters"
     weighted = clone(estimator).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
     search = GridSearchCV(weighted, {name: [3]}, cv=2).fit(X, sample_weight=WEIGHT)
@@ -118,6 +118,6 @@ def test_weights_reach_it_in_a_grid_search(estimator):
 
 
 @pytest.mark.usefixtures("_routing")
-def test_weights_of_a_batch_can_be_asked_for_too():
+def test_partial_fit_can_request_sample_weight_by_routing():
     request = MiniBatchTKMeans().set_partial_fit_request(sample_weight=True).get_metadata_routing()
     assert request.partial_fit.requests["sample_weight"] is True

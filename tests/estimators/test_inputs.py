@@ -20,14 +20,14 @@ BOTH = [TKMeans, FastTKMeans]
 
 @pytest.mark.parametrize("Estimator", BOTH)
 @pytest.mark.parametrize("init", ["robust", "k-means++", "random", "uniform"])
-def test_every_named_start_leads_to_an_answer(Estimator, init):
+def test_a_fit_from_every_named_start_converges(Estimator, init):
     model = Estimator(4, init=init, random_state=0).fit(X)
     assert len(np.unique(model.labels_)) == 4
     assert model.converged_
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-def test_an_array_and_a_callable_are_taken_as_they_are(Estimator):
+def test_init_accepts_an_array_a_list_and_a_callable(Estimator):
     def start(rows, n_clusters, random_state):
         assert rows.shape == X.shape
         assert isinstance(random_state, np.random.RandomState)
@@ -78,7 +78,7 @@ def test_of_several_starts_the_most_likely_is_kept():
         ({"engine": "gpu"}, ValueError, "engine must be one of"),
     ],
 )
-def test_a_parameter_that_makes_no_sense_is_named_with_its_value(options, error, message):
+def test_an_invalid_parameter_is_an_error_with_its_name_and_value(options, error, message):
     with pytest.raises(error, match=message):
         TKMeans(**{"n_clusters": 4, **options}).fit(X)
 
@@ -93,12 +93,12 @@ def test_a_parameter_that_makes_no_sense_is_named_with_its_value(options, error,
         (np.r_[np.ones(3), np.zeros(297)], "3 rows of positive sample_weight should be >= n_clusters=4"),
     ],
 )
-def test_weights_that_make_no_sense_are_refused(weight, message):
+def test_invalid_sample_weights_are_refused(weight, message):
     with pytest.raises(ValueError, match=message):
         TKMeans(4).fit(X, sample_weight=weight)
 
 
-def test_a_single_number_is_a_weight_for_all():
+def test_a_single_number_as_sample_weight_is_the_weight_of_every_row():
     a, b = TKMeans(4, init=CENTERS).fit(X, sample_weight=3), TKMeans(4, init=CENTERS).fit(X)
     np.testing.assert_allclose(a.cluster_centers_, b.cluster_centers_, atol=1e-9)
 
@@ -118,13 +118,13 @@ def assert_sound(model, rows):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("Estimator", BOTH)
 class TestAwkwardData:
-    def test_a_constant_column_adds_nothing(self, Estimator, dtype):
+    def test_a_constant_column_leaves_the_fit_sound(self, Estimator, dtype):
         rows = np.column_stack([X, np.full(len(X), 7.0)]).astype(dtype)
         model = Estimator(4, random_state=0).fit(rows)
         assert_sound(model, rows)
         np.testing.assert_allclose(model.cluster_centers_[:, 3], 7, rtol=1e-6)
 
-    def test_as_many_clusters_as_distinct_rows_put_a_centre_on_each(self, Estimator, dtype):
+    def test_as_many_clusters_as_distinct_rows_put_a_centre_on_each_row(self, Estimator, dtype):
         distinct = np.array([[0, 0], [5, 0], [0, 5], [9, 9]], dtype)
         rows = distinct.repeat([4, 3, 2, 1], axis=0)
         model = Estimator(4, random_state=0).fit(rows)
@@ -139,26 +139,26 @@ class TestAwkwardData:
         assert_sound(model, rows)
         assert len(np.unique(model.labels_)) == 2
 
-    def test_equal_rows_are_one_cluster(self, Estimator, dtype):
+    def test_equal_rows_form_one_cluster_with_its_centre_on_them(self, Estimator, dtype):
         for value in (0.0, 3.0, 1e-30, 1e30):
             rows = np.full((10, 2), value, dtype)
             model = Estimator(1).fit(rows)
             assert_sound(model, rows)
             np.testing.assert_allclose(model.cluster_centers_, rows[:1], rtol=1e-6)
 
-    def test_one_row_is_its_own_cluster(self, Estimator, dtype):
+    def test_a_single_row_is_its_own_cluster(self, Estimator, dtype):
         rows = np.array([[1.5, -2.0]], dtype)
         model = Estimator(1).fit(rows)
         assert_sound(model, rows)
         np.testing.assert_array_equal(model.cluster_centers_, rows)
 
-    def test_as_many_clusters_as_rows(self, Estimator, dtype):
+    def test_with_as_many_clusters_as_rows_every_row_is_a_cluster(self, Estimator, dtype):
         rows = X[:6].astype(dtype)
         model = Estimator(6, random_state=0).fit(rows)
         assert_sound(model, rows)
         assert sorted(model.labels_) == list(range(6))
 
-    def test_a_row_out_of_this_world_moves_nothing(self, Estimator, dtype):
+    def test_a_row_at_the_end_of_the_range_of_floats_moves_no_centre_of_tkmeans(self, Estimator, dtype):
         rows = np.vstack([X, [[np.finfo(dtype).max / 4] * 3]]).astype(dtype)
         with warnings.catch_warnings():
             if Estimator is FastTKMeans:  # the fast variant lets far rows pull, as published
@@ -171,7 +171,7 @@ class TestAwkwardData:
             assert model.outlier_pvalues_[-1] < 1e-9
 
 
-def test_the_scale_has_the_stated_floor():
+def test_the_fitted_scale_has_the_documented_floor():
     rows = np.array([[0.0], [1.0], [2.0]]).repeat(5, axis=0)  # the median distance from the median is 1
     assert TKMeans(3, random_state=0).fit(rows).scale_ == pytest.approx(1e-20)
     assert TKMeans(3, random_state=0).fit(rows.astype("f4")).scale_ == pytest.approx(1e-10)
@@ -182,14 +182,14 @@ def test_the_scale_has_the_stated_floor():
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-def test_a_run_that_is_cut_short_warns_and_says_what_to_do(Estimator):
+def test_a_fit_cut_short_by_max_iter_warns_to_raise_it(Estimator):
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iterations; raise max_iter"):
         model = Estimator(4, max_iter=1, tol=0, init=X[:4]).fit(X)
     assert not model.converged_
     assert model.n_iter_ == 1
 
 
-def test_verbose_prints_every_iteration(capsys):
+def test_verbose_prints_the_log_likelihood_of_every_iteration_of_tkmeans(capsys):
     model = TKMeans(4, verbose=1, cluster_weights="equal", random_state=0).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
@@ -203,7 +203,7 @@ def test_importing_the_package_imports_no_optional_library():
     assert out.stdout.strip() == "[]"
 
 
-def test_the_package_names_what_it_offers_and_nothing_else():
+def test_the_package_lists_its_public_names_and_has_no_others():
     import tkmeans
 
     assert set(tkmeans.__all__) <= set(dir(tkmeans))
@@ -211,26 +211,26 @@ def test_the_package_names_what_it_offers_and_nothing_else():
         tkmeans.KMeans  # noqa: B018
 
 
-def test_a_centre_on_a_single_far_row_is_reported():
+def test_a_centre_on_a_single_far_row_is_warned_about():
     rows = np.vstack([X, [[1e4, 1e4, 1e4]]])
     start = np.vstack([CENTERS, rows[-1:]])
     with pytest.warns(ConvergenceWarning, match=r"1 of 5 clusters hold hardly any of the 301 rows: 4 \(1\)"):
         TKMeans(5, init=start).fit(rows)
 
 
-def test_clusters_twenty_times_smaller_than_others_are_not_reported():
+def test_a_cluster_twenty_times_smaller_than_another_is_not_warned_about():
     rng = np.random.default_rng(0)
     rows = np.vstack([rng.normal(0, 1, (2000, 2)), rng.normal(50, 1, (100, 2))])
     assert list(np.bincount(TKMeans(2, random_state=0).fit(rows).labels_)) == [2000, 100]
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
-def test_data_whose_squares_overflow_are_refused_with_the_way_out(unit):
+def test_tkmeans_refuses_rows_whose_squares_overflow_and_says_to_rescale(unit):
     with pytest.raises(ValueError, match=r"the spread of X is .* unless it is between 1e-120 and 1e\+50; rescale X"):
         TKMeans(4).fit(X * unit)
 
 
-def test_a_likelihood_without_a_maximum_is_reported():
+def test_a_likelihood_without_a_maximum_is_warned_about():
     X = np.random.default_rng(0).standard_normal((30, 40))
     with pytest.warns(ConvergenceWarning, match="The scale collapsed to .* or a larger dof such as 30"):
         TKMeans(10, dof=0.5, init=X[:10]).fit(X)

@@ -70,7 +70,7 @@ def killed(tmp_path, name, nth, when="after"):
     ("name", "nth", "when"),
     [("one run", 7, "after"), ("one run", 4, "in the middle"), ("several starts", 30, "after"), ("fast", 5, "after")],
 )
-def test_a_killed_fit_ends_as_if_nothing_had_happened(tmp_path, name, nth, when):
+def test_a_killed_fit_resumed_from_its_checkpoint_ends_as_an_undisturbed_one(tmp_path, name, nth, when):
     path = killed(tmp_path, name, nth, when)
     whole = estimator_of(name).fit(X)
     assert whole.n_iter_ > 5
@@ -83,7 +83,7 @@ def test_a_killed_fit_ends_as_if_nothing_had_happened(tmp_path, name, nth, when)
 
 @pytest.mark.parametrize("name", ["one run", "plain steps", "fast"])
 @pytest.mark.parametrize("max_iter", [1, 2, 8])
-def test_a_fit_can_be_cut_at_any_iteration(tmp_path, name, max_iter):
+def test_a_fit_cut_at_any_iteration_resumes_to_the_same_end(tmp_path, name, max_iter):
     path = tmp_path / "fit.npz"
     whole = estimator_of(name).fit(X)
     part = estimator_of(name, max_iter=max_iter, checkpoint=path)
@@ -94,7 +94,7 @@ def test_a_fit_can_be_cut_at_any_iteration(tmp_path, name, max_iter):
     assert resumed.lower_bounds_ == whole.lower_bounds_
 
 
-def test_a_finished_fit_resumes_to_itself_and_fresh_randomness_changes_nothing(tmp_path):
+def test_a_finished_fit_resumes_to_itself_whatever_the_random_state(tmp_path):
     path = tmp_path / "fit.npz"
     whole = TKMeans(6, checkpoint=path).fit(X)  # no random_state
     again = TKMeans(6).fit(X, resume=path)
@@ -124,7 +124,7 @@ def test_a_checkpoint_of_another_fit_is_refused_with_the_difference(tmp_path):
         FastTKMeans(6).fit(X, resume=path)
 
 
-def test_what_is_no_checkpoint_is_refused(tmp_path):
+def test_a_missing_or_truncated_checkpoint_is_refused(tmp_path):
     path = tmp_path / "fit.npz"
     with pytest.raises(FileNotFoundError, match=r"there is no checkpoint .*fit\.npz"):
         TKMeans(6).fit(X, resume=path)
@@ -134,7 +134,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
         TKMeans(6).fit(X, resume=path)
 
 
-def test_no_more_time_is_taken_than_allowed():
+def test_a_fit_ends_with_a_warning_when_max_time_is_over():
     with pytest.warns(
         ConvergenceWarning, match=r"did not converge in max_time=1e-09 seconds \(1 iterations\); raise max_t"
     ):
@@ -170,7 +170,7 @@ def ctrl_c():
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_leaves_the_last_good_parameters_and_says_so(monkeypatch, tmp_path):
+def test_ctrl_c_leaves_the_best_parameters_so_far_on_the_estimator_and_says_so(monkeypatch, tmp_path):
     path = tmp_path / "fit.npz"
     options = {"init": SLOW_START, "accelerate": False, "tol": 1e-9, "cluster_weights": "equal"}
     whole = TKMeans(6, **options).fit(X)
@@ -204,7 +204,7 @@ def test_ctrl_c_before_the_first_iteration_leaves_the_estimator_as_it_was(monkey
     assert model.cluster_centers_ is centers
 
 
-def test_progress_tells_the_log_likelihood_of_every_iteration(capsys):
+def test_the_log_likelihoods_printed_by_verbose_are_lower_bounds(capsys):
     model = TKMeans(6, init=SLOW_START, cluster_weights="equal", verbose=1).fit(X * 1000)
     told = [float(line.split("per row ")[1].split(",")[0]) for line in capsys.readouterr().out.splitlines()]
     np.testing.assert_allclose(told, model.lower_bounds_[1:], rtol=1e-6)

@@ -53,7 +53,7 @@ def test_a_stream_with_cauchy_noise_ends_within_a_hundredth_of_the_batch_fit(rec
     assert_stream_as_good(*recipe(*([] if option is None else [option]), random_state=0))
 
 
-def test_so_does_a_long_one_of_which_little_is_kept():
+def test_a_long_stream_of_which_few_rows_are_kept_ends_within_a_hundredth_of_the_batch_fit():
     rows, labels = make_contaminated(40_000, n_clusters=15, cluster_std=0.15, outlier_fraction=0, random_state=0)
     rows, labels = noisy(rows, labels)
     batch = TKMeans(15, random_state=0).fit(rows)
@@ -66,7 +66,7 @@ def test_so_does_a_long_one_of_which_little_is_kept():
 
 
 @pytest.mark.parametrize("name", ["A1", "S1", "S3", "dim032"])
-def test_so_does_a_stream_of_the_papers_data(name):
+def test_a_stream_of_the_papers_data_ends_within_a_hundredth_of_the_batch_fit(name):
     assert_stream_as_good(*benchmark_set(name))
 
 
@@ -84,7 +84,7 @@ def assert_stream_as_good(rows, labels):
 
 
 @pytest.mark.parametrize("options", [{}, {"dof": 1.0}, {"cluster_weights": "estimate"}, {"init": CENTERS}])
-def test_rows_that_fit_into_the_first_look_are_fitted_as_tkmeans_does(options):
+def test_minibatch_fits_rows_within_init_size_exactly_as_tkmeans_does(options):
     small, whole = MiniBatchTKMeans(4, random_state=0, **options), TKMeans(4, random_state=0, **options)
     for model in (small, whole):
         model.fit(X[:1000])
@@ -95,7 +95,7 @@ def test_rows_that_fit_into_the_first_look_are_fitted_as_tkmeans_does(options):
 
 
 @pytest.mark.parametrize("dof", [1.5, 4.0, 30.0])
-def test_the_degrees_of_freedom_are_learned_from_the_stream(dof):
+def test_a_stream_estimates_the_dof_of_a_batch_fit(dof):
     rows, _, _ = t_mixture(n=20_000, n_clusters=3, n_features=4, dof=dof, scale=0.01, seed=1)
     whole = TKMeans(3, random_state=0).fit(rows)
     stream = streamed(MiniBatchTKMeans(3, random_state=0, init_size=500), rows, 500)
@@ -106,7 +106,7 @@ def test_the_degrees_of_freedom_are_learned_from_the_stream(dof):
     assert stream.score(rows) == pytest.approx(whole.score(rows), abs=1e-3)
 
 
-def test_a_fit_that_sees_little_of_the_rows_says_so():
+def test_a_minibatch_fit_that_converges_early_counts_the_rows_it_has_used():
     quick = MiniBatchTKMeans(4, init_size=500, batch_size=100, max_no_improvement=3, random_state=0).fit(X)
     assert quick.converged_
     assert quick.n_steps_ * 100 < len(X)
@@ -116,14 +116,14 @@ def test_a_fit_that_sees_little_of_the_rows_says_so():
     assert len(slow.lower_bounds_) == slow.n_steps_ + 1
 
 
-def test_a_fit_that_runs_out_of_passes_warns():
+def test_a_minibatch_fit_that_runs_out_of_passes_warns():
     with pytest.warns(ConvergenceWarning, match="MiniBatchTKMeans did not converge in max_iter=1 iterations"):
         model = MiniBatchTKMeans(4, init_size=500, max_iter=1, max_no_improvement=None, random_state=0).fit(X)
     assert not model.converged_
     assert model.n_iter_ == 1
 
 
-def test_an_order_by_cluster_does_no_harm_to_a_fit():
+def test_rows_ordered_by_cluster_do_not_harm_a_minibatch_fit():
     order = np.argsort(LABELS)
     model = MiniBatchTKMeans(4, init_size=200, batch_size=50, random_state=0).fit(X[order])
     assert adjusted_rand_score(LABELS[order], model.labels_) > 0.99
@@ -132,7 +132,7 @@ def test_an_order_by_cluster_does_no_harm_to_a_fit():
 # ---- the first rows of a stream ------------------------------------------------------------
 
 
-def test_rows_wait_until_there_is_one_for_every_cluster():
+def test_a_stream_keeps_its_first_rows_until_there_is_one_for_every_cluster():
     model = MiniBatchTKMeans(4, random_state=0)
     model.partial_fit(X[:3])
     with pytest.raises(NotFittedError, match="the 3 rows so far are too few for n_clusters=4"):
@@ -143,7 +143,7 @@ def test_rows_wait_until_there_is_one_for_every_cluster():
     np.testing.assert_allclose(model.cluster_centers_, whole.cluster_centers_)
 
 
-def test_rows_wait_for_a_value_of_every_feature():
+def test_a_stream_keeps_its_first_rows_until_every_feature_has_a_value():
     rows = X.copy()
     rows[:20, 1] = np.nan
     model = MiniBatchTKMeans(4, random_state=0).partial_fit(rows[:20])
@@ -155,19 +155,19 @@ def test_rows_wait_for_a_value_of_every_feature():
         streamed(MiniBatchTKMeans(4), rows, 500)
 
 
-def test_before_any_row_it_is_not_fitted():
+def test_a_stream_before_its_first_row_is_not_fitted():
     with pytest.raises(NotFittedError, match="not fitted yet"):
         MiniBatchTKMeans().predict(X)
 
 
 @pytest.mark.parametrize("batch_size", [1, 17, 400])
-def test_a_stream_in_small_pieces_gets_as_good_a_start(batch_size):
+def test_a_stream_in_small_batches_gets_as_good_a_start(batch_size):
     model = streamed(MiniBatchTKMeans(4, init_size=300, random_state=0), X[:400], batch_size)
     assert adjusted_rand_score(LABELS, model.predict(X)) > 0.99
     assert model.n_samples_seen_ == 400
 
 
-def test_what_the_first_rows_showed_wrongly_is_corrected_by_those_after_them():
+def test_a_stream_whose_first_rows_were_of_one_cluster_is_corrected_by_later_rows():
     ordered = X[np.argsort(LABELS, kind="stable")]
     first_of_one_cluster, mixed = ordered[:100], X[:500]
     model = MiniBatchTKMeans(4, init_size=600, random_state=0).partial_fit(first_of_one_cluster)
@@ -176,7 +176,7 @@ def test_what_the_first_rows_showed_wrongly_is_corrected_by_those_after_them():
     assert nearest_distance(model.cluster_centers_, CENTERS).max() < 0.05
 
 
-def test_after_the_first_rows_clusters_keep_their_numbers_and_no_row_is_kept():
+def test_after_init_size_rows_a_stream_keeps_its_cluster_numbers_and_no_rows():
     model = streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), X[:500], 100)
     before = model.predict(X)
     rare = X[LABELS[before == 3][0] == LABELS]  # the smallest becomes the largest
@@ -197,7 +197,7 @@ def started(**options):
     return MiniBatchTKMeans(4, random_state=0, **options).fit(X[:1000])
 
 
-def test_a_row_of_weight_two_is_that_row_twice():
+def test_a_row_of_weight_two_in_a_batch_is_that_row_twice():
     times = np.random.default_rng(0).integers(0, 3, 1000)
     weighted = started().partial_fit(X[1000:2000], sample_weight=times)
     repeated = started().partial_fit(X[1000:2000].repeat(times, axis=0))
@@ -206,7 +206,7 @@ def test_a_row_of_weight_two_is_that_row_twice():
     assert weighted.inertia_ == pytest.approx(repeated.inertia_)
 
 
-def test_rows_with_holes_are_learned_from_with_what_they_have():
+def test_a_stream_learns_from_the_observed_values_of_rows_with_missing_values():
     rows = np.where(np.random.default_rng(0).random(X.shape) < [0.0, 0.3, 0.3], np.nan, X)
     model = streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), rows, 250)
     assert nearest_distance(model.cluster_centers_, CENTERS).max() < 0.02
@@ -219,7 +219,7 @@ def test_rows_with_holes_are_learned_from_with_what_they_have():
 
 
 @pytest.mark.parametrize(("first", "then"), [("f4", "f8"), ("f8", "f4"), ("f4", "f4"), ("f8", "i4")])
-def test_the_type_of_the_rows_may_change(first, then):
+def test_the_dtype_of_the_rows_may_change_during_a_stream(first, then):
     rows = X * 1000
     model = MiniBatchTKMeans(4, random_state=0).fit(rows[:1000].astype(first))
     model.partial_fit(rows[1000:2000].astype(then))
@@ -229,7 +229,7 @@ def test_the_type_of_the_rows_may_change(first, then):
     assert model.transform(rows.astype(then)).dtype == ("f4" if then == "f4" else "f8")
 
 
-def test_small_steps_are_not_lost_to_single_precision():
+def test_a_stream_of_small_batches_in_single_precision_ends_where_double_precision_does():
     single, double = (
         streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), (X[:2000] + 100).astype(dtype), 20)
         for dtype in ("f4", "f8")
@@ -237,17 +237,17 @@ def test_small_steps_are_not_lost_to_single_precision():
     np.testing.assert_allclose(single.cluster_centers_, double.cluster_centers_, atol=1e-4)
 
 
-def test_another_number_of_features_is_refused():
+def test_partial_fit_refuses_another_number_of_features():
     with pytest.raises(ValueError, match="X has 2 features, but MiniBatchTKMeans is expecting 3"):
         started().partial_fit(X[:, :2])
 
 
-def test_another_number_of_clusters_is_refused():
+def test_partial_fit_refuses_another_number_of_clusters():
     with pytest.raises(ValueError, match="n_clusters=5, but the stream has 4 clusters; begin anew with fit"):
         started().set_params(n_clusters=5).partial_fit(X)
 
 
-def test_batches_may_be_tables_with_names():
+def test_batches_may_be_data_frames_whose_names_must_match():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     model = streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), table, 300)
@@ -256,7 +256,7 @@ def test_batches_may_be_tables_with_names():
         model.partial_fit(table.rename(columns={"a": "z"}))
 
 
-def test_attributes_of_the_last_batch_are_what_the_methods_say_of_it():
+def test_attributes_of_the_last_batch_equal_the_methods_applied_to_it():
     model, batch = started(), X[1000:1500]
     expected = model.score(batch)
     model.partial_fit(batch)
@@ -267,7 +267,7 @@ def test_attributes_of_the_last_batch_are_what_the_methods_say_of_it():
     assert (model.n_steps_, model.n_samples_seen_) == (started().n_steps_ + 1, 1500)
 
 
-def test_outliers_are_judged_by_the_latest_rows():
+def test_outliers_of_a_stream_are_flagged_by_its_latest_rows():
     rng = np.random.default_rng(0)
     model = streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), X[:2000], 250)
     far = rng.uniform(-300, 300, (400, 3))
@@ -277,7 +277,7 @@ def test_outliers_are_judged_by_the_latest_rows():
     assert model.outliers(X).mean() < 0.01
 
 
-def test_fit_begins_anew_and_partial_fit_goes_on():
+def test_fit_restarts_a_stream_and_partial_fit_continues_it():
     model = streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), X, 500)
     model.fit(X[:1000, :2])
     fresh = MiniBatchTKMeans(4, init_size=500, random_state=0).fit(X[:1000, :2])
@@ -288,7 +288,7 @@ def test_fit_begins_anew_and_partial_fit_goes_on():
     assert model.n_samples_seen_ == 1300
 
 
-def test_a_stream_may_be_interrupted_and_resumed_elsewhere():
+def test_a_pickled_stream_continues_as_the_original():
     model = streamed(MiniBatchTKMeans(4, random_state=0), X[:600], 200)  # some rows still wait
     other = pickle.loads(pickle.dumps(model))
     for half in (X[600:2400], X[2400:]):
@@ -297,7 +297,7 @@ def test_a_stream_may_be_interrupted_and_resumed_elsewhere():
     np.testing.assert_array_equal(model.cluster_centers_, other.cluster_centers_)
 
 
-def test_threads_change_nothing_to_the_last_bit():
+def test_the_number_of_threads_changes_no_bit_of_a_stream():
     rows = np.tile(X, (6, 1))
     one, two = (
         MiniBatchTKMeans(4, batch_size=10_000, n_jobs=n_jobs, random_state=0).fit(rows).partial_fit(rows)
@@ -318,7 +318,7 @@ def test_threads_change_nothing_to_the_last_bit():
     ],
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_parameter_that_makes_no_sense_is_named_with_its_value(options, message, method):
+def test_an_invalid_parameter_of_minibatch_is_an_error_with_its_name_and_value(options, message, method):
     with pytest.raises(ValueError, match=message):
         getattr(MiniBatchTKMeans(4).set_params(**options), method)(X)
 
@@ -356,7 +356,7 @@ def draws(rng, n, kind):
 
 
 @pytest.mark.parametrize("kind", ["model", "unequal and noisy"])
-def test_without_drift_its_pvalues_are_uniform(kind):
+def test_without_drift_drift_pvalues_are_uniform(kind):
     rng = np.random.default_rng(0)
     model = MiniBatchTKMeans(4, batch_size=100, random_state=0).fit(draws(rng, 50_000, kind))
     pvalues = []
@@ -367,7 +367,7 @@ def test_without_drift_its_pvalues_are_uniform(kind):
 
 
 @pytest.mark.parametrize("kind", ["model", "unequal and noisy"])
-def test_the_cluster_that_moves_is_named_and_no_other(kind):
+def test_a_cluster_that_moves_is_the_only_one_with_small_drift_pvalues(kind):
     rng = np.random.default_rng(1)
     model = MiniBatchTKMeans(4, batch_size=500, random_state=0).fit(draws(rng, 20_000, kind))
     moving = int(model.predict(CENTERS[2:3])[0])
@@ -381,7 +381,7 @@ def test_the_cluster_that_moves_is_named_and_no_other(kind):
     assert 0.4 * moved < model.center_drift_[moving] < 1.1 * moved
 
 
-def test_a_cluster_that_grows_shows_in_the_recent_sizes():
+def test_a_cluster_that_grows_has_the_largest_recent_size():
     model = started(batch_size=200)
     np.testing.assert_allclose(model.recent_sizes_, 0)
     np.testing.assert_allclose(model.cluster_sizes_.sum(), 1000)

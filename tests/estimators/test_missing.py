@@ -35,7 +35,7 @@ def fitted_params(model):
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-6, 1e6])
-def test_the_log_likelihood_is_that_of_scipys_marginals_in_any_unit(unit):
+def test_the_log_likelihood_with_missing_values_is_that_of_scipys_marginals_in_any_unit(unit):
     rows = HOLES * unit
     model = TKMeans(4, init=CENTERS * unit).fit(rows)
     expected = mixture_log_density(rows, fitted_params(model))
@@ -45,7 +45,7 @@ def test_the_log_likelihood_is_that_of_scipys_marginals_in_any_unit(unit):
 
 
 @pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans])
-def test_a_fifth_of_the_entries_missing_changes_little(Estimator):
+def test_a_fifth_of_the_values_missing_changes_few_labels(Estimator):
     whole, partly = (Estimator(4, random_state=0).fit(rows) for rows in (X, HOLES))
     seen = ~np.isnan(HOLES).any(axis=1)
     assert adjusted_rand_score(partly.labels_[seen], whole.labels_[seen]) > 0.95
@@ -59,13 +59,13 @@ def fitted_to_rows_of_which_two_are_empty(Estimator=TKMeans, **options):
 
 
 @pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans])
-def test_a_row_with_nothing_observed_gets_the_prior_and_is_named(Estimator):
+def test_a_row_without_observed_values_gets_the_cluster_weights_as_probabilities_and_a_warning(Estimator):
     model = fitted_to_rows_of_which_two_are_empty(Estimator)
     np.testing.assert_allclose(model.predict_proba(WITH_EMPTY[[5, 17]]), [model.cluster_weights_] * 2, rtol=1e-12)
     assert np.all(model.transform(WITH_EMPTY[[5]]) == 0)
 
 
-def test_nothing_is_known_of_a_row_with_nothing_observed():
+def test_a_row_without_observed_values_has_no_pvalue_and_is_no_outlier():
     model = fitted_to_rows_of_which_two_are_empty(cluster_weights="estimate")
     expected = np.zeros(400, dtype=bool)
     expected[[5, 17]] = True
@@ -79,7 +79,7 @@ def test_nothing_is_known_of_a_row_with_nothing_observed():
     np.testing.assert_allclose(model.assignment_entropy(WITH_EMPTY[expected]), entropy, rtol=1e-12)
 
 
-def test_a_row_with_nothing_observed_moves_nothing():
+def test_a_row_without_observed_values_changes_no_estimate():
     kept = ~np.isnan(WITH_EMPTY).all(axis=1)
     with_them = fitted_to_rows_of_which_two_are_empty(cluster_weights="equal")
     without = TKMeans(4, random_state=0, cluster_weights="equal").fit(WITH_EMPTY[kept])
@@ -88,14 +88,14 @@ def test_a_row_with_nothing_observed_moves_nothing():
     np.testing.assert_array_equal(with_them.outliers(WITH_EMPTY)[kept], without.outliers(WITH_EMPTY[kept]))
 
 
-def test_tail_probabilities_of_rows_with_holes_are_uniform_too():
+def test_tail_probabilities_of_rows_with_missing_values_are_uniform():
     rows, _, centers = t_mixture(n=4000, n_clusters=2, n_features=4, dof=3.0, scale=1e-6, seed=2)
     rows = with_holes(rows, 0.3)
     pvalues = TKMeans(2, dof=3.0, init=centers).fit(rows).outlier_pvalues_
     assert stats.kstest(pvalues[~np.isnan(pvalues)], "uniform").pvalue > 1e-3
 
 
-def test_weights_are_repetitions_with_holes_as_well():
+def test_a_weight_is_a_number_of_repetitions_for_rows_with_missing_values():
     times = np.random.default_rng(0).integers(0, 3, len(X))
     weighted = TKMeans(4, random_state=0).fit(HOLES, sample_weight=times)
     repeated = TKMeans(4, random_state=0).fit(HOLES.repeat(times, axis=0))
@@ -103,7 +103,7 @@ def test_weights_are_repetitions_with_holes_as_well():
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_engines_agree_on_rows_with_holes(engine):
+def test_engines_agree_on_rows_with_missing_values(engine):
     model = TKMeans(4, init=CENTERS, engine=engine).fit(HOLES)
     other = TKMeans(4, init=CENTERS, engine="reference").fit(HOLES)
     np.testing.assert_allclose(model.cluster_centers_, other.cluster_centers_, atol=1e-8)
@@ -111,7 +111,7 @@ def test_engines_agree_on_rows_with_holes(engine):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("n_rows", "n_clusters", "n_features"), [(300, 4, 4), (600, 8, 6)])
-def test_few_complete_rows_are_no_obstacle_to_the_start(n_rows, n_clusters, n_features, seed):
+def test_the_search_finds_the_clusters_where_few_rows_are_complete(n_rows, n_clusters, n_features, seed):
     rows, y = make_contaminated(n_rows, n_clusters, n_features, cluster_std=0.1, random_state=seed)
     holes = with_holes(rows, 0.4, seed)
     truth = np.array([rows[y == k].mean(axis=0) for k in range(n_clusters)])
@@ -120,7 +120,7 @@ def test_few_complete_rows_are_no_obstacle_to_the_start(n_rows, n_clusters, n_fe
     assert found.lower_bound_ > best.lower_bound_ - 0.01
 
 
-def test_a_feature_that_nobody_observed_is_named():
+def test_a_feature_without_observed_values_is_an_error_that_names_it():
     rows = HOLES.copy()
     rows[:, 1] = np.nan
     with pytest.raises(ValueError, match="feature 1 has no observed value in any row; drop it"):
@@ -131,14 +131,14 @@ def test_a_feature_that_nobody_observed_is_named():
 
 
 @pytest.mark.parametrize("fraction", [0.05, 0.2, 0.4])
-def test_dim032_is_clustered_perfectly_whatever_is_missing(fraction):
+def test_dim032_is_clustered_perfectly_with_up_to_two_fifths_of_its_values_missing(fraction):
     rows, y = benchmark_set("dim032")
     model = TKMeans(16, random_state=0).fit(with_holes(rows, fraction))
     assert adjusted_rand_score(y, model.labels_) == 1.0
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_on_s1_with_a_fifth_missing_filling_in_means_is_worse(seed):
+def test_on_s1_with_a_fifth_missing_tkmeans_beats_imputation_of_means(seed):
     rows, y = benchmark_set("S1")
     holes = np.where(np.random.default_rng(seed).random(rows.shape) < 0.2, np.nan, rows)
     with pytest.warns(UserWarning, match="rows without a single observed value"):

@@ -46,25 +46,25 @@ def every(estimators=ALL):
     ],
     ids=lambda value: str(value)[:24].replace("\n", " ") if isinstance(value, str) else type(value).__name__,
 )
-def test_what_looks_like_numbers_and_is_none_is_refused(estimator, rows, message):
+def test_text_dates_durations_and_records_are_refused_as_rows(estimator, rows, message):
     with pytest.raises(TypeError, match=message):
         estimator.fit(rows)
 
 
 @every()
-def test_rows_of_different_length_are_named_as_such(estimator):
+def test_rows_of_different_lengths_are_refused(estimator):
     with pytest.raises(ValueError, match="X must be a table with rows of equal length"):
         estimator.fit([[1.0, 2.0], [3.0]])
 
 
 @every(ALL[3:])
-def test_a_path_is_refused_where_files_are_not_read(estimator):
+def test_estimators_that_read_no_files_refuse_a_path(estimator):
     with pytest.raises(TypeError, match=r"X must be a table of numbers, got 'rows.csv'; .* load it first"):
         estimator.fit("rows.csv")
 
 
 @every(ALL[:3])
-def test_what_is_masked_is_missing(estimator):
+def test_masked_values_are_missing_values(estimator):
     masked = np.ma.masked_array(np.nan_to_num(HOLES, nan=1e9), mask=np.isnan(HOLES))
     estimator.set_params(random_state=0)
     expected = estimator.fit(HOLES).cluster_centers_
@@ -73,19 +73,19 @@ def test_what_is_masked_is_missing(estimator):
 
 
 @every(ALL[3:])
-def test_what_is_masked_is_refused_as_missing_where_nothing_may_be(estimator):
+def test_estimators_that_refuse_missing_values_refuse_masked_ones(estimator):
     with pytest.raises(ValueError, match="X contains NaN"):
         estimator.fit(np.ma.masked_array(X, mask=np.isnan(HOLES)))
 
 
-def test_integers_may_be_masked_too():
+def test_masked_integers_are_missing_values():
     whole = np.ma.masked_array(np.round(10 * X).astype(int), mask=np.isnan(HOLES))
     expected = TKMeans(2, random_state=0).fit(whole.astype(float).filled(np.nan)).cluster_centers_
     np.testing.assert_array_equal(TKMeans(2, random_state=0).fit(whole).cluster_centers_, expected)
 
 
 @pytest.mark.parametrize("order", "<>")
-def test_single_precision_is_single_in_either_byte_order(order):
+def test_float32_rows_of_either_byte_order_give_float32_centres(order):
     model = TKMeans(2, random_state=0).fit(X.astype(f"{order}f4"))
     assert model.cluster_centers_.dtype == np.float32
     np.testing.assert_array_equal(model.labels_, TKMeans(2, random_state=0).fit(X.astype("f4")).labels_)
@@ -102,18 +102,18 @@ def test_single_precision_is_single_in_either_byte_order(order):
     ],
     ids=["text", "complex", "dictionary", "word"],
 )
-def test_weights_that_are_no_numbers_are_refused(estimator, weight, message):
+def test_sample_weights_that_are_not_numbers_are_refused(estimator, weight, message):
     with pytest.raises(TypeError, match=message):
         estimator.fit(X, sample_weight=weight)
 
 
 @pytest.mark.parametrize(("dtype", "weight"), [("f8", 1e51), ("f8", 1e-51), ("f4", 1e11), ("f4", 1e-21)])
-def test_weights_out_of_range_are_refused_with_the_range(dtype, weight):
+def test_sample_weights_out_of_range_are_refused_with_the_range(dtype, weight):
     with pytest.raises(ValueError, match=r"sample_weight must be 0 or between .*, got weights from .* to .*; divide"):
         TKMeans(2).fit(X.astype(dtype), sample_weight=np.r_[weight, np.ones(len(X) - 1)])
 
 
-def test_masked_weights_are_refused():
+def test_masked_sample_weights_are_refused():
     with pytest.raises(ValueError, match="sample_weight must be finite"):
         TKMeans(2).fit(X, sample_weight=np.ma.masked_array(np.ones(len(X)), mask=np.arange(len(X)) == 3))
 
@@ -121,13 +121,13 @@ def test_masked_weights_are_refused():
 @pytest.mark.parametrize(
     ("n_jobs", "error"), [(0, ValueError), ("two", TypeError), (1.5, TypeError), (True, TypeError)]
 )
-def test_a_number_of_threads_that_is_none_is_refused(n_jobs, error):
+def test_an_invalid_number_of_threads_is_refused(n_jobs, error):
     with pytest.raises(error, match="n_jobs must be"):
         TKMeans(2, n_jobs=n_jobs).fit(X)
 
 
 @pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans])
-def test_tails_beyond_all_use_are_refused(Estimator):
+def test_a_dof_below_the_least_one_is_refused(Estimator):
     with pytest.raises(ValueError, match="dof must be at least 1e-06, got 1e-300"):
         Estimator(2, dof=1e-300).fit(X)
 
@@ -141,14 +141,14 @@ def test_a_start_of_text_is_refused(init):
 # ---- numbers as large as they come ----------------------------------------------------------
 
 
-def test_the_sum_of_large_numbers_of_both_signs_is_no_warning():
+def test_rows_at_1e308_of_both_signs_cause_no_warning_and_move_no_centre():
     rows = np.vstack([X, [[1e308, 1e308], [-1e308, -1e308], [1e308, -1e308], [-1e308, 1e308]]])
     model = TKMeans(2, init=CENTERS).fit(rows)  # warnings are errors here
     np.testing.assert_allclose(model.cluster_centers_, TKMeans(2, init=CENTERS).fit(X).cluster_centers_, atol=0.05)
 
 
 @pytest.mark.parametrize("far", [1e18, -1e18, 1e90, -1e90])
-def test_a_centre_on_a_far_row_does_not_blur_the_others(far):
+def test_a_centre_on_a_far_row_costs_the_distances_to_the_others_no_digits(far):
     """Rows used to be measured from midway between the two centres, where nothing is left of their digits."""
     rows = np.vstack([X[:60] - X[:60].mean(axis=0), [[far, far]]])
     start = np.vstack([[[0.0, 0.0]], rows[-1:]])
@@ -160,7 +160,7 @@ def test_a_centre_on_a_far_row_does_not_blur_the_others(far):
     assert list(model.predict([[0.1, 0.1], [far, far]])) == [0, 1]
 
 
-def test_the_origin_to_measure_from_does_not_depend_on_the_order_of_the_centres():
+def test_the_origin_of_the_frame_does_not_depend_on_the_order_of_the_centres():
     centers = np.array([[3.0, -2.0], [-3.0, 2.0], [1e300, -5.0]])
     expected = [-3.0, -2.0]
     for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]):
@@ -169,7 +169,7 @@ def test_the_origin_to_measure_from_does_not_depend_on_the_order_of_the_centres(
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans])
-def test_distances_of_rows_beyond_the_horizon_are_what_they_are(Estimator, dtype):
+def test_distances_of_rows_beyond_the_horizon_are_euclidean(Estimator, dtype):
     model = Estimator(2, init=CENTERS).fit(X.astype(dtype))
     largest = float(np.finfo(dtype).max)
     rows = np.array([[largest / 8, 0], [-largest / 8, largest / 8], [np.nan, largest / 4], [1, 2]], dtype)
@@ -180,7 +180,7 @@ def test_distances_of_rows_beyond_the_horizon_are_what_they_are(Estimator, dtype
     assert np.all(model.transform(np.full((1, 2), largest, dtype)) == largest)  # the root of 2 more is no number
 
 
-def test_rows_in_single_precision_can_be_looked_at_by_a_model_that_does_not_fit_into_it():
+def test_float32_rows_can_be_predicted_by_a_model_whose_centres_float32_cannot_hold():
     model = TKMeans(2, init=CENTERS * 1e-90).fit(X * 1e-90)
     rows = np.array([[0, 0], [1, 1]], np.float32)
     assert np.all(np.isfinite(model.predict_proba(rows)))
@@ -188,18 +188,18 @@ def test_rows_in_single_precision_can_be_looked_at_by_a_model_that_does_not_fit_
 
 
 @pytest.mark.parametrize("unit", [1e-33, 1e33])
-def test_single_precision_has_a_range_of_its_own(unit):
+def test_float32_rows_beyond_their_own_range_are_refused(unit):
     with pytest.raises(ValueError, match="float32 unless it is between 1e-30 and 1e\\+30; rescale X"):
         TKMeans(2).fit((X * unit).astype("f4"))
 
 
-def test_far_strays_are_counted_without_overflow():
+def test_outliers_at_1e300_are_flagged_without_overflow():
     rows = np.vstack([X, np.full((12, 2), 1e300)])
     with pytest.warns(UserWarning, match="of the outliers lie together"):
         TKMeans(2, init=CENTERS).fit(X).outliers(rows)
 
 
-def test_a_start_from_a_row_that_is_a_cluster_of_its_own_is_a_number():
+def test_a_start_on_a_row_that_is_alone_in_its_cluster_has_a_finite_likelihood():
     """Its distance from the others of its cluster is infinite: there are none."""
     rows = np.array([[4, 4, 4, 4, 3, 4], [0, 0, 0, 0, 0, 0], [0, 0, 2, 0, 0, 1]])
     with warnings.catch_warnings():
@@ -209,17 +209,17 @@ def test_a_start_from_a_row_that_is_a_cluster_of_its_own_is_a_number():
 
 
 @every(ALL[4:])
-def test_values_whose_squares_are_no_numbers_are_refused_by_the_baselines(estimator):
+def test_baselines_refuse_values_whose_squares_overflow(estimator):
     with pytest.raises(ValueError, match=r"X holds values as large as 1e\+200"):
         estimator.fit(np.vstack([X, [[1e200, 0]]]))
 
 
-def test_a_row_of_zeros_has_no_direction():
+def test_kmedoids_with_the_cosine_metric_refuses_a_row_of_zeros():
     with pytest.raises(ValueError, match=r'X holds nothing but zeros in row 120, .* metric="cosine"'):
         KMedoids(2, metric="cosine").fit(np.vstack([X, [[0, 0]]]))
 
 
-def test_directions_do_not_depend_on_lengths_however_small():
+def test_labels_of_kmedoids_with_the_cosine_metric_do_not_depend_on_the_lengths_of_the_rows():
     lengths = 10.0 ** np.random.default_rng(0).uniform(-100, 10, (len(X), 1))
     expected = KMedoids(2, metric="cosine", random_state=0).fit(X).predict(X)
     np.testing.assert_array_equal(KMedoids(2, metric="cosine", init=X[:2]).fit(X).predict(X * lengths), expected)
@@ -227,7 +227,7 @@ def test_directions_do_not_depend_on_lengths_however_small():
 
 @pytest.mark.parametrize("engine", [native, reference], ids=lambda engine: engine.NAME)
 @pytest.mark.parametrize("distance", np.linspace(30.0, 45.0, 16))
-def test_a_feature_that_no_row_of_a_cluster_has_stays_among_the_rows(engine, distance):
+def test_the_centre_of_a_feature_that_no_row_of_its_cluster_has_stays_between_the_centres(engine, distance):
     """What the rows of another cluster say of it, with weights of 1e-40, has no digits left in single precision."""
     rows = np.array([[np.nan, 0.0], [-5.91, distance]], np.float32)
     params = Params(np.array([[-5.0, 0.0], [-5.91, distance]]), 1e-3, 13.0, np.log([0.5, 0.5]))

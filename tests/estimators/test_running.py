@@ -56,7 +56,7 @@ class TestCallbacks:
     def _callbacks(self):
         pytest.importorskip("sklearn.callback")
 
-    def test_they_see_the_fit_its_runs_and_every_iteration(self, estimator):
+    def test_callbacks_see_the_fit_its_restarts_and_every_iteration(self, estimator):
         recorder = Recorder()
         weight = np.ones(len(X))
         estimator.set_callbacks(recorder).fit(X, sample_weight=weight)
@@ -71,26 +71,26 @@ class TestCallbacks:
         np.testing.assert_array_equal(recorder.seen[0][1]["sample_weight"], weight)
         np.testing.assert_array_equal(recorder.labels, estimator.predict(X))
 
-    def test_they_can_end_a_run_and_nothing_is_left_behind(self, estimator):
+    def test_callbacks_can_end_a_restart_and_leave_no_attribute_behind(self, estimator):
         before = set(vars(estimator.set_callbacks().fit(X)))
         recorder = Recorder(stop_after=1)
         estimator.set_callbacks(recorder).fit(X)
         assert recorder.ended.count("iteration") == recorder.ended.count("EM")  # one each
         assert set(vars(estimator.set_callbacks())) == before
 
-    def test_they_are_ended_when_a_fit_fails(self, estimator):
+    def test_callbacks_are_torn_down_when_a_fit_fails(self, estimator):
         recorder = Recorder()
         with pytest.raises(ValueError, match="should be >="):
             estimator.set_callbacks(recorder).fit(X[:3])
         assert recorder.ended == ["teardown"]
         assert not hasattr(estimator.set_callbacks(), "_fit_task")
 
-    def test_they_go_along_into_a_pipeline(self, estimator):
+    def test_callbacks_of_a_pipeline_reach_the_estimator_in_it(self, estimator):
         recorder = Recorder()
         make_pipeline(StandardScaler(), estimator.set_callbacks()).set_callbacks(recorder).fit(X)
         assert "iteration" in recorder.ended
 
-    def test_the_progress_bar_of_scikit_learn_is_drawn(self, estimator, capsys):
+    def test_the_progress_bar_of_scikit_learn_shows_the_fit(self, estimator, capsys):
         pytest.importorskip("rich")
         from sklearn.callback import ProgressBar
 
@@ -99,7 +99,7 @@ class TestCallbacks:
         estimator.set_callbacks()
 
 
-def test_a_scikit_learn_without_callbacks_is_enough():
+def test_estimators_fit_with_a_scikit_learn_that_has_no_callbacks():
     code = """
 import sys
 import numpy as np
@@ -115,7 +115,7 @@ for estimator in TKMeans(2), MiniBatchTKMeans(2, init_size=20, batch_size=10), S
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-def test_verbose_prints_every_iteration(estimator, capsys):
+def test_verbose_prints_every_iteration_of_every_estimator(estimator, capsys):
     estimator.set_params(verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
     assert re.match(rf"\[{type(estimator).__name__}\] iteration 1: (objective|log-likelihood) per row", lines[0])
@@ -124,7 +124,7 @@ def test_verbose_prints_every_iteration(estimator, capsys):
 
 
 @pytest.mark.parametrize("fit", ["fit", "fit_predict"])
-def test_a_warning_points_to_the_users_line(fit):
+def test_a_warning_of_a_fit_points_to_the_users_line(fit):
     model = TKMeans(4, max_iter=1, tol=0, init=X[:4])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -28,7 +28,7 @@ def threads_used(monkeypatch):
     return used
 
 
-def test_none_means_one_thread_unless_joblib_says_otherwise(threads_used):
+def test_n_jobs_none_means_one_thread_unless_joblib_is_configured(threads_used):
     TKMeans(4, init=CENTERS).fit(X)
     assert set(threads_used) == {1}
     threads_used.clear()
@@ -38,7 +38,7 @@ def test_none_means_one_thread_unless_joblib_says_otherwise(threads_used):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs a system with CPU affinity")
-def test_minus_one_means_the_cores_this_process_may_use(threads_used):
+def test_n_jobs_minus_one_means_the_cores_this_process_may_use(threads_used):
     allowed = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(allowed)})
@@ -48,7 +48,7 @@ def test_minus_one_means_the_cores_this_process_may_use(threads_used):
     assert set(threads_used) == {1}
 
 
-def test_fits_inside_parallel_workers_give_the_same_answer():
+def test_fits_inside_parallel_workers_give_the_same_centres():
     alone = TKMeans(4, init=CENTERS).fit(X).cluster_centers_
     together = joblib.Parallel(n_jobs=2)(joblib.delayed(fitted_centers)(X, CENTERS, n_jobs) for n_jobs in (1, 2, -1))
     for centers in together:

@@ -34,7 +34,7 @@ def fitted_params(model):
 # ---- the answer --------------------------------------------------------------------
 
 
-def test_five_per_cent_of_outliers_break_kmeans_and_not_us():
+def test_five_per_cent_of_outliers_break_kmeans_and_not_tkmeans():
     rows, y = make_contaminated(n_clusters=6, random_state=0)
     genuine = y >= 0
     ours = TKMeans(6, random_state=0).fit(rows)
@@ -54,7 +54,7 @@ def test_cluster_weights_are_equal_or_the_clusters_shares(cluster_weights):
     np.testing.assert_allclose(model.cluster_weights_, expected, atol=0.01)
 
 
-def test_auto_keeps_the_choice_with_the_better_icl():
+def test_cluster_weights_auto_keeps_the_choice_with_the_better_icl():
     for rows in (X, make_contaminated(n_clusters=5, random_state=1)[0]):
         icl = {
             c: TKMeans(4, cluster_weights=c, random_state=0).fit(rows).icl(rows) for c in ("equal", "estimate", "auto")
@@ -62,7 +62,7 @@ def test_auto_keeps_the_choice_with_the_better_icl():
         assert icl["auto"] == pytest.approx(min(icl["equal"], icl["estimate"]))
 
 
-def test_a_number_fixes_dof_and_the_estimate_stays_within_its_bounds():
+def test_a_number_fixes_dof_and_an_estimated_dof_stays_within_its_bounds():
     assert TKMeans(4, dof=2.5, random_state=0).fit(X).dof_ == 2.5
     gaussian = np.random.default_rng(0).normal(size=(500, 2))
     assert 20 < TKMeans(1).fit(gaussian).dof_ <= 200
@@ -75,7 +75,7 @@ def test_a_number_fixes_dof_and_the_estimate_stays_within_its_bounds():
 
 @pytest.mark.parametrize("Estimator", BOTH)
 @pytest.mark.parametrize("max_iter", [1, 2, 5, 100])
-def test_labels_are_what_predict_says_of_the_same_rows(Estimator, max_iter):
+def test_labels_are_what_predict_returns_for_the_same_rows(Estimator, max_iter):
     model = Estimator(4, max_iter=max_iter, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -132,7 +132,7 @@ def test_shifted_and_scaled_rows_give_shifted_and_scaled_clusters(Estimator, sca
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-def test_the_order_of_rows_and_of_columns_does_not_matter(Estimator):
+def test_the_order_of_rows_and_of_columns_does_not_change_the_clusters_of_tkmeans(Estimator):
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(len(X)), rng.permutation(3)
     plain = Estimator(4, random_state=0).fit(X)
@@ -144,7 +144,7 @@ def test_the_order_of_rows_and_of_columns_does_not_matter(Estimator):
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-def test_the_number_of_threads_changes_nothing_to_the_last_bit(Estimator):
+def test_the_number_of_threads_changes_no_bit_of_a_fit(Estimator):
     rows, _, _ = t_mixture(n=30_000, n_clusters=3, n_features=2)
     one, two, all_of_them = (Estimator(3, random_state=0, n_jobs=n).fit(rows) for n in (1, 2, -1))
     for other in (two, all_of_them):
@@ -155,7 +155,7 @@ def test_the_number_of_threads_changes_nothing_to_the_last_bit(Estimator):
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-def test_equal_random_states_give_equal_results_and_copies_predict_alike(Estimator):
+def test_equal_random_states_give_equal_fits_and_copies_predict_alike(Estimator):
     model = Estimator(4, random_state=1).fit(X)
     np.testing.assert_array_equal(model.cluster_centers_, clone(model).fit(X).cluster_centers_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
@@ -166,7 +166,7 @@ def test_equal_random_states_give_equal_results_and_copies_predict_alike(Estimat
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-def test_float32_stays_float32_and_agrees_with_float64(Estimator):
+def test_a_fit_to_float32_rows_stays_float32_and_agrees_with_float64(Estimator):
     offset = 1000.0
     low, high = (Estimator(4, random_state=0).fit((X + offset).astype(dtype)) for dtype in ("f4", "f8"))
     assert low.cluster_centers_.dtype == np.float32
@@ -190,7 +190,7 @@ def test_data_frames_go_in_with_their_names_and_come_out_on_request(Estimator, f
 
 
 @pytest.mark.parametrize("Estimator", BOTH)
-def test_memory_layout_does_not_matter_and_the_input_is_not_touched(Estimator):
+def test_the_memory_layout_of_the_rows_does_not_change_the_fit_nor_the_fit_the_rows(Estimator):
     expected = Estimator(4, random_state=0).fit(X).cluster_centers_
     strided = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2]
     read_only = X.copy()
@@ -200,7 +200,7 @@ def test_memory_layout_does_not_matter_and_the_input_is_not_touched(Estimator):
     np.testing.assert_array_equal(read_only, X)
 
 
-def test_it_works_in_a_pipeline_and_in_a_grid_search():
+def test_tkmeans_works_in_a_pipeline_inside_a_grid_search():
     pipeline = make_pipeline(StandardScaler(), TKMeans(random_state=0))
     search = GridSearchCV(pipeline, {"tkmeans__n_clusters": [1, 2, 4]}).fit(X)
     assert search.best_params_ == {"tkmeans__n_clusters": 4}
@@ -241,7 +241,7 @@ def test_tail_probabilities_of_rows_from_the_model_are_uniform(n_features, dof):
     np.testing.assert_array_equal(model.outlier_pvalues(rows), model.outlier_pvalues_)
 
 
-def test_drawn_rows_follow_the_model():
+def test_rows_drawn_by_sample_follow_the_fitted_model():
     model = TKMeans(2, dof=5.0, cluster_weights="estimate", random_state=0)
     model.fit(
         np.vstack([t_mixture(n=900, n_clusters=1, seed=1)[0] - 50, t_mixture(n=300, n_clusters=1, seed=2)[0] + 50])
@@ -261,14 +261,14 @@ def test_robust_weights_are_near_zero_for_outliers_and_average_to_one():
     assert model.robust_weights(np.full((1, 3), 1e6)) < 1e-6
 
 
-def test_the_history_starts_at_the_start_and_ends_at_the_lower_bound():
+def test_lower_bounds_never_fall_from_the_start_to_lower_bound():
     model = TKMeans(4, cluster_weights="equal", random_state=0).fit(X)
     assert len(model.lower_bounds_) == model.n_iter_ + 1
     assert model.lower_bounds_[-1] == model.lower_bound_
     assert np.all(np.diff(model.lower_bounds_) >= 0)
 
 
-def test_fast_has_no_density_and_scores_like_kmeans():
+def test_fast_tkmeans_has_no_density_and_scores_like_kmeans():
     model = FastTKMeans(4, random_state=0).fit(X)
     for name in ("bic", "aic", "icl", "score_samples", "sample", "outlier_pvalues"):
         assert not hasattr(model, name)

@@ -46,14 +46,14 @@ def deviation(hits, probability):
     return (np.sum(hits) - np.sum(probability)) / np.sqrt(np.sum(probability * (1 - probability)))
 
 
-def test_the_expected_error_is_the_error(judged):
+def test_the_error_expected_from_the_probabilities_is_the_error_made(judged):
     model, rows, truth = judged
     sure = model.predict_proba(rows).max(axis=1)
     assert 0.05 < np.mean(1 - sure) < 0.4  # a case that is worth testing
     assert abs(deviation(model.predict(rows) == truth, sure)) < 4
 
 
-def test_of_rows_with_some_probability_just_that_fraction_is_right(judged):
+def test_of_rows_with_a_given_probability_that_fraction_belongs_to_the_cluster(judged):
     model, rows, truth = judged
     proba = model.predict_proba(rows)
     for k in range(3):
@@ -63,7 +63,7 @@ def test_of_rows_with_some_probability_just_that_fraction_is_right(judged):
                 assert abs(deviation(truth[some] == k, proba[some, k])) < 4
 
 
-def test_the_entropy_is_the_expected_surprise_at_the_truth(judged):
+def test_the_assignment_entropy_is_the_expected_surprise_at_the_true_labels(judged):
     model, rows, truth = judged
     proba = model.predict_proba(rows)
     surprise = -np.log(proba[np.arange(len(rows)), truth])
@@ -71,7 +71,7 @@ def test_the_entropy_is_the_expected_surprise_at_the_truth(judged):
     assert abs(error.mean()) < 4 * error.std() / np.sqrt(len(rows))
 
 
-def test_rows_drawn_by_the_model_belong_where_it_says(judged):
+def test_rows_drawn_by_the_model_belong_to_clusters_as_often_as_their_probabilities_say(judged):
     model = judged[0]
     rows, truth = model.sample(20_000)
     sure = model.predict_proba(rows).max(axis=1)
@@ -98,7 +98,7 @@ def test_scores_and_probabilities_together_give_the_density_of_each_cluster(judg
 
 
 @pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans, StudentTMixture])
-def test_the_entropy_is_scipys_of_the_probabilities(Estimator):
+def test_the_assignment_entropy_is_scipys_entropy_of_the_probabilities(Estimator):
     rows, _ = draw(500, ROUND, [1 / 3, 1 / 3, 1 / 3], seed=3)
     model = Estimator(3, random_state=0).fit(rows)
     entropy = model.assignment_entropy(rows)

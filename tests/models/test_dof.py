@@ -26,7 +26,7 @@ def test_the_log_gamma_ratio_has_full_precision_at_any_argument(exponent_a, expo
 
 
 @given(st.floats(BOUNDS[0] * 1.001, BOUNDS[1] * 0.999))
-def test_the_root_is_the_dof_that_the_equation_was_made_from(nu):
+def test_solve_dof_returns_the_dof_that_the_nu_equation_was_made_from(nu):
     with mpmath.workdps(40):
         eta = float(-(mpmath.log(mpmath.mpf(nu) / 2) - mpmath.digamma(mpmath.mpf(nu) / 2)))
     np.testing.assert_allclose(solve_dof(eta), nu, rtol=1e-10)
@@ -35,18 +35,18 @@ def test_the_root_is_the_dof_that_the_equation_was_made_from(nu):
 @pytest.mark.parametrize(
     ("eta", "bound"), [(-100.0, BOUNDS[0]), (-1e-9, BOUNDS[1]), (0.0, BOUNDS[1]), (0.5, BOUNDS[1])]
 )
-def test_without_a_root_within_the_bounds_the_nearer_bound_is_returned(eta, bound):
+def test_solve_dof_returns_the_nearer_bound_where_no_root_lies_within_them(eta, bound):
     assert solve_dof(eta) == bound
 
 
-def test_the_papers_approximation_misses_the_root_that_we_find():
+def test_the_papers_approximation_misses_the_root_of_the_nu_equation_that_solve_dof_finds():
     eta = -log_minus_digamma(1.5)
     assert abs(solve_dof(eta) - 3) < 1e-10
     assert abs(1 / -eta - 3) > 0.25
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 8, 32, 1000])
-def test_the_first_tails_let_no_row_weigh_more_than_nine_times_an_ordinary_one(n_features):
+def test_the_first_dof_lets_no_row_weigh_more_than_nine_times_an_ordinary_one(n_features):
     nu = first_dof(n_features)
     assert nu == BOUNDS[0] or (nu + n_features) / nu == pytest.approx(9)
     assert (nu + n_features) / nu <= 9

@@ -18,7 +18,7 @@ from tkmeans.stats import Block, Params
 
 
 @pytest.mark.parametrize("a", [1e-6, 1e-3, 19.999, 20.0, 20.001, 1e8, 1e16, 1e150, 1e300])
-def test_log_minus_digamma_at_the_ends(a):
+def test_log_minus_digamma_is_mpmaths_at_extreme_arguments(a):
     with mpmath.workdps(700):  # the two logarithms agree in 300 digits
         exact = mpmath.log(a) - mpmath.digamma(a)
     np.testing.assert_allclose(log_minus_digamma(a), float(exact), rtol=2e-15)
@@ -26,7 +26,7 @@ def test_log_minus_digamma_at_the_ends(a):
 
 @pytest.mark.parametrize("a", [1e-6, 0.5, 19.999, 20.0, 20.001, 1e8, 1e16, 1e150, 1e300])
 @pytest.mark.parametrize("b", [0.0, 0.5, 3.0, 500.0])
-def test_the_log_gamma_ratio_at_the_ends(a, b):
+def test_the_log_gamma_ratio_is_mpmaths_at_extreme_arguments(a, b):
     with mpmath.workdps(700):
         A, B = mpmath.mpf(a), mpmath.mpf(b)
         exact = mpmath.loggamma(A + B) - mpmath.loggamma(A) - B * mpmath.log(A)
@@ -58,7 +58,7 @@ def mp_t(d2, p, scale, dof):
 @pytest.mark.parametrize("dof", [1e-6, 0.5, 1.0, 7.0, 200.0, 1e6, 1e12])
 @pytest.mark.parametrize("scale", [1e-20, 1e10])
 @pytest.mark.parametrize("p", [1, 5])
-def test_log_density_and_trust_from_the_centre_to_the_horizon(engine, dof, scale, p):
+def test_log_density_and_trust_are_mpmaths_from_the_centre_to_the_horizon(engine, dof, scale, p):
     distances = np.array([0.0, 1e-150, 1e-20, 1e-8, 1e-3, 1.0, 3.0, 1e4, 1e16, 1e50, 1e90])
     X = np.zeros((len(distances), p))
     X[:, -1] = distances

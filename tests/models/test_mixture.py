@@ -56,7 +56,7 @@ def component_log_densities(kind, X, params):
 @pytest.mark.parametrize("engine", ["reference", "auto"])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("p", [2, 5])
-def test_densities_and_memberships_are_scipys(kind, p, engine):
+def test_densities_and_memberships_of_a_student_mixture_are_scipys(kind, p, engine):
     rng = np.random.default_rng(0)
     X, params = rng.normal(size=(40, p)) * 3, random_params(kind, 3, p, rng)
     each = component_log_densities(kind, X, params)
@@ -66,7 +66,7 @@ def test_densities_and_memberships_are_scipys(kind, p, engine):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_with_a_huge_dof_em_is_scikit_learns_gaussian_mixture(kind):
+def test_em_of_a_student_mixture_with_a_huge_dof_is_scikit_learns_gaussian_mixture(kind):
     rng = np.random.default_rng(1)
     X = np.vstack([rng.normal(size=(80, 2)) @ [[1, 0.5], [0, 0.4]], rng.normal(size=(60, 2)) * [0.3, 1.5] + [4, 1]])
     shape = SHAPES[kind]
@@ -104,7 +104,7 @@ problems = st.fixed_dictionaries(
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems)
-def test_no_step_lowers_the_log_likelihood(problem):
+def test_no_step_lowers_the_log_likelihood_of_a_student_mixture(problem):
     rng = np.random.default_rng(problem["seed"])
     X = rng.standard_t(2, (problem["n"], problem["p"]))
     if problem["ties"]:
@@ -138,7 +138,7 @@ def test_no_step_lowers_the_log_likelihood(problem):
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("shared_dof", [True, False])
-def test_packing_and_unpacking_changes_nothing(kind, shared_dof):
+def test_packing_and_unpacking_parameters_of_a_student_mixture_changes_nothing(kind, shared_dof):
     params = random_params(kind, 3, 4, np.random.default_rng(3))
     if shared_dof:
         params = params._replace(dof=np.full(3, 4.5))
@@ -148,7 +148,7 @@ def test_packing_and_unpacking_changes_nothing(kind, shared_dof):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_rows_cut_into_blocks_give_the_same_fit(kind):
+def test_rows_cut_into_blocks_give_the_same_student_mixture(kind):
     X, _, centers = t_mixture(n=300)
     start = MixtureParams(centers, SHAPES[kind].start(0.2, 4, 3), np.full(4, 2.0), np.full(4, -np.log(4)))
     model = StudentMixture(shape=SHAPES[kind], floor=1e-6)
@@ -158,7 +158,7 @@ def test_rows_cut_into_blocks_give_the_same_fit(kind):
         np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 
 
-def test_no_variance_falls_below_the_floor():
+def test_no_variance_of_a_student_mixture_falls_below_the_floor():
     X = np.repeat(np.array([[0.0, 0.0], [5.0, 5.0]]), 10, axis=0)
     for kind in TYPES:
         model = StudentMixture(shape=SHAPES[kind], floor=1e-4)
@@ -172,7 +172,7 @@ def test_no_variance_falls_below_the_floor():
 
 @pytest.mark.parametrize("engine", ["reference", "auto"])
 @pytest.mark.parametrize("p", [2, 6])
-def test_sums_are_those_of_all_rows_even_of_one_out_of_this_world(p, engine):
+def test_statistics_of_a_student_mixture_are_sums_over_all_rows_even_very_far_ones(p, engine):
     rng = np.random.default_rng(0)
     params = random_params("full", 3, p, rng)
     params = params._replace(centers=params.centers * 20)
@@ -188,7 +188,7 @@ def test_sums_are_those_of_all_rows_even_of_one_out_of_this_world(p, engine):
         np.testing.assert_allclose(stats.scatter[k], (tau_u * away.T) @ away, rtol=1e-9)
 
 
-def test_a_shape_that_is_flat_up_to_rounding_is_still_measured_along_its_other_axes():
+def test_a_covariance_that_is_singular_up_to_rounding_still_measures_distances_along_its_other_axes():
     along, across = np.array([3.0, 4.0]) / 5, np.array([4.0, -3.0]) / 5
     flat = 2.0 * np.outer(along, along) - 1e-17 * np.outer(across, across)
     factors, log_det = SHAPES["full"].whitening(flat[None], 2)

@@ -24,7 +24,7 @@ def as_is(X, weight=None):
     return ArraySource(X, weight, plain_frame(X.shape[1]))
 
 
-def test_with_a_huge_dof_em_is_that_of_a_spherical_gaussian_mixture_of_one_variance():
+def test_em_with_a_huge_dof_is_that_of_a_spherical_gaussian_mixture_of_one_variance():
     X, _, centers = t_mixture(n=300, dof=50.0)
     fit = em(
         as_is(X),
@@ -46,7 +46,7 @@ def test_with_a_huge_dof_em_is_that_of_a_spherical_gaussian_mixture_of_one_varia
     np.testing.assert_allclose(np.exp(fit.params.log_weights), pi, rtol=1e-5)
 
 
-def test_one_m_step_is_the_papers_equations_written_out():
+def test_one_m_step_of_student_is_the_papers_equations_written_out():
     X, _, centers = t_mixture(n=300, n_features=3)
     params = equal_params(centers + 0.7, scale=0.3, dof=3.0)  # far off: centres and scale have a long way to go
     p, nu, alpha = X.shape[1], params.dof, params.scale
@@ -63,7 +63,7 @@ def test_one_m_step_is_the_papers_equations_written_out():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_from_equal_starts_lloyd_agrees_with_scikit_learns_kmeans(seed):
+def test_lloyd_from_an_equal_start_agrees_with_scikit_learns_kmeans(seed):
     X, _, _ = t_mixture(n=400, dof=30.0, seed=seed)
     start = X[np.random.default_rng(seed).choice(len(X), 4, replace=False)]
     ours = em(as_is(X), Lloyd(), equal_params(start), stop=SmallMove(0.0), accelerate=False)
@@ -96,7 +96,7 @@ def test_fast_memberships_are_those_of_fuzzy_c_means(dof, n_features):
     np.testing.assert_allclose(said, 1 / ratio.sum(axis=2), rtol=1e-9, atol=1e-15)
 
 
-def test_the_m_step_solves_the_papers_equations_at_its_fixed_point():
+def test_the_fixed_point_of_em_solves_the_papers_equations():
     X, _, centers = t_mixture(n=800)
     fit = em(as_is(X), Student(), equal_params(centers), stop=SmallGain(0.0), max_iter=2000)
     q, p = fit.params, 3
@@ -126,7 +126,7 @@ def test_eta_is_the_constant_of_the_papers_equation_pooled_over_rows(expansion):
 
 @pytest.mark.parametrize("n_features", [2, 8])
 @pytest.mark.parametrize("seed", range(3))
-def test_dof_and_scale_of_generated_rows_are_recovered(n_features, seed):
+def test_em_recovers_dof_and_scale_of_generated_rows(n_features, seed):
     X, _, centers = t_mixture(n=5000, n_features=n_features, dof=3.0, scale=0.05, seed=seed)
     fit = em(source_of(X), Student(), _entered(X, centers), stop=SmallGain(1e-9))
     assert abs(fit.params.dof - 3) < 0.2
@@ -156,7 +156,7 @@ problems = st.fixed_dictionaries(
 
 @settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems)
-def test_no_accepted_step_lowers_the_log_likelihood(problem):
+def test_no_accepted_step_of_student_lowers_the_log_likelihood(problem):
     rng = np.random.default_rng(problem["seed"])
     X = rng.standard_t(2, (problem["n"], problem["n_features"]))
     if problem["missing"]:
@@ -209,7 +209,7 @@ def test_the_objective_of_a_fit_is_scipys_log_likelihood_of_its_parameters():
     assert np.ptp(fit.params.log_weights) > 0.01
 
 
-def test_a_cluster_that_nobody_claims_keeps_its_centre_and_stays_finite():
+def test_a_cluster_without_rows_keeps_its_centre_and_stays_finite():
     X, _, centers = t_mixture(n=100)
     lost = np.vstack([centers, np.full((1, 3), 1e9)])
     for model in (Lloyd(), Student(), Student(estimate_weights=True)):
@@ -220,7 +220,7 @@ def test_a_cluster_that_nobody_claims_keeps_its_centre_and_stays_finite():
 
 
 @pytest.mark.parametrize("accelerate", [True, False])
-def test_a_cluster_that_is_all_but_outweighed_keeps_a_weight_that_has_a_logarithm(accelerate):
+def test_a_cluster_outweighed_by_1e40_keeps_a_weight_above_zero(accelerate):
     X, _, centers = t_mixture(n=100)
     weight = np.where(np.arange(100) == 0, 1e40, 1.0)
     model = Student(estimate_weights=True, scale_floor=1e-20)
@@ -228,14 +228,14 @@ def test_a_cluster_that_is_all_but_outweighed_keeps_a_weight_that_has_a_logarith
     assert np.all(np.exp(fit.params.log_weights) > 0)
 
 
-def test_rows_in_which_nothing_was_observed_teach_nothing():
+def test_rows_without_observed_values_leave_the_parameters_unchanged():
     params = equal_params(np.eye(2))
     stats = as_is(np.full((5, 2), np.nan)).reduce(Student().e_step(params))
     for before, after in zip(params, Student().m_step(stats, params), strict=True):
         np.testing.assert_array_equal(before, after)
 
 
-def test_the_literal_limit_of_a_vanishing_scale_collapses_onto_rows():
+def test_the_literal_limit_of_a_vanishing_scale_puts_every_centre_on_a_row():
     # FastTKMeans uses tau alone; with u = 1/D as well, every centre ends on a row.
     X, _, _ = t_mixture(n=300, n_clusters=3, n_features=2, dof=30.0)
     start = np.random.default_rng(0).uniform(-3, 3, (3, 2))
@@ -246,7 +246,7 @@ def test_the_literal_limit_of_a_vanishing_scale_collapses_onto_rows():
         assert np.all(nearest < 1e-6) == on_a_row
 
 
-def test_packing_and_unpacking_changes_nothing():
+def test_packing_and_unpacking_parameters_of_student_changes_nothing():
     params = Params(np.arange(6.0).reshape(3, 2), 0.25, 4.0, np.log([0.5, 0.25, 0.25]))
     for estimate_dof in (True, False):
         for estimate_weights in (True, False):
@@ -256,7 +256,7 @@ def test_packing_and_unpacking_changes_nothing():
                 np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
-def test_an_extrapolation_beyond_reason_is_held_within_reach():
+def test_unpacking_an_extreme_extrapolation_limits_scale_and_dof():
     params = Params(np.zeros((1, 1)), 0.25, 4.0, np.zeros(1))
     model = Student(scale_floor=1e-3)
     wild = model.unpack(np.array([0.0, 1e6, -1e6]), params)

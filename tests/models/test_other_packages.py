@@ -24,7 +24,7 @@ def theirs(X, n_components, dof, *, fixed=True):
 
 
 @pytest.mark.parametrize("dof", [1.5, 4.0, 30.0])
-def test_one_component_with_fixed_dof_is_theirs(dof):
+def test_one_component_with_fixed_dof_is_that_of_the_package_studenttmixture(dof):
     rng = np.random.default_rng(0)
     X = multivariate_t.rvs([1.0, -2.0], [[2.0, 0.6], [0.6, 0.5]], df=4, size=400, random_state=rng)
     ours = StudentTMixture(1, dof=dof, tol=1e-13, reg_covar=1e-10, max_iter=5000).fit(X)
@@ -35,7 +35,7 @@ def test_one_component_with_fixed_dof_is_theirs(dof):
     np.testing.assert_allclose(ours.score_samples(X), other.score_samples(X), atol=1e-4)
 
 
-def test_well_separated_components_with_fixed_dof_are_theirs():
+def test_well_separated_components_with_fixed_dof_are_those_of_the_package_studenttmixture():
     X, _, _ = t_mixture(n=600, n_clusters=3, n_features=2, dof=4.0, scale=0.02, seed=3)
     ours = StudentTMixture(3, dof=4.0, tol=1e-13, reg_covar=1e-10, max_iter=5000, random_state=0).fit(X)
     other = theirs(X, 3, 4.0)
@@ -46,7 +46,7 @@ def test_well_separated_components_with_fixed_dof_are_theirs():
     np.testing.assert_allclose(ours.score(X), other.score(X), atol=1e-6)
 
 
-def test_with_estimated_dof_ours_is_at_least_as_likely():
+def test_a_mixture_with_estimated_dof_is_at_least_as_likely_as_that_of_the_package_studenttmixture():
     X = multivariate_t.rvs([0.0, 0.0], np.eye(2), df=3, size=500, random_state=np.random.default_rng(1))
     ours = StudentTMixture(1, tol=1e-13, reg_covar=1e-10, max_iter=5000).fit(X)
     other = theirs(X, 1, 4.0, fixed=False)

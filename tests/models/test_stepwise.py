@@ -26,7 +26,7 @@ def tracked_from(rows, params, model):
     return Tracked(params, stats, stats.total)
 
 
-def test_the_memory_is_the_sum_over_all_rows_around_the_present_centres_each_by_its_age():
+def test_stepwise_em_remembers_the_sum_over_all_rows_around_the_present_centres_weighted_by_age():
     stepwise = Stepwise(model=Student(), half_life=500.0)
     batches = np.split(X, [300, 420, 720])
     tracked = tracked_from(batches[0], START, stepwise.model)
@@ -54,7 +54,7 @@ def test_the_memory_is_the_sum_over_all_rows_around_the_present_centres_each_by_
 
 
 @pytest.mark.parametrize("half_life", [None, 200.0])
-def test_how_much_is_left_does_not_depend_on_how_the_stream_is_cut(half_life):
+def test_what_stepwise_em_remembers_of_a_row_does_not_depend_on_how_the_stream_is_cut(half_life):
     frozen = Stepwise(model=Fast(), half_life=half_life)  # any model: only the sums are looked at
     first = tracked_from(X[:300], START, frozen.model)._replace(memory=stats_of(X[:300], START, frozen.model))
 
@@ -68,7 +68,7 @@ def test_how_much_is_left_does_not_depend_on_how_the_stream_is_cut(half_life):
     np.testing.assert_allclose(left_of_first_batch([]), left_of_first_batch([7, 150, 430]), rtol=1e-12)
 
 
-def test_where_em_rests_stepwise_em_rests_too():
+def test_a_fixed_point_of_em_is_a_fixed_point_of_stepwise_em():
     with ArraySource(X, None, FRAME) as source:
         best = em(source, Student(), START, stop=SmallGain(1e-14), max_iter=5000)
     tracked = Tracked(best.params, best.stats, best.stats.total)
@@ -78,7 +78,7 @@ def test_where_em_rests_stepwise_em_rests_too():
     assert after.params.scale == pytest.approx(best.params.scale, rel=1e-5)
 
 
-def test_every_batch_is_judged_per_unit_of_weight_before_it_is_learned_from():
+def test_stepwise_em_scores_every_batch_per_unit_of_weight_before_learning_from_it():
     weight = np.repeat([1.0, 2.0, 0.5], 100)
     start = tracked_from(X[:100], START, Student())
     with ArraySource(X[:300], weight, FRAME) as source:
@@ -91,7 +91,7 @@ def test_every_batch_is_judged_per_unit_of_weight_before_it_is_learned_from():
     assert len(run.history) == 3
 
 
-def test_many_passes_over_batches_end_in_the_optimum_of_em():
+def test_many_passes_of_stepwise_em_over_batches_end_in_the_optimum_of_em():
     student = Student(engine=engines.select("auto"))
     with ArraySource(X, None, FRAME) as source:
         best = em(source, student, START, stop=SmallGain(1e-12), max_iter=5000)
@@ -103,6 +103,6 @@ def test_many_passes_over_batches_end_in_the_optimum_of_em():
     np.testing.assert_allclose(stepwise.params.centers, best.params.centers, atol=2e-3)
 
 
-def test_steps_of_a_stream_are_not_extrapolated():
+def test_steps_of_stepwise_em_are_not_extrapolated():
     assert isinstance(Student(), Extrapolated)
     assert not isinstance(Stepwise(model=Student()), Extrapolated)

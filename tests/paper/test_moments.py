@@ -19,7 +19,7 @@ def example(p, n=200, n_components=5):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", [1, 2, 3, 8])
-def test_means_scatters_and_distances_are_what_they_are_called(kind, p):
+def test_ellipsoid_means_scatters_and_distances_follow_their_definitions(kind, p):
     x, weight, centers, covariances = example(p)
     rows = kind(x)
     np.testing.assert_allclose(rows.means(weight), [np.average(x, axis=0, weights=w) for w in weight], rtol=1e-12)
@@ -39,7 +39,7 @@ def test_means_scatters_and_distances_are_what_they_are_called(kind, p):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_that_are_joined_are_rows_in_their_order(kind):
+def test_joined_ellipsoid_rows_equal_the_rows_made_at_once(kind):
     x, weight, centers, covariances = example(3)
     joined = kind(x[:70]).join(kind(x[70:]))
     whole = kind(x)
@@ -50,7 +50,7 @@ def test_rows_that_are_joined_are_rows_in_their_order(kind):
 
 
 @pytest.mark.parametrize("p", [2, 8])
-def test_what_is_not_a_number_stays_with_its_component(p):
+def test_a_nan_in_one_ellipsoid_component_does_not_reach_the_others(p):
     x, weight, centers, covariances = example(p)
     weight[1, 17] = covariances[1, 0, 0] = np.nan
     rows = Rows.of(x)
@@ -61,7 +61,7 @@ def test_what_is_not_a_number_stays_with_its_component(p):
 
 
 @pytest.mark.parametrize("p", [2, 8])
-def test_a_matrix_that_is_not_positive_definite_is_inverted_all_the_same(p):
+def test_ellipsoid_distances_use_the_inverse_of_a_matrix_that_is_not_positive_definite(p):
     x, _, centers, _ = example(p)
     sign = np.diag([-1.0] + [1.0] * (p - 1))
     (d2,), det = Rows.of(x).measure(centers[:1], sign[None])

@@ -20,7 +20,7 @@ def printed():
             yield name, [(float(mean), float(std)) for mean, std in cells]
 
 
-def test_the_typed_tables_are_the_printed_ones():
+def test_the_published_tables_are_those_of_the_papers_source():
     rows = list(printed())
     blocks = [dict(rows[start : start + 9]) for start in range(0, 45, 9)]
     assert [list(block) for block in blocks] == [list(METHODS)] * 5
@@ -39,7 +39,7 @@ def test_the_typed_tables_are_the_printed_ones():
         assert [tuple(typed[measure]["iris"][method]) for measure in ("iterations", "seconds")] == cells
 
 
-def test_there_is_a_cell_for_every_method_and_data_set():
+def test_the_published_tables_have_a_cell_for_every_method_and_data_set():
     typed = tables()
     assert set(typed["ARI"]) == set(SYNTHETIC)
     assert set(typed["MSE"]) == set(typed["W/B"]) == set(REAL)
@@ -47,7 +47,7 @@ def test_there_is_a_cell_for_every_method_and_data_set():
     assert tuple(methods.METHODS) == METHODS
 
 
-def test_known_cells_are_where_a_reader_would_look_for_them():
+def test_published_cells_are_found_by_measure_data_set_and_method():
     assert tables()["ARI"]["unbalance"]["k-means"] == (0.589, 0.306)
     assert tables()["W/B"]["wine"]["GMM"] == (3.280, 2.102)
     assert tables()["iterations"]["iris"]["t-k-means"] == (29.76, 5.82)

@@ -35,7 +35,7 @@ def start_of(source, method):
 
 @pytest.mark.parametrize("source", INPUTS)
 @pytest.mark.parametrize("method", METHODS)
-def test_the_released_run_is_repeated_label_by_label(source, method):
+def test_every_run_of_the_released_code_is_repeated_label_by_label(source, method):
     X = RUNS[f"{source}/X"]
     wanted = {field: RUNS[f"{source}/{KEYS[method]}/{field}"] for field in ("labels", "centers", "n_iter")}
     run = METHODS[method].run(X, start_of(source, method))
@@ -44,7 +44,7 @@ def test_the_released_run_is_repeated_label_by_label(source, method):
     np.testing.assert_array_equal(run.labels, wanted["labels"])
 
 
-def test_all_27_runs_are_there():
+def test_there_are_27_recorded_runs_of_the_released_code():
     assert len(METHODS) * len(INPUTS) == 27
     assert all(f"{source}/{KEYS[method]}/labels" in RUNS for source in INPUTS for method in METHODS)
 
@@ -80,7 +80,7 @@ def test_a_run_ends_where_the_released_counter_ends_it(seed, steady):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_rows_cut_into_blocks_make_the_same_run(method):
+def test_rows_cut_into_blocks_give_the_same_released_run(method):
     X, centers = RUNS["iris/X"], start_of("iris", method)
     released = METHODS[method]
     whole = released.run(X, centers)
@@ -91,7 +91,7 @@ def test_rows_cut_into_blocks_make_the_same_run(method):
     np.testing.assert_array_equal(cut.stats.labels, whole.labels)
 
 
-def test_nu_steps_once_whatever_eta_is():
+def test_the_released_loop_for_nu_takes_one_step_whatever_eta_is():
     for nu0 in np.logspace(-3, 5, 400):
         eta = -1 / nu0
         nu = nu0 + 0.01
@@ -102,7 +102,7 @@ def test_nu_steps_once_whatever_eta_is():
 
 
 @pytest.mark.parametrize(("norm", "metric"), [(2, "sqeuclidean"), (1, "cityblock")])
-def test_a_medoid_has_the_least_sum_of_distances_to_its_cluster(norm, metric):
+def test_a_released_medoid_has_the_least_sum_of_distances_to_its_cluster(norm, metric):
     X = np.random.default_rng(0).normal(size=(200, 3))
     labels = np.random.default_rng(1).integers(4, size=200)
     new = ReleasedMedoids(norm=norm).m_step(Labelled(X, np.ones(200), labels, 0.0), Centers(np.zeros((4, 3))))
@@ -119,14 +119,14 @@ def test_far_rows_pull_a_released_centre_more_than_a_mean_would():
     assert moved.centers[0, 0] > X.mean(axis=0)[0] > params.centers[0, 0]
 
 
-def test_fast_t_k_means_that_starts_on_rows_ends_with_all_centres_in_one_place():
+def test_released_fast_t_k_means_that_starts_on_rows_ends_with_all_centres_in_one_place():
     X = RUNS["iris/X"]
     on_rows = METHODS["fast t-k-means++"].run(X, X[[0, 60, 120]])
     np.testing.assert_allclose(on_rows.centers, on_rows.centers[[0, 0, 0]], rtol=0, atol=1e-10)
     assert len(set(METHODS["fast t-k-means++"].run(X, X[[0, 60, 120]] + 0.01).labels)) == 3
 
 
-def test_a_cluster_that_lost_its_rows_moves_to_the_origin():
+def test_a_released_k_means_cluster_without_rows_moves_to_the_origin():
     X = RUNS["S1sub/X"]
     centers = np.vstack([RUNS["S1sub/start_centers"][:2], [[90.0, 90.0]]])
     model = METHODS["k-means"].model
@@ -134,7 +134,7 @@ def test_a_cluster_that_lost_its_rows_moves_to_the_origin():
     np.testing.assert_array_equal(model.m_step(stats, Centers(centers)).centers[2], 0)
 
 
-def test_fast_weights_rows_by_membership_alone():
+def test_released_fast_t_k_means_weights_rows_by_membership_alone():
     X, centers = RUNS["S1sub/X"], RUNS["S1sub/start_centers"]
     params = Spheres(centers, 1.0, 1.0)
     model = ReleasedFast()
@@ -174,7 +174,7 @@ def test_a_released_fast_centre_that_stands_on_a_row_goes_to_the_origin(source, 
     assert model.e_step(params)(block).objective == pytest.approx(q, rel=1e-9)
 
 
-def test_starts_are_what_the_released_code_draws():
+def test_starts_of_the_released_methods_are_what_the_released_code_draws():
     X = RUNS["S1sub/X"]
     rng = np.random.RandomState(0)
     box = uniform(X, 500, rng)
@@ -186,19 +186,19 @@ def test_starts_are_what_the_released_code_draws():
     np.testing.assert_array_equal(shifted_plusplus(X, 6, a), plusplus(X, 6, b) + 0.01)
 
 
-def test_the_roulette_takes_rows_in_proportion_to_squared_distance():
+def test_the_released_seeding_draws_rows_in_proportion_to_squared_distance():
     X = np.array([[0.0], [1.0], [2.0]])  # from row 0: D^2 = 0, 1, 4
     picks = [roulette(X, 0, [number])[1, 0] for number in (0.0, 0.19, 0.21, 0.99)]
     assert picks == [1.0, 1.0, 2.0, 2.0]
 
 
-def test_nothing_released_is_accelerated():
+def test_no_released_method_is_accelerated():
     for released in METHODS.values():
         assert not released.model.climbs
         assert not isinstance(released.model, Extrapolated)
 
 
-def test_a_row_so_far_that_the_released_gmm_has_no_number_for_its_density_counts_for_nobody():
+def test_a_row_whose_density_overflows_in_the_released_gmm_counts_for_no_component():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [60.0, 0.0]])  # e^(D/2) overflows for the last, whatever its weight
     params = Components.around(np.array([[0.0, 0.0], [1.0, 1.0]]))._replace(weights=np.array([1e-300, 1.0]))
     stats = METHODS["GMM"].model.e_step(params)(Block(X, None, Frame(np.zeros(2), 1.0)))

@@ -45,7 +45,7 @@ def mean(value, std, n):
 
 
 @pytest.mark.parametrize(("column", "method"), [(c, m) for c, methods in COLUMNS.items() for m in methods])
-def test_every_method_of_every_column_finds_the_clusters_of_iris(column, method):
+def test_every_method_of_every_column_of_the_reproduction_clusters_iris(column, method):
     row = protocol.run(Key("bezdekiris", method, column, 0))
     assert math.isnan(row["ARI"])  # the paper removed the labels
     assert 0.15 < row["MSE"] < 1.5
@@ -54,14 +54,14 @@ def test_every_method_of_every_column_finds_the_clusters_of_iris(column, method)
     assert row["seconds"] > 0
 
 
-def test_a_run_measures_what_a_table_shows_of_its_data_set():
+def test_a_run_of_the_reproduction_has_the_measures_that_a_table_shows_of_its_data_set():
     row = protocol.run(Key("dim032", "k-means", "correct", 0))
     assert 0 < row["ARI"] <= 1
     assert math.isnan(row["MSE"])
     assert math.isnan(row["W/B"])
 
 
-def test_equal_keys_give_equal_runs_and_columns_share_their_start(monkeypatch):
+def test_equal_keys_of_the_reproduction_give_equal_runs_and_columns_share_their_start(monkeypatch):
     starts = []
     monkeypatch.setattr(protocol, "fitted", lambda *a: starts.append(a[3]) or fitted(*a))
     a, b = (protocol.run(Key("iris", "k-means", "released", 3)) for _ in range(2))
@@ -70,7 +70,7 @@ def test_equal_keys_give_equal_runs_and_columns_share_their_start(monkeypatch):
     np.testing.assert_array_equal(starts[0], starts[2])
 
 
-def test_a_stopped_experiment_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_a_stopped_reproduction_continues_where_it_was(tmp_path, monkeypatch):
     keys = [key for key in protocol.wanted(["table3"], 2) if key.method == "k-means"]
     path = tmp_path / "runs.csv"
     first = protocol.perform(keys[:2], path, n_jobs=1)
@@ -87,7 +87,7 @@ def test_a_stopped_experiment_goes_on_where_it_was(tmp_path, monkeypatch):
     assert done == keys[2:]
 
 
-def test_one_column_can_be_done_anew(tmp_path):
+def test_one_column_of_the_reproduction_can_be_forgotten(tmp_path):
     keys = [key for key in protocol.wanted(["table3"], 1) if key.method == "k-means"]
     path = tmp_path / "runs.csv"
     protocol.perform(keys, path, n_jobs=1)
@@ -95,7 +95,7 @@ def test_one_column_can_be_done_anew(tmp_path):
     assert {key.column for key in protocol.read(path)} == {"released"}
 
 
-def test_two_processes_give_the_same_runs_as_one(tmp_path):
+def test_two_processes_give_the_same_runs_of_the_reproduction_as_one(tmp_path):
     keys = [key for key in protocol.wanted(["table3"], 2) if key.method in ("k-means", "t-k-means")]
     one, two = (protocol.perform(keys, tmp_path / f"{n}.csv", n_jobs=n) for n in (1, 2))
     for key in keys:
@@ -110,7 +110,7 @@ def test_two_processes_give_the_same_runs_as_one(tmp_path):
     "ours", [mean(0.85, 0.04, 25), mean(0.75, 0.04, 25), mean(0.8003, 0.0, 100), mean(0.802, 0, 9)]
 )
 @pytest.mark.parametrize("cell", [Cell(0.8, 0.06), Cell(0.8, 0.0)])
-def test_z_is_the_least_over_all_figures_that_print_like_the_published_ones(ours, cell):
+def test_the_z_score_is_the_least_over_all_figures_that_round_to_the_published_ones(ours, cell):
     zs = [
         (ours.mean - m) / math.sqrt(s**2 / 100 + ours.std**2 / ours.n)
         for m in np.linspace(cell.mean - 0.0005, cell.mean + 0.0005, 101)
@@ -120,13 +120,13 @@ def test_z_is_the_least_over_all_figures_that_print_like_the_published_ones(ours
     assert z_score(ours, cell, 0.001) == pytest.approx(0 if crosses else min(zs, key=abs))
 
 
-def test_figures_taken_as_exact_differ_infinitely_where_nothing_varies():
+def test_the_z_score_of_different_exact_figures_without_variance_is_infinite():
     assert z_score(mean(0.8003, 0.0, 100), Cell(0.8, 0.0), 0.0) == math.inf
     assert z_score(mean(0.8, 0.0, 100), Cell(0.8, 0.0), 0.0) == 0.0
     assert z_score(mean(0.85, 0.04, 25), Cell(0.8, 0.06), 0.0) == pytest.approx(0.05 / math.sqrt(0.006**2 + 0.008**2))
 
 
-def test_means_and_deviations_are_those_of_the_runs():
+def test_means_and_deviations_in_the_reproduced_tables_are_those_of_the_runs():
     rows = agreement.rows("table1", invented(0.5))
     assert len(rows) == 90
     for row in rows:
@@ -137,7 +137,7 @@ def test_means_and_deviations_are_those_of_the_runs():
     assert all(not row.means and row.verdict() == "" for row in agreement.rows("table2", {}))
 
 
-def test_agreement_is_coloured_and_marked():
+def test_agreement_with_the_published_figures_is_coloured_and_marked():
     cell = Cell(0.5, 0.0995)  # with the half unit of rounding a standard error of 0.01
     at = {"GMM": 0.5, "TMM": 0.4595, "k-means": 0.5905}  # 0, 4 and 9 of them from the end of the rounding interval
     rows = [Row("A1", "ARI", method, cell, {"released": mean(value, 0.0, 9)}) for method, value in at.items()]
@@ -150,7 +150,7 @@ def test_agreement_is_coloured_and_marked():
     assert "+9.0 ✗" in text
 
 
-def test_the_csv_holds_every_cell_in_full():
+def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
     rows = agreement.rows("table1", invented(1 / 3))
     lines = list(csv.DictReader(tables.as_csv(rows).splitlines()))
     assert len(lines) == 90
@@ -158,7 +158,7 @@ def test_the_csv_holds_every_cell_in_full():
     assert {line["method"] for line in lines} == set(METHODS)
 
 
-def test_seconds_are_shown_but_not_judged():
+def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones():
     rows = [row for row in agreement.rows("table3", invented(0.5)) if row.measure == "seconds"]
     assert all(row.verdict() == "" for row in rows)
 
@@ -166,7 +166,7 @@ def test_seconds_are_shown_but_not_judged():
 # ---- page and figures ----------------------------------------------------------------
 
 
-def test_the_page_counts_lists_the_exceptions_and_compares_our_default():
+def test_the_reproduction_page_counts_agreement_lists_exceptions_and_compares_our_default():
     results = invented(0.5)
     text = Page(*(agreement.rows(name, results) for name in protocol.TABLES), "figs", 1500.0).text()
     rows = agreement.rows("table1", results)
@@ -180,7 +180,7 @@ def test_the_page_counts_lists_the_exceptions_and_compares_our_default():
     assert "$" not in text
 
 
-def test_our_default_stands_beside_the_best_published_method_of_every_cell():
+def test_our_default_is_compared_with_the_best_published_method_of_every_cell():
     results = invented(0.5)
     held = {cell.dataset: cell for cell in standings(agreement.rows("table1", results))}
     assert held["unbalance"].method == "fast t-k-means++"
@@ -200,7 +200,7 @@ def test_the_literal_limit_puts_every_centre_onto_a_row_and_the_released_form_no
     assert np.all(figures.nearest_rows(X, start, power=0)[-1] > 1e-6)
 
 
-def test_figures_are_pictures(tmp_path):
+def test_the_figures_of_the_reproduction_are_small_png_files(tmp_path):
     figures.loss(tmp_path / "loss.png")
     figures.table1(agreement.rows("table1", invented(0.5)), tmp_path / "table1.png")
     figures.collapse(tmp_path / "collapse.png")
@@ -213,13 +213,13 @@ def test_figures_are_pictures(tmp_path):
 # ---- the command ---------------------------------------------------------------------
 
 
-def test_the_command_writes_a_table_in_three_formats(tmp_path):
+def test_the_reproduce_command_writes_a_table_in_three_formats(tmp_path):
     done = CliRunner().invoke(app, ["reproduce", "table3", "--reps", "2", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert {path.name for path in tmp_path.iterdir()} == {"runs.csv", "table3.md", "table3.csv", "table3.html"}
 
 
-def test_all_of_it_ends_in_a_page_beside_the_folder(tmp_path, monkeypatch):
+def test_reproducing_everything_writes_a_page_beside_the_folder(tmp_path, monkeypatch):
     results = invented(0.5)
     monkeypatch.setattr(protocol, "perform", lambda keys, *a, **k: {key: results[key] for key in keys})
     for name in ("voronoi", "collapse"):
@@ -233,7 +233,7 @@ def test_all_of_it_ends_in_a_page_beside_the_folder(tmp_path, monkeypatch):
     assert "(pages/table1.png)" in (tmp_path / "pages.md").read_text()
 
 
-def test_a_missing_data_set_ends_the_command_with_the_way_out(tmp_path, monkeypatch):
+def test_the_reproduce_command_without_a_data_set_exits_with_1_and_the_reason(tmp_path, monkeypatch):
     def missing(*args, **options):
         raise OSError("the data set 'A1' could not be fetched")
 
@@ -278,13 +278,13 @@ def test_the_released_code_gives_the_published_t_k_means_rows_of_table_2(hundred
 
 
 @pytest.mark.slow
-def test_the_released_code_needs_the_published_iterations(hundred):
+def test_the_released_code_needs_the_published_numbers_of_iterations(hundred):
     rows = [row for row in hundred("table3", "released") if row.measure == "iterations"]
     assert all(row.verdict() == "agrees" for row in rows if row.method != "GMM")
 
 
 @pytest.mark.slow
-def test_our_default_is_steady_and_not_below_the_best_published_method(hundred):
+def test_our_default_hardly_varies_and_is_not_below_the_best_published_method(hundred):
     cells = standings(hundred("table1", "defaults", "defaults unscaled"))
     assert max(cell.ours.std for cell in cells) <= 0.002
     # On A1 the best published figure was made from unscaled rows; scaling mixes some of its clusters.

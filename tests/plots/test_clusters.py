@@ -26,13 +26,13 @@ def fitted():
     return known, X
 
 
-def test_it_draws_into_the_axes_it_is_given_and_gives_them_back(fitted, ax):
+def test_clusters_display_draws_into_the_given_axes_and_returns_them(fitted, ax):
     display = ClustersDisplay.from_estimator(*fitted, ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
 
 
-def test_without_axes_it_makes_a_figure(fitted):
+def test_clusters_display_without_axes_makes_a_figure(fitted):
     display = ClustersDisplay.from_estimator(*fitted)
     assert display.ax_ in display.figure_.axes
 
@@ -49,7 +49,7 @@ def test_every_row_is_drawn_once_as_a_member_or_as_an_outlier(fitted, ax):
     assert f"outlier ({outliers.sum()}" in ax.get_legend_handles_labels()[1][0]
 
 
-def test_the_frame_holds_the_rows_that_are_no_outliers(fitted, ax):
+def test_the_limits_of_a_clusters_plot_hold_all_rows_but_the_outliers(fitted, ax):
     model, X = fitted
     ClustersDisplay.from_estimator(model, X, ax=ax)
     core = X[~model.outliers(X)]
@@ -58,14 +58,14 @@ def test_the_frame_holds_the_rows_that_are_no_outliers(fitted, ax):
     assert bottom < core[:, 1].min() < core[:, 1].max() < top < 10
 
 
-def test_what_lies_beyond_the_edge_is_marked_on_it(ax):
+def test_rows_beyond_the_edge_of_a_clusters_plot_are_marked_on_it(ax):
     X = np.array([[0.0, 0], [1, 1], [50, 0.5], [0.5, -70]])
     ClustersDisplay.from_predictions(X, [0, 0, -1, -1], ax=ax, limits=((0, 1), (0, 1)))
     marks = {tuple(np.round(p, 2)) for c in ax.collections if not c.get_clip_on() for p in c.get_offsets()}
     assert marks == {(1.0, 0.5), (0.5, 0.0)}
 
 
-def test_centres_carry_their_numbers(fitted, ax):
+def test_centres_in_a_clusters_plot_carry_their_numbers(fitted, ax):
     model, X = fitted
     ClustersDisplay.from_estimator(model, X, ax=ax)
     numbers = {text.get_text(): text.xy for text in ax.texts}
@@ -73,7 +73,7 @@ def test_centres_carry_their_numbers(fitted, ax):
     np.testing.assert_array_equal(numbers["3"], model.cluster_centers_[3])
 
 
-def test_a_centre_beyond_the_edge_is_counted(ax):
+def test_a_centre_beyond_the_edge_of_a_clusters_plot_is_counted_in_the_legend(ax):
     X = np.array([[0.0, 0], [1, 1], [9, 9]])
     ClustersDisplay.from_predictions(
         X, [0, 0, 1], centers=[[0.5, 0.5], [9, 9]], ax=ax, limits=((-1, 2), (-1, 2)), boundaries=False
@@ -81,7 +81,7 @@ def test_a_centre_beyond_the_edge_is_counted(ax):
     assert ax.get_legend_handles_labels()[1] == ["centre (1 of 2 beyond the edge)"]
 
 
-def test_the_axes_have_the_names_of_a_data_frames_columns(fitted, ax):
+def test_the_axes_of_a_clusters_plot_have_the_names_of_a_data_frames_columns(fitted, ax):
     model, X = fitted
     ClustersDisplay.from_estimator(model, pd.DataFrame(X, columns=["length", "width"]), ax=ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("length", "width")
@@ -93,23 +93,23 @@ def test_the_axes_have_the_names_of_a_data_frames_columns(fitted, ax):
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.parametrize("p", [1, 2, 6])
-def test_any_estimator_with_centres_can_be_drawn(model, p, ax):
+def test_clusters_display_draws_any_estimator_with_centres(model, p, ax):
     X, _ = make_contaminated(300, 5, p, outlier_fraction=0.0, random_state=1)
     display = ClustersDisplay.from_estimator(clone(model).set_params(random_state=0).fit(X), X, ax=ax)
     assert len(display.points_) == 5
     assert len(display.points) == len(X)
 
 
-def test_an_estimator_without_centres_is_named(ax):
+def test_clusters_display_refuses_an_estimator_without_centres_by_its_name(ax):
     with pytest.raises(ValueError, match="KMeans has neither cluster_centers_ nor means_: is it fitted"):
         ClustersDisplay.from_estimator(type("KMeans", (), {"predict": len})(), np.zeros((3, 2)), ax=ax)
 
 
-def test_boundaries_are_drawn_where_they_are_true(fitted, ax):
+def test_boundaries_are_drawn_where_they_separate_the_clusters(fitted, ax):
     assert ClustersDisplay.from_estimator(*fitted, ax=ax).boundaries_ is not None
 
 
-def test_boundaries_are_left_out_where_they_would_lie(ax):
+def test_boundaries_are_left_out_where_they_do_not_separate_the_clusters(ax):
     rng = np.random.default_rng(0)
     centers = np.zeros((4, 6))
     centers[:, 2:] = 40 * np.eye(4)  # apart, but not in the first two columns
@@ -125,7 +125,7 @@ def test_one_cluster_has_no_boundaries(ax):
     assert ClustersDisplay.from_estimator(TKMeans(1).fit(X), X, ax=ax).boundaries_ is None
 
 
-def test_a_row_that_lacks_a_drawn_value_is_left_out(fitted, ax):
+def test_a_row_without_a_drawn_value_is_left_out_of_a_clusters_plot(fitted, ax):
     model, X = fitted
     X = X.copy()
     X[:7, 0] = np.nan
@@ -134,21 +134,21 @@ def test_a_row_that_lacks_a_drawn_value_is_left_out(fitted, ax):
     assert display.n_rows == len(X)
 
 
-def test_in_the_principal_plane_a_row_with_gaps_stands_where_its_cluster_expects_it(ax):
+def test_a_row_with_missing_values_is_drawn_in_the_principal_plane(ax):
     X, _ = make_contaminated(300, 3, 4, outlier_fraction=0.0, random_state=0)
     X[::5, 1] = np.nan
     model = TKMeans(3, random_state=0).fit(X)
     assert len(ClustersDisplay.from_estimator(model, X, ax=ax).points) == len(X)
 
 
-def test_labels_below_zero_are_outliers(ax):
+def test_clusters_display_draws_labels_below_zero_as_outliers(ax):
     X = np.array([[0.0, 0], [1, 1], [2, 2]])
     display = ClustersDisplay.from_predictions(X, [0, -1, 0], ax=ax)
     np.testing.assert_array_equal(display.outliers, [False, True, False])
     assert display.centers_ is None
 
 
-def test_very_many_rows_are_sampled_and_drawn_as_an_image(ax):
+def test_clusters_display_samples_very_many_rows_and_rasterizes_them(ax):
     X = np.random.default_rng(0).normal(size=(30_000, 2))
     display = ClustersDisplay.from_predictions(X, np.arange(30_000) % 60, ax=ax)
     assert len(display.points) == 20_000
@@ -157,11 +157,11 @@ def test_very_many_rows_are_sampled_and_drawn_as_an_image(ax):
     assert all(points.get_rasterized() for points in display.points_)
 
 
-def test_rows_that_are_all_the_same_have_a_frame(ax):
+def test_a_clusters_plot_of_equal_rows_has_limits(ax):
     ClustersDisplay.from_predictions(np.ones((5, 2)), np.zeros(5, dtype=int), ax=ax)
     assert ax.get_xlim() == (0.5, 1.5)
 
 
-def test_feature_names_must_fit(ax):
+def test_clusters_display_refuses_feature_names_of_another_number_than_columns(ax):
     with pytest.raises(ValueError, match="must name the 2 columns of X, got 3 names"):
         ClustersDisplay.from_predictions(np.ones((5, 2)), np.zeros(5), feature_names="abc", ax=ax)

@@ -30,7 +30,7 @@ DISPLAYS = {
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
-def test_plot_draws_into_the_axes_it_is_given_and_returns_the_display(name, ax):
+def test_every_display_draws_into_the_given_axes_and_returns_itself(name, ax):
     display = DISPLAYS[name]()
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax
@@ -40,7 +40,7 @@ def test_plot_draws_into_the_axes_it_is_given_and_returns_the_display(name, ax):
 
 
 @pytest.mark.parametrize("name", DISPLAYS)
-def test_plot_makes_a_figure_where_there_is_none_and_it_can_be_saved(name, tmp_path):
+def test_every_display_makes_a_figure_where_no_axes_are_given(name, tmp_path):
     display = DISPLAYS[name]().plot()
     assert display.ax_ in display.figure_.axes
     display.figure_.savefig(tmp_path / "picture.png")
@@ -57,14 +57,14 @@ def test_plot_makes_a_figure_where_there_is_none_and_it_can_be_saved(name, tmp_p
         (FastTKMeans(3, random_state=0), "objective per row"),
     ],
 )
-def test_convergence_shows_the_objective_of_every_iteration(model, name, ax):
+def test_convergence_display_shows_the_objective_of_every_iteration(model, name, ax):
     display = ConvergenceDisplay.from_estimator(model.fit(X), ax=ax)
     np.testing.assert_array_equal(display.line_.get_ydata(), model.lower_bounds_)
     np.testing.assert_array_equal(display.line_.get_xdata(), np.arange(model.n_iter_ + 1))
     assert ax.get_ylabel() == name
 
 
-def test_convergence_says_who_has_none(ax):
+def test_convergence_display_refuses_an_estimator_without_lower_bounds(ax):
     with pytest.raises(ValueError, match="KMeans has no lower_bounds_"):
         ConvergenceDisplay.from_estimator(KMeans(3, n_init=1).fit(X), ax=ax)
 
@@ -72,7 +72,7 @@ def test_convergence_says_who_has_none(ax):
 # ---- selection -----------------------------------------------------------------------
 
 
-def test_selection_marks_the_choice_and_the_runner_up(ax):
+def test_selection_display_marks_the_choice_and_the_runner_up(ax):
     SelectionDisplay(criterion="icl", **PATH).plot(ax)
     marked = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
     assert marked["chosen: 3"] == [[3, 2.0]]
@@ -80,17 +80,17 @@ def test_selection_marks_the_choice_and_the_runner_up(ax):
     assert ax.get_ylabel() == "ICL (smaller is better)"
 
 
-def test_selection_by_stability_says_that_larger_is_better(ax):
+def test_selection_display_by_stability_says_that_larger_is_better(ax):
     SelectionDisplay(criterion="stability", **PATH).plot(ax)
     assert ax.get_ylabel() == "stability (larger is better)"
 
 
-def test_selection_does_without_a_runner_up_and_with_gaps(ax):
+def test_selection_display_accepts_missing_values_and_no_runner_up(ax):
     SelectionDisplay(n_clusters=[1, 2], values=[np.nan, 3.0], criterion="bic", best=2).plot(ax)
     assert ax.get_legend_handles_labels()[1] == ["chosen: 2"]
 
 
-def test_selection_shows_the_share_of_outliers_below_on_the_same_scale(ax):
+def test_selection_display_shows_the_share_of_outliers_below_on_the_same_scale(ax):
     display = SelectionDisplay(criterion="icl", outlier_fraction=[0.4, 0.3, 0.2, 0.1], **PATH).plot(ax)
     below = display.outlier_ax_
     assert [bar.get_height() for bar in below.patches] == [0.4, 0.3, 0.2, 0.1]
@@ -99,7 +99,7 @@ def test_selection_shows_the_share_of_outliers_below_on_the_same_scale(ax):
     assert below.get_position().y1 < ax.get_position().y0
 
 
-def test_selection_hangs_the_outliers_below_axes_without_a_grid():
+def test_selection_display_adds_the_outliers_below_axes_without_a_grid():
     from matplotlib import pyplot as plt
 
     ax = plt.figure().add_axes((0.1, 0.4, 0.8, 0.5))
@@ -109,7 +109,7 @@ def test_selection_hangs_the_outliers_below_axes_without_a_grid():
 # ---- weights -------------------------------------------------------------------------
 
 
-def test_every_row_is_in_a_bar_and_outliers_are_hatched(ax):
+def test_every_row_is_in_a_bar_of_robust_weights_display_and_outliers_are_hatched(ax):
     display = RobustWeightsDisplay.from_estimator(TKMeans(3, random_state=0).fit(X), X, ax=ax)
     plain = sum(bar.get_height() for bar in ax.patches if not bar.get_hatch())
     hatched = sum(bar.get_height() for bar in ax.patches if bar.get_hatch())
@@ -117,14 +117,14 @@ def test_every_row_is_in_a_bar_and_outliers_are_hatched(ax):
     assert hatched == np.sum(display.outliers) > 0
 
 
-def test_weights_need_no_outliers(ax):
+def test_robust_weights_display_accepts_an_estimator_without_outliers(ax):
     model = StudentTMixture(3, random_state=0).fit(X)
     display = RobustWeightsDisplay.from_estimator(model, X, ax=ax)
     assert sum(bar.get_height() for bar in ax.patches) == len(X)
     assert not display.outliers.any()
 
 
-def test_weights_say_who_has_none(ax):
+def test_robust_weights_display_refuses_an_estimator_without_robust_weights(ax):
     with pytest.raises(ValueError, match="KMeans trusts all rows alike"):
         RobustWeightsDisplay.from_estimator(KMeans(3, n_init=1).fit(X), X, ax=ax)
 
@@ -132,7 +132,7 @@ def test_weights_say_who_has_none(ax):
 # ---- stability -----------------------------------------------------------------------
 
 
-def test_stability_shows_every_resample_and_the_mean(ax):
+def test_stability_display_shows_every_resample_and_the_mean(ax):
     jaccard = np.array([[1.0, 0.2], [0.8, 0.6], [0.9, np.nan]])
     display = StabilityDisplay.from_predictions(jaccard, sizes=[7, 3], ax=ax)
     np.testing.assert_array_equal(display.points_.get_offsets()[:, 0], jaccard.ravel())
@@ -140,14 +140,14 @@ def test_stability_shows_every_resample_and_the_mean(ax):
     assert [label.get_text() for label in ax.get_yticklabels()] == ["0 (7 rows)", "1 (3 rows)"]
 
 
-def test_stability_is_judged_as_the_result_judges_itself():
+def test_stability_display_has_the_thresholds_of_stability_results():
     assert (stability.DOUBTFUL, stability.STABLE) == (resampling.DOUBTFUL, resampling.STABLE)
 
 
 # ---- losses --------------------------------------------------------------------------
 
 
-def test_the_losses_are_the_papers(ax):
+def test_loss_display_shows_the_losses_of_the_paper(ax):
     display = LossDisplay.from_range(3.0, ax=ax)
     at_three = [line.get_ydata()[-1] for line in display.lines_]
     assert at_three == [3, 9, pytest.approx(2.302585092994046)]  # ln 10

@@ -29,7 +29,7 @@ def lab(color, matrix):
 
 
 @pytest.mark.parametrize("vision", SIMULATED)
-def test_colours_differ_for_every_kind_of_eye(vision):
+def test_colours_differ_for_every_kind_of_colour_vision(vision):
     colors = [lab(color, SIMULATED[vision]) for color in style.COLORS]
     apart = {(i, j): np.linalg.norm(colors[i] - colors[j]) for i, j in itertools.combinations(range(14), 2)}
     assert min(apart.values()) > 3 * 2.3  # 2.3 is just noticeable
@@ -37,7 +37,7 @@ def test_colours_differ_for_every_kind_of_eye(vision):
     assert min(apart[i, i + 7] for i in range(7)) > 9 * 2.3  # shades of one colour
 
 
-def test_colours_show_on_white():
+def test_colours_are_dark_enough_on_white():
     assert all(lab(color, np.eye(3))[0] < 80 for color in style.COLORS)
 
 
@@ -52,7 +52,7 @@ def test_importing_the_plots_does_not_import_matplotlib():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+def test_plots_without_matplotlib_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'tkmeans\[plots\]'"):
         style.axes_for(None)

@@ -17,7 +17,7 @@ def area(polygon):
 
 
 @pytest.mark.parametrize("n_centers", [1, 2, 3, 12])
-def test_a_cell_holds_exactly_the_points_that_are_nearest_to_its_centre(n_centers):
+def test_a_voronoi_cell_holds_exactly_the_points_that_are_nearest_to_its_centre(n_centers):
     centers = RNG.uniform(-2, 3, (n_centers, 2))
     cells = voronoi_cells(centers, LOW, HIGH)
     points = RNG.uniform(LOW, HIGH, (300, 2))
@@ -30,19 +30,19 @@ def test_a_cell_holds_exactly_the_points_that_are_nearest_to_its_centre(n_center
     assert sum(area(cell) for cell in cells if len(cell)) == pytest.approx(np.prod(HIGH - LOW))
 
 
-def test_equal_centres_share_a_cell():
+def test_equal_centres_share_a_voronoi_cell():
     cells = voronoi_cells(np.zeros((2, 2)), LOW, HIGH)
     assert [area(cell) for cell in cells] == [12, 12]
 
 
-def test_agreement_is_the_share_of_rows_in_their_own_cell():
+def test_agreement_is_the_share_of_rows_in_the_voronoi_cell_of_their_cluster():
     centers = np.array([[0.0, 0], [10, 0]])
     places = np.array([[1.0, 0], [4, 3], [6, 0], [9, 9]])
     assert agreement(places, np.array([0, 0, 0, 1]), centers) == 0.75
     assert agreement(places[:0], np.array([], dtype=int), centers) == 1.0
 
 
-def test_the_plane_is_that_of_scikit_learns_pca_of_the_trusted_rows():
+def test_the_principal_plane_is_that_of_scikit_learns_pca_of_the_trusted_rows():
     X = RNG.normal(size=(200, 5)) * [5, 1, 3, 1, 1] + 7
     X[-1] = 1e4
     trusted = np.arange(200) < 199
@@ -54,7 +54,7 @@ def test_the_plane_is_that_of_scikit_learns_pca_of_the_trusted_rows():
     assert f"({pca.explained_variance_ratio_[1]:.0%} of the variance)" in plane.names[1]
 
 
-def test_in_the_plane_a_missing_value_is_that_of_the_centre_and_an_empty_row_has_no_place():
+def test_the_principal_plane_takes_missing_values_from_the_centre_and_has_no_place_for_empty_rows():
     X = RNG.normal(size=(50, 3))
     center = np.array([1.0, 2, 3])
     plane = principal_plane(X, np.ones(50, dtype=bool), X)
@@ -76,7 +76,7 @@ def test_in_the_plane_a_missing_value_is_that_of_the_centre_and_an_empty_row_has
         (4, None, Plane, None),
     ],
 )
-def test_which_two_columns_are_drawn(p, features, kind, names):
+def test_a_view_shows_one_column_the_chosen_pair_or_the_principal_plane(p, features, kind, names):
     X = RNG.normal(size=(20, p))
     view = choose_view(X, features, "abcd"[:p], np.ones(20, dtype=bool), X)
     assert isinstance(view, kind)
@@ -88,13 +88,13 @@ def test_which_two_columns_are_drawn(p, features, kind, names):
     ("features", "message"),
     [((0,), "two columns"), ((0, 9), "numbered from 0 to 3"), (("a", "z"), "'z' is not a column; there are a, b")],
 )
-def test_a_column_that_does_not_exist_is_named(features, message):
+def test_a_view_of_a_column_that_does_not_exist_is_an_error_that_names_it(features, message):
     X = np.zeros((3, 4))
     with pytest.raises(ValueError, match=message):
         choose_view(X, features, "abcd", np.ones(3, dtype=bool), X)
 
 
-def test_of_very_many_rows_a_sample_is_drawn_that_is_always_the_same_and_holds_the_outliers():
+def test_of_very_many_rows_a_fixed_sample_with_all_outliers_is_drawn():
     outliers = RNG.random(10_000) < 0.02
     places = np.zeros((10_000, 2))
     places[:10] = np.nan
@@ -105,6 +105,6 @@ def test_of_very_many_rows_a_sample_is_drawn_that_is_always_the_same_and_holds_t
     assert drawn.min() >= 10
 
 
-def test_outliers_fill_at_most_half_of_a_sample():
+def test_outliers_fill_at_most_half_of_the_sample_that_is_drawn():
     drawn = drawn_rows(np.arange(10_000) < 6000, np.zeros((10_000, 2)), 1000)
     assert np.sum(drawn < 6000) == 500

@@ -35,7 +35,7 @@ def matched(centers, to):
 
 
 @every_estimator(batches=False)
-def test_the_order_of_the_rows_does_not_matter(case):
+def test_the_order_of_the_rows_does_not_change_the_clusters(case):
     for name, X in data_for(case).items():
         shuffled = np.random.default_rng(0).permutation(len(X))
         one, other = plainly_fitted(case, name), fitted(case, X[shuffled])
@@ -44,7 +44,7 @@ def test_the_order_of_the_rows_does_not_matter(case):
 
 
 @every_estimator(random_start=False)
-def test_the_order_of_the_columns_does_not_matter(case):
+def test_the_order_of_the_columns_does_not_change_the_clusters(case):
     columns = [2, 0, 1]
     one, other = plainly_fitted(case), fitted(case, ROWS[:, columns])
     tolerance = 0.05 if case.batches else SAME_OPTIMUM  # a stream stops at the noise of its batches
@@ -54,7 +54,7 @@ def test_the_order_of_the_columns_does_not_matter(case):
 
 
 @every_estimator()
-def test_a_change_of_unit_by_a_power_of_two_changes_no_bit(case):
+def test_a_change_of_unit_by_a_power_of_two_changes_no_bit_of_the_centres(case):
     for factor, (name, X) in zip(cycle([2.0**-40, 2.0**40]), data_for(case).items(), strict=False):
         one, other = plainly_fitted(case, name), fitted(case, X * factor)
         np.testing.assert_array_equal(centers_of(other), centers_of(one) * factor, err_msg=name)
@@ -71,7 +71,7 @@ def test_a_shift_of_the_origin_shifts_the_centres(case, shift):
 
 
 @every_estimator(isotropic=True, random_start=False)
-def test_a_rotation_turns_the_centres(case):
+def test_a_rotation_of_the_rows_rotates_the_centres(case):
     turn = np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]
     one, other = plainly_fitted(case), fitted(case, ROWS @ turn)
     expected = centers_of(one) @ turn
@@ -80,7 +80,7 @@ def test_a_rotation_turns_the_centres(case):
 
 
 @every_estimator(batches=False)
-def test_a_weight_is_a_number_of_repetitions(case):
+def test_a_sample_weight_is_a_number_of_repetitions(case):
     for name, X in data_for(case).items():
         times = np.resize(TIMES, len(X))
         weighted, repeated = fitted(case, X, sample_weight=times), fitted(case, X.repeat(times, axis=0))
@@ -89,21 +89,21 @@ def test_a_weight_is_a_number_of_repetitions(case):
 
 
 @every_estimator(batches=False)
-def test_rows_of_weight_zero_might_as_well_not_be_there(case):
+def test_rows_of_weight_zero_do_not_change_the_clusters(case):
     X = np.vstack([ROWS, np.full((20, 3), 50.0)])
     with_them = fitted(case, X, sample_weight=np.r_[np.ones(len(ROWS)), np.zeros(20)])
     np.testing.assert_allclose(centers_of(with_them), centers_of(plainly_fitted(case)), atol=ALIKE)
 
 
 @every_estimator(batches=False)
-def test_all_rows_twice_are_the_same_clusters(case):
+def test_all_rows_taken_twice_give_the_same_clusters(case):
     one, other = plainly_fitted(case), fitted(case, np.vstack([ROWS, ROWS]))
     np.testing.assert_allclose(centers_of(other), centers_of(one), atol=SAME_OPTIMUM)
     np.testing.assert_array_equal(other.predict(ROWS), one.predict(ROWS))
 
 
 @every_estimator()
-def test_single_precision_gives_the_same_clusters(case):
+def test_rows_in_single_precision_give_the_same_clusters(case):
     rows = ROWS.astype(np.float32)
     one, other = fitted(case, rows.astype(np.float64)), fitted(case, rows)
     assert centers_of(other).dtype == (np.float32 if case.keeps_float32 else np.float64)
@@ -126,7 +126,7 @@ def test_both_engines_give_the_same_clusters(case, data):
 
 
 @every_estimator(random_start=False)
-def test_the_centres_are_those_that_the_rows_were_drawn_around(case):
+def test_every_estimator_finds_the_centres_that_the_rows_were_drawn_around(case):
     """Without this, all of the above would hold for an estimator that always answers the same."""
     found = matched(centers_of(plainly_fitted(case)), CENTERS)
     # 60 rows of width 0.14 and one medoid among them: a mean is known to 0.02, a medoid to a width.
@@ -134,7 +134,7 @@ def test_the_centres_are_those_that_the_rows_were_drawn_around(case):
 
 
 @every_estimator()
-def test_rows_are_looked_at_one_by_one_wherever_they_are_cut(case):
+def test_predictions_of_rows_do_not_depend_on_the_rows_beside_them(case):
     for name, X in data_for(case).items():
         model = plainly_fitted(case, name)
         for method in ("predict", "predict_proba", "transform", "score_samples", "robust_weights", "outlier_pvalues"):

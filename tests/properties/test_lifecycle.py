@@ -22,21 +22,21 @@ def answers(model):
 
 
 @every_estimator()
-def test_fitting_twice_is_fitting_once(case):
+def test_fitting_twice_gives_the_fit_of_fitting_once(case):
     model = clone(case.estimator).fit(ROWS)
     first = copy.deepcopy(model)
     assert_same_fit(model.fit(ROWS), first)
 
 
 @every_estimator()
-def test_a_fit_forgets_the_one_before(case):
+def test_a_fit_forgets_the_fit_before(case):
     other = ROWS[:90, :2]
     used = clone(case.estimator).fit(other).fit(ROWS)
     assert_same_fit(used, clone(case.estimator).fit(ROWS))
 
 
 @every_estimator()
-def test_a_fit_that_fails_leaves_the_estimator_usable(case):
+def test_a_fit_that_fails_leaves_the_fit_before_unchanged(case):
     model = clone(case.estimator).fit(ROWS)
     before = answers(model)
     for wrong in (ROWS[:2], ROWS[:2, :2], np.full((20, 3), np.inf), ROWS.astype(str)):
@@ -52,7 +52,7 @@ def test_a_fit_that_fails_leaves_the_estimator_usable(case):
 
 
 @every_estimator()
-def test_a_pickled_estimator_is_the_same(case):
+def test_a_pickled_estimator_has_the_same_fit_and_predictions(case):
     model = clone(case.estimator).fit(ROWS)
     back = pickle.loads(pickle.dumps(model))
     assert_same_fit(back, model)
@@ -70,7 +70,7 @@ def test_a_clone_has_the_parameters_and_nothing_of_the_fit(case):
 
 
 @every_estimator()
-def test_parameters_set_after_a_fit_count_in_the_next(case):
+def test_parameters_set_after_a_fit_are_used_by_the_next(case):
     name = "n_clusters" if hasattr(case.estimator, "n_clusters") else "n_components"
     later = clone(case.estimator).set_params(**{name: 2}).fit(ROWS).set_params(**{name: 4}).fit(ROWS)
     assert_same_fit(later, clone(case.estimator).fit(ROWS))
@@ -78,7 +78,7 @@ def test_parameters_set_after_a_fit_count_in_the_next(case):
 
 
 @every_estimator()
-def test_neither_rows_nor_parameters_are_changed(case):
+def test_a_fit_changes_neither_rows_nor_weights_nor_parameters(case):
     X, weight = ROWS.copy(), np.ones(len(ROWS))
     model = clone(case.estimator)
     before = model.get_params()
@@ -89,7 +89,7 @@ def test_neither_rows_nor_parameters_are_changed(case):
 
 
 @every_estimator()
-def test_one_fitted_estimator_serves_many_threads(case):
+def test_one_fitted_estimator_predicts_from_many_threads_at_once(case):
     model = clone(case.estimator).fit(ROWS)
     expected, seen = answers(model), []
     threads = [threading.Thread(target=lambda: seen.append(answers(model))) for _ in range(4)]

@@ -85,13 +85,13 @@ def point_at(browser, x, y):
 # ---- opening -------------------------------------------------------------------------
 
 
-def test_the_page_asks_no_host_for_anything(browser, flowers):
+def test_an_open_report_makes_no_network_request(browser, flowers):
     asked = browser.open(flowers).requests()
     assert asked
     assert all(url == flowers.as_uri() or url.startswith("data:") for url in asked)
 
 
-def test_html_in_the_data_shows_as_text_and_nothing_of_it_runs(browser, flowers):
+def test_html_in_the_data_shows_as_text_in_the_report_and_does_not_run(browser, flowers):
     browser.open(flowers)
     assert HTML in browser.texts("#outliers tbody th bdi")
     assert HTML in browser.texts("#across option")
@@ -101,7 +101,7 @@ def test_html_in_the_data_shows_as_text_and_nothing_of_it_runs(browser, flowers)
     assert browser.ask("window.hacked === undefined && document.images.length === 0")
 
 
-def test_something_is_drawn(browser, flowers):
+def test_an_open_report_draws_its_picture(browser, flowers):
     browser.open(flowers).settle()
     pixels = "context.getImageData(0, 0, canvas.width, canvas.height).data.buffer"
     colors = browser.ask(
@@ -114,7 +114,7 @@ def test_something_is_drawn(browser, flowers):
 
 @pytest.mark.parametrize("clusters", [1, 3])
 @pytest.mark.parametrize("p", [1, 5])
-def test_few_columns_and_few_clusters_open_without_a_complaint(browser, tmp_path, p, clusters):
+def test_reports_of_few_columns_and_few_clusters_open_without_a_browser_error(browser, tmp_path, p, clusters):
     X, _ = make_contaminated(100, 3, p, outlier_fraction=0, random_state=0)
     model = KMeans(clusters, n_init=1, random_state=0).fit(X)
     browser.open(write_report(tmp_path / "report.html", model, X)).settle()
@@ -122,7 +122,7 @@ def test_few_columns_and_few_clusters_open_without_a_complaint(browser, tmp_path
     assert browser.one("#axes").is_displayed() == (p > 2)
 
 
-def test_a_hundred_thousand_rows_open_and_can_be_pointed_at(browser, tmp_path):
+def test_a_report_of_a_hundred_thousand_rows_opens_and_zooms(browser, tmp_path):
     rng = np.random.default_rng(0)
     centers = 20 * np.eye(6, 8)
     X = centers[np.arange(100_000) % 6] + rng.normal(size=(100_000, 8))
@@ -138,7 +138,7 @@ def test_a_hundred_thousand_rows_open_and_can_be_pointed_at(browser, tmp_path):
     browser.shot("hundred-thousand-rows")
 
 
-def test_values_with_more_digits_than_a_number_holds_do_not_stop_the_browser(browser, tmp_path):
+def test_a_report_of_values_with_more_digits_than_a_float_holds_opens(browser, tmp_path):
     X = make_contaminated(60, 2, outlier_fraction=0, random_state=0)[0] * 1e4 + 1.7e18  # nanoseconds since 1970
     model = KMeans(2, n_init=1, random_state=0).fit(X)
     browser.open(write_report(tmp_path / "report.html", model, X)).settle()
@@ -148,7 +148,7 @@ def test_values_with_more_digits_than_a_number_holds_do_not_stop_the_browser(bro
 # ---- pointing ------------------------------------------------------------------------
 
 
-def test_pointing_at_a_row_tells_its_name_cluster_and_values(browser, strays):
+def test_pointing_at_a_row_of_the_picture_shows_its_name_cluster_and_values(browser, strays):
     path, X, outliers = strays
     browser.open(path)
     core = X[~outliers]
@@ -163,7 +163,7 @@ def test_pointing_at_a_row_tells_its_name_cluster_and_values(browser, strays):
     assert not browser.one("#tip").is_displayed()
 
 
-def test_an_outlier_beyond_the_edge_is_shown_by_its_name_in_the_table(browser, strays):
+def test_a_click_on_an_outlier_in_the_table_brings_it_into_the_picture(browser, strays):
     path, X, outliers = strays
     browser.open(path)
     before = window(browser)
@@ -182,7 +182,7 @@ def test_an_outlier_beyond_the_edge_is_shown_by_its_name_in_the_table(browser, s
 # ---- zooming and moving --------------------------------------------------------------
 
 
-def test_the_wheel_zooms_about_the_pointer_once_the_picture_was_clicked(browser, strays):
+def test_the_mouse_wheel_zooms_about_the_pointer_once_the_picture_was_clicked(browser, strays):
     browser.open(strays[0])
     canvas = browser.one("#canvas")
     browser.ask("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
@@ -203,7 +203,7 @@ def test_the_wheel_zooms_about_the_pointer_once_the_picture_was_clicked(browser,
     np.testing.assert_allclose(window(browser), before)
 
 
-def test_dragging_moves_the_picture(browser, strays):
+def test_dragging_moves_the_picture_of_the_report(browser, strays):
     browser.open(strays[0])
     before = window(browser)
     ActionChains(browser.driver).drag_and_drop_by_offset(browser.one("#canvas"), 100, 50).perform()
@@ -213,7 +213,7 @@ def test_dragging_moves_the_picture(browser, strays):
     assert after[1] - after[0] == pytest.approx(before[1] - before[0])
 
 
-def test_the_keyboard_zooms_moves_and_comes_back(browser, strays):
+def test_keys_zoom_move_and_reset_the_picture_of_the_report(browser, strays):
     browser.open(strays[0])
     before = window(browser)
     canvas = browser.one("#canvas")
@@ -226,7 +226,7 @@ def test_the_keyboard_zooms_moves_and_comes_back(browser, strays):
     np.testing.assert_allclose(window(browser), before)
 
 
-def test_the_buttons_zoom(browser, strays):
+def test_the_buttons_of_the_report_zoom_and_reset_its_picture(browser, strays):
     browser.open(strays[0])
     browser.one("#closer").click()
     assert zoom(browser) == pytest.approx(1.5, abs=0.001)
@@ -234,7 +234,7 @@ def test_the_buttons_zoom(browser, strays):
     assert zoom(browser) == 1
 
 
-def test_two_fingers_zoom_on_a_phone(browser, strays):
+def test_two_fingers_zoom_the_picture_on_a_phone(browser, strays):
     browser.open(strays[0], width=390, height=844, phone=True)
     canvas = browser.one("#canvas")
     browser.ask("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", canvas)
@@ -256,7 +256,7 @@ def test_two_fingers_zoom_on_a_phone(browser, strays):
 # ---- choosing and sorting ------------------------------------------------------------
 
 
-def test_a_heading_sorts_its_column_up_and_down_by_mouse_and_by_keyboard(browser, strays):
+def test_a_heading_of_a_table_sorts_its_column_up_and_down_by_mouse_and_by_keyboard(browser, strays):
     path, X, outliers = strays
     browser.open(path)
 
@@ -275,14 +275,14 @@ def test_a_heading_sorts_its_column_up_and_down_by_mouse_and_by_keyboard(browser
     assert browser.texts("#outliers th[aria-sort]") == ["x"]
 
 
-def test_rows_sort_by_number_not_by_letter(browser, strays):
+def test_names_of_rows_sort_by_number_not_by_letter(browser, strays):
     browser.open(strays[0])
     browser.one("#outliers thead button").click()
     numbers = [int(name.split()[1]) for name in browser.texts("#outliers tbody th")]
     assert numbers == sorted(numbers)
 
 
-def test_a_cluster_can_be_hidden_and_brought_back(browser, strays):
+def test_a_cluster_can_be_hidden_in_the_picture_and_shown_again(browser, strays):
     path, X, outliers = strays
     browser.open(path)
     core = X[~outliers]
@@ -299,7 +299,7 @@ def test_a_cluster_can_be_hidden_and_brought_back(browser, strays):
     assert browser.one("#tip").is_displayed()
 
 
-def test_other_columns_can_be_chosen_for_the_axes(browser, flowers):
+def test_other_columns_can_be_chosen_for_the_axes_of_the_picture(browser, flowers):
     browser.open(flowers)
     Select(browser.one("#across")).select_by_visible_text("petal length")
     Select(browser.one("#up")).select_by_visible_text("petal width")
@@ -312,7 +312,7 @@ def test_other_columns_can_be_chosen_for_the_axes(browser, flowers):
 # ---- other surroundings --------------------------------------------------------------
 
 
-def test_on_a_phone_nothing_sticks_out_and_buttons_are_large_enough(browser, flowers):
+def test_on_a_phone_the_report_fits_the_width_and_its_buttons_are_large_enough(browser, flowers):
     browser.open(flowers, width=360, height=740, phone=True)
     assert browser.ask("document.documentElement.scrollWidth") <= 360
     heights = browser.ask("[...document.querySelectorAll('.buttons button')].map((b) => b.offsetHeight)")
@@ -320,7 +320,7 @@ def test_on_a_phone_nothing_sticks_out_and_buttons_are_large_enough(browser, flo
     browser.shot("phone")
 
 
-def test_a_dark_screen_has_a_dark_page(browser, flowers):
+def test_a_browser_that_prefers_dark_shows_a_dark_report(browser, flowers):
     def brightness():
         red, green, blue = browser.ask(
             "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
@@ -334,7 +334,7 @@ def test_a_dark_screen_has_a_dark_page(browser, flowers):
     browser.shot("dark")
 
 
-def test_it_prints_unfolded_and_folds_up_again(browser, flowers):
+def test_a_report_prints_with_all_details_open_and_closes_them_afterwards(browser, flowers):
     browser.open(flowers)
     count = "document.querySelectorAll('details:not([open])').length"
     browser.ask(f"addEventListener('beforeprint', () => {{ window.seen = {count} }})")
@@ -345,7 +345,7 @@ def test_it_prints_unfolded_and_folds_up_again(browser, flowers):
     assert browser.ask(count) == folded
 
 
-def test_headings_form_an_outline_and_every_control_has_a_name(browser, flowers):
+def test_headings_of_the_report_form_an_outline_and_every_control_has_a_name(browser, flowers):
     browser.open(flowers)
     levels = browser.ask("[...document.querySelectorAll('h1, h2, h3, h4')].map((h) => Number(h.tagName[1]))")
     assert levels[0] == 1
@@ -358,6 +358,6 @@ def test_headings_form_an_outline_and_every_control_has_a_name(browser, flowers)
     assert nameless == 0
 
 
-def test_screenshots_are_kept(browser, flowers):
+def test_screenshots_are_written_as_png_files(browser, flowers):
     browser.open(flowers).shot("kept")
     assert (browser.folder / "kept.png").read_bytes().startswith(base64.b64decode("iVBORw0KGgo="))

@@ -68,7 +68,7 @@ def table_rows(page, label):
 # ---- one safe file -------------------------------------------------------------------
 
 
-def test_nothing_on_the_page_comes_from_elsewhere(page, fitted, data):
+def test_a_report_refers_to_no_other_file_or_host(page, fitted, data):
     read = page(fitted, data)
     assert {e["href"] for e in read.elements if "href" in e if not e["href"].startswith("#")} == {"data:,"}
     assert not [e for e in read.elements if "src" in e or e["tag"] in ("iframe", "object", "embed", "base")]
@@ -76,7 +76,7 @@ def test_nothing_on_the_page_comes_from_elsewhere(page, fitted, data):
     assert "@import" not in read.all("style")[0]["text"]
 
 
-def test_only_our_script_and_style_may_run(page, fitted, data):
+def test_the_content_security_policy_of_a_report_allows_only_its_own_script_and_style(page, fitted, data):
     read = page(fitted, data)
     policy = read.all("meta", http_equiv="Content-Security-Policy")[0]["content"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -87,14 +87,14 @@ def test_only_our_script_and_style_may_run(page, fitted, data):
     assert not [e for e in read.elements if "style" in e or any(name.startswith("on") for name in e)]
 
 
-def test_every_link_within_the_page_leads_somewhere(page, fitted, data):
+def test_every_link_within_a_report_has_a_target(page, fitted, data):
     read = page(fitted, data)
     there = {e["id"] for e in read.elements if "id" in e}
     assert {e["href"][1:] for e in read.all("a")} <= there
 
 
 @pytest.mark.parametrize("model", ["fitted", "quick"])
-def test_text_from_the_data_stays_text(model, data, page, request):
+def test_names_with_html_stay_text_in_a_report(model, data, page, request):
     read = page(
         request.getfixturevalue(model),
         data,
@@ -111,12 +111,12 @@ def test_text_from_the_data_stays_text(model, data, page, request):
     assert drawing_of(read)["columns"][0]["name"] == EVIL[:79] + "…"
 
 
-def test_the_same_fit_gives_the_same_bytes(tmp_path, quick, data):
+def test_two_reports_of_the_same_fit_are_equal_byte_by_byte(tmp_path, quick, data):
     first, second = write_report(tmp_path / "a.html", quick, data), write_report(tmp_path / "b.html", quick, data)
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_report_that_fails_leaves_the_old_one(tmp_path, quick, data, monkeypatch):
+def test_a_report_that_fails_leaves_the_old_file_unchanged(tmp_path, quick, data, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("the old one")
     with pytest.raises(ValueError, match="columns"):
@@ -127,7 +127,7 @@ def test_a_report_that_fails_leaves_the_old_one(tmp_path, quick, data, monkeypat
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_templates_are_part_of_the_package():
+def test_the_templates_of_the_report_are_part_of_the_package():
     for name in ("page.html", "style.css", "geometry.js", "picture.js", "report.js"):
         assert files("tkmeans.report").joinpath(name).is_file()
 
@@ -138,7 +138,7 @@ MODELS = [TKMeans(3), FastTKMeans(3), StudentTMixture(3), KMeans(3, n_init=1)]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_any_clusterer_has_a_report_and_what_it_cannot_tell_is_left_out(model, page, data):
+def test_a_report_of_any_clusterer_leaves_out_what_the_clusterer_does_not_provide(model, page, data):
     model = clone(model).set_params(random_state=0).fit(data)
     read = page(model, data)
     titles = {e["text"] for e in read.all("h2")}
@@ -150,7 +150,7 @@ def test_any_clusterer_has_a_report_and_what_it_cannot_tell_is_left_out(model, p
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 50])
-def test_one_column_or_fifty(p, page):
+def test_a_report_has_one_to_twelve_columns_for_the_axes(p, page):
     X, _ = make_contaminated(200, 2, p, outlier_fraction=0.0, random_state=0)
     read = page(KMeans(2, n_init=1, random_state=0).fit(X), X, feature_names=[f"Größe {j} 尺寸" for j in range(p)])
     drawing = drawing_of(read)
@@ -160,13 +160,13 @@ def test_one_column_or_fifty(p, page):
     assert all(0 <= i < len(kinds) for i in drawing["view"])
 
 
-def test_one_cluster_is_a_report_too(page, data):
+def test_a_report_of_one_cluster_has_no_section_on_membership(page, data):
     read = page(TKMeans(1, dof=1.0).fit(data), data)
     assert "1 cluster" in read.text
     assert "How clearly rows belong" not in read.text
 
 
-def test_rows_with_gaps_and_rows_without_any_value(page, data):
+def test_a_report_counts_missing_values_and_rows_without_any_value(page, data):
     X = np.column_stack([data, data[:, 0] + data[:, 1]])
     X[::7, 1] = np.nan
     X[5] = np.nan
@@ -180,24 +180,24 @@ def test_rows_with_gaps_and_rows_without_any_value(page, data):
     np.testing.assert_array_equal(np.isnan(values), missing[:, 1])
 
 
-def test_a_column_that_is_missing_or_constant_in_these_rows(page, data):
+def test_a_report_accepts_columns_that_are_missing_or_constant_in_its_rows(page, data):
     X = np.column_stack([data, data[:, 0], data[:, 1]])
     model = TKMeans(3, dof=1.0, random_state=0).fit(X)
     X[:, 2], X[:, 3] = np.nan, 5.0
     assert "100 %" in page(model, X).text
 
 
-def test_a_cluster_without_rows_is_said(page, data):
+def test_a_report_counts_clusters_without_rows(page, data):
     model = KMeans(3, n_init=1, random_state=0).fit(data)
     model.cluster_centers_[2] = 1e6
     assert "1 cluster without any row" in page(model, data).text
 
 
-def test_names_with_half_a_character_do_not_stop_the_report(page, quick, data):
+def test_a_report_accepts_names_with_lone_surrogates(page, quick, data):
     page(quick, data, row_names=["\ud83d"] * len(data))
 
 
-def test_values_that_float32_cannot_hold_are_drawn_far_away(page, quick, data):
+def test_values_that_float32_cannot_hold_are_finite_and_far_away_in_the_picture(page, quick, data):
     X = data.copy()
     X[0] = 1e60
     values = unpacked(drawing_of(page(quick, X))["columns"][0])
@@ -208,7 +208,7 @@ def test_values_that_float32_cannot_hold_are_drawn_far_away(page, quick, data):
 # ---- what it says --------------------------------------------------------------------
 
 
-def test_the_picture_holds_the_rows_to_seven_digits_of_their_spread(page, quick, data):
+def test_the_picture_of_a_report_holds_the_rows_to_seven_digits_of_their_spread(page, quick, data):
     shifted = data + 1.7e9  # seconds since 1970, say
     model = KMeans(3, n_init=1, random_state=0).fit(shifted)
     columns = drawing_of(page(model, shifted))["columns"]
@@ -217,7 +217,7 @@ def test_the_picture_holds_the_rows_to_seven_digits_of_their_spread(page, quick,
         np.testing.assert_allclose(columns[j]["centers"], model.cluster_centers_[:, j])
 
 
-def test_names_of_columns_and_rows_come_from_a_data_frame(page, data):
+def test_a_report_takes_names_of_columns_and_rows_from_a_data_frame(page, data):
     frame = pd.DataFrame(data, columns=["length", "width"], index=[f"bird {i}" for i in range(len(data))])
     read = page(KMeans(3, n_init=1, random_state=0).fit(frame), frame)
     drawing = drawing_of(read)
@@ -226,7 +226,7 @@ def test_names_of_columns_and_rows_come_from_a_data_frame(page, data):
     assert drawing_of(page(KMeans(3, n_init=1, random_state=0).fit(data), pd.DataFrame(data)))["rows"] is None
 
 
-def test_with_a_scaler_the_page_speaks_the_users_units(page, data):
+def test_a_report_with_a_scaler_is_in_the_users_units(page, data):
     X = data * [1000.0, 0.001] + [5.0, 7.0]
     scaler = RobustScaler().fit(X)
     model = KMeans(3, n_init=1, random_state=0).fit(scaler.transform(X))
@@ -238,19 +238,19 @@ def test_with_a_scaler_the_page_speaks_the_users_units(page, data):
     assert "RobustScaler" in read.text
 
 
-def test_a_scaler_fitted_on_a_data_frame_does_not_complain(page, data):
+def test_a_report_with_a_scaler_fitted_on_a_data_frame_causes_no_warning(page, data):
     frame = pd.DataFrame(data, columns=["a", "b"])
     scaler = StandardScaler().fit(frame)
     page(KMeans(3, n_init=1, random_state=0).fit(scaler.transform(frame)), frame, scaler=scaler)
 
 
-def test_a_scaler_that_bends_columns_has_no_slopes(page, data):
+def test_a_report_with_a_nonlinear_scaler_has_no_slopes(page, data):
     scaler = PowerTransformer().fit(data)
     read = page(KMeans(3, n_init=1, random_state=0).fit(scaler.transform(data)), data, scaler=scaler)
     assert [column["slope"] for column in drawing_of(read)["columns"]] == [None, None]
 
 
-def test_outliers_are_listed_the_farthest_first_with_the_column_that_makes_them_so(page, fitted, data):
+def test_a_report_lists_outliers_the_farthest_first_with_the_column_that_makes_them_so(page, fitted, data):
     read = page(fitted, data, feature_names=["length", "width"])
     found = np.flatnonzero(fitted.outliers(data))
     away = data - fitted.cluster_centers_[fitted.predict(data)]
@@ -262,21 +262,21 @@ def test_outliers_are_listed_the_farthest_first_with_the_column_that_makes_them_
     assert f"{len(found)} rows" in read.text
 
 
-def test_the_most_typical_row_is_the_nearest_to_the_centre(page, fitted, data):
+def test_the_most_typical_row_of_a_cluster_in_a_report_is_the_nearest_to_its_centre(page, fitted, data):
     read = page(fitted, data)
     nearest = cdist(data, fitted.cluster_centers_).argmin(axis=0)
     for k in range(3):
         assert table_rows(read, f"Typical rows of cluster {k}")[0][0] == f"row {nearest[k]}"
 
 
-def test_the_least_typical_rows_are_the_farthest_that_are_no_outliers(page, fitted, data):
+def test_the_least_typical_rows_of_a_cluster_in_a_report_are_the_farthest_that_are_no_outliers(page, fitted, data):
     read = page(fitted, data)
     labels, distances = fitted.predict(data), cdist(data, fitted.cluster_centers_).min(axis=1)
     own = np.flatnonzero((labels == 1) & ~fitted.outliers(data))
     assert table_rows(read, "Least typical rows of cluster 1")[0][0] == f"row {own[distances[own].argmax()]}"
 
 
-def test_how_sure_is_the_share_of_rows_with_a_probable_cluster(page):
+def test_a_report_states_the_share_of_rows_with_a_probability_of_at_least_95_per_cent(page):
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(200, 1)), rng.normal(size=(200, 1)) + 3])
     model = TKMeans(2, dof=50.0, random_state=0).fit(X)
@@ -286,7 +286,7 @@ def test_how_sure_is_the_share_of_rows_with_a_probable_cluster(page):
     assert f"{100 * sure:.0f} % sure: at least 95 % probable" in page(model, X).text
 
 
-def test_the_path_to_the_number_of_clusters_is_drawn(page, quick, data):
+def test_a_report_with_a_selection_shows_the_numbers_of_clusters_tried(page, quick, data):
     path = SimpleNamespace(n_clusters=np.arange(1, 5), icl=np.array([5.0, 4, 1, 2]), criterion="icl")
     path.best, path.runner_up = 3, 4
     read = page(quick, data, selection=path)
@@ -296,20 +296,20 @@ def test_the_path_to_the_number_of_clusters_is_drawn(page, quick, data):
     assert "was given; other numbers were not tried" in page(quick, data).text
 
 
-def test_what_the_estimator_warns_of_is_on_the_page(page):
+def test_a_report_repeats_the_warnings_of_the_estimator(page):
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(300, 2)), rng.normal(size=(30, 2)) * 0.1 + 100])
     model = TKMeans(1, random_state=0).fit(X)
     assert "they look like a missed cluster" in page(model, X).text
 
 
-def test_a_fit_that_did_not_settle_is_remarked(page, quick, data):
+def test_a_report_remarks_a_fit_that_did_not_converge(page, quick, data):
     model = KMeans(3, n_init=1, random_state=0).fit(data)
     model.converged_ = False
     assert "did not settle" in page(model, data).text
 
 
-def test_the_call_and_the_versions_are_told(page, quick, data):
+def test_a_report_states_the_call_and_the_versions(page, quick, data):
     assert page(quick, data, call="tkmeans fit a.csv -k 3").all("code")[0]["text"] == "tkmeans fit a.csv -k 3"
     read = page(quick, data)
     assert read.all("code")[0]["text"] == "KMeans(n_clusters=3, n_init=1, random_state=0).fit(X)"
@@ -319,7 +319,7 @@ def test_the_call_and_the_versions_are_told(page, quick, data):
 # ---- size ----------------------------------------------------------------------------
 
 
-def test_a_hundred_thousand_rows_stay_below_five_megabytes_whatever_their_names(tmp_path):
+def test_a_report_of_a_hundred_thousand_rows_stays_below_five_megabytes_whatever_their_names(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 30)) + 20 * np.eye(4, 30)[np.arange(100_000) % 4]
     outliers = rng.random(100_000) < 0.1
@@ -343,11 +343,11 @@ def test_a_hundred_thousand_rows_stay_below_five_megabytes_whatever_their_names(
         ({"row_names": ["one"]}, r"row_names must name the \d+ rows of X, got 1 names"),
     ],
 )
-def test_names_that_do_not_fit_are_refused(options, message, page, quick, data):
+def test_a_report_refuses_names_of_another_number_than_columns_or_rows(options, message, page, quick, data):
     with pytest.raises(ValueError, match=message):
         page(quick, data, **options)
 
 
-def test_an_estimator_that_was_not_fitted_is_refused(page, data):
+def test_a_report_refuses_an_estimator_that_was_not_fitted(page, data):
     with pytest.raises(NotFittedError):
         page(TKMeans(3), data)

@@ -10,12 +10,12 @@ X, _, _ = t_mixture(n=1000)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_blocks_come_back_in_the_order_of_the_rows(n_threads):
+def test_blocks_of_an_array_come_back_in_the_order_of_the_rows(n_threads):
     with source_of(X, n_threads=n_threads, block_rows=64) as source:
         np.testing.assert_array_equal(np.concatenate(list(source.map(lambda block: block.X))), X)
 
 
-def test_threads_share_the_work():
+def test_threads_share_the_blocks_of_an_array():
     seen = set()
     both = threading.Barrier(2, timeout=30)  # breaks unless two threads meet here
 
@@ -45,7 +45,7 @@ def test_a_sample_as_large_as_the_data_is_the_data():
     np.testing.assert_array_equal(sample.weight, 1)
 
 
-def test_a_sample_stands_for_all_rows_and_draws_them_by_weight():
+def test_a_sample_has_the_weight_of_all_rows_and_draws_them_by_weight():
     weight = np.zeros(len(X))
     weight[::2] = 1.0
     weight[10] = 500.0
@@ -63,7 +63,7 @@ def test_equal_random_states_draw_equal_samples():
     np.testing.assert_array_equal(a.X, b.X)
 
 
-def test_a_frame_is_not_carried_away_by_outliers():
+def test_a_frame_hardly_changes_with_outliers():
     clean = measure(X, None)
     dirty = measure(np.vstack([X, np.full((100, 3), 1e6)]), None)
     assert np.all(np.abs(dirty.origin - clean.origin) < clean.unit)
@@ -73,7 +73,7 @@ def test_a_frame_is_not_carried_away_by_outliers():
 @pytest.mark.parametrize(
     "rows", [np.zeros((5, 2)), np.ones((1, 3)), np.full((4, 1), 1e300)], ids=["zero", "one", "huge"]
 )
-def test_equal_rows_still_have_a_frame(rows):
+def test_equal_rows_have_a_frame_with_a_positive_unit(rows):
     frame = measure(rows, None)
     assert 0 < frame.unit < np.inf
     np.testing.assert_array_equal(frame.enter(rows), 0)

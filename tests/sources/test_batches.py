@@ -20,7 +20,7 @@ def visited(source, times):
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 33, 100, 1000])
-def test_a_pass_visits_every_row_once_in_the_given_order_and_begins_again(batch_size):
+def test_a_pass_over_batches_visits_every_row_once_in_the_given_order_and_begins_again(batch_size):
     order = np.random.default_rng(0).permutation(len(X))
     batches = Batches(source_of(X), order, batch_size)
     first, second = (np.concatenate(visited(batches, batches.per_pass)) for _ in range(2))
@@ -33,7 +33,7 @@ def test_batches_are_no_larger_than_asked_for_and_of_nearly_equal_size():
     assert [len(rows) for rows in visited(batches, 4)] == [25, 25, 25, 25]
 
 
-def test_weights_go_with_their_rows():
+def test_batches_have_the_weights_of_their_rows():
     weight = np.arange(100.0)
     batches = Batches(source_of(X, weight), np.arange(100)[::-1], 50)
 
@@ -44,6 +44,6 @@ def test_weights_go_with_their_rows():
     np.testing.assert_array_equal(batches.reduce(lambda block: Weights(block.weight)), weight[:49:-1])
 
 
-def test_a_sample_is_one_of_all_rows():
+def test_a_sample_of_batches_is_drawn_from_all_rows():
     batches = Batches(source_of(X), np.arange(100), 10)
     assert len(batches.sample(1000, np.random.RandomState(0)).X) == 100

@@ -35,7 +35,7 @@ def corrupt(number, part):
     return part
 
 
-def test_answers_are_lazy_and_computed_by_chunks():
+def test_predictions_of_dask_arrays_are_lazy_and_computed_by_chunks():
     model = MODEL.fit(X)
     data = lazily(X, 4, corrupt)
     answers = [model.predict(data), model.transform(data), model.predict_proba(data), model.outlier_pvalues(data)]
@@ -45,7 +45,7 @@ def test_answers_are_lazy_and_computed_by_chunks():
         answers[0].compute()
 
 
-def test_nothing_but_small_results_leaves_the_workers(monkeypatch):
+def test_only_small_results_leave_the_dask_workers(monkeypatch):
     gathered = []
     honest = DaskSource._compute
 
@@ -64,7 +64,7 @@ def test_nothing_but_small_results_leaves_the_workers(monkeypatch):
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
-def test_a_partition_that_cannot_be_made_is_named(scheduler):
+def test_a_dask_partition_that_cannot_be_computed_is_an_error_with_its_number(scheduler):
     with (
         dask.config.set(scheduler=scheduler),
         pytest.raises(RuntimeError, match="partition 2 of X cannot be computed: OSError: the footer of the file"),
@@ -72,7 +72,7 @@ def test_a_partition_that_cannot_be_made_is_named(scheduler):
         MODEL.fit(lazily(X, 4, corrupt))
 
 
-def test_a_partition_that_cannot_be_looked_at_is_named():
+def test_a_dask_partition_of_the_wrong_shape_is_an_error_with_its_number():
     def short(number, part):
         return part[:, :2] if number == 1 else part
 
@@ -80,14 +80,14 @@ def test_a_partition_that_cannot_be_looked_at_is_named():
         MODEL.fit(lazily(X, 4, short))
 
 
-def test_labels_of_a_collection_are_stored_by_dask_itself(tmp_path):
+def test_predict_with_out_refuses_a_dask_collection_and_names_the_way_to_store_it(tmp_path):
     model = TKMeans(4, init=CENTERS).fit(X)
     with pytest.raises(TypeError, match="store what a dask collection gives with dask"):
         model.predict(da.from_array(X, chunks=(500, -1)), out=tmp_path / "labels.parquet")
     assert not list(tmp_path.iterdir())
 
 
-def test_partitions_may_be_empty():
+def test_dask_partitions_may_be_empty():
     frame = dd.from_pandas(__import__("pandas").DataFrame(X, columns=list("abc")), npartitions=3)
     without_middle = frame.map_partitions(lambda part: part[part.index % 3 == 0] if part.index[0] else part.iloc[:0])
     rows = without_middle.compute().to_numpy()
@@ -96,7 +96,7 @@ def test_partitions_may_be_empty():
     np.testing.assert_array_equal(MODEL.labels_.compute(), TKMeans(4, init=CENTERS).fit(rows).labels_)
 
 
-def test_weights_may_be_dask_arrays_and_series_of_the_same_partitions():
+def test_sample_weights_may_be_dask_arrays_and_series_of_the_same_partitions():
     weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
     expected = TKMeans(4, init=CENTERS).fit(X, sample_weight=weight).cluster_centers_
     pd = pytest.importorskip("pandas")
@@ -109,7 +109,7 @@ def test_weights_may_be_dask_arrays_and_series_of_the_same_partitions():
 
 
 @pytest.mark.parametrize("beyond", [1e-60, 1e60])
-def test_weights_are_looked_at_before_they_are_made_to_fit_single_precision(beyond):
+def test_dask_sample_weights_are_validated_before_the_conversion_to_single_precision(beyond):
     weight = np.where(np.arange(len(X)) < 500, beyond, 1.0)
     with pytest.raises(ValueError, match=r"between 1e-20 and 1e\+10 for rows of float32"):
         MODEL.fit(
@@ -117,7 +117,7 @@ def test_weights_are_looked_at_before_they_are_made_to_fit_single_precision(beyo
         )
 
 
-def test_columns_of_a_dataframe_are_found_by_name_and_text_is_refused():
+def test_columns_of_a_dask_dataframe_are_found_by_name_and_text_is_refused():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abc")).assign(name="row")
     model = MODEL.fit(dd.from_pandas(frame[list("abc")], npartitions=2))
@@ -129,7 +129,7 @@ def test_columns_of_a_dataframe_are_found_by_name_and_text_is_refused():
         model.predict(dd.from_pandas(frame[["a", "c"]], npartitions=2))
 
 
-def test_it_drops_into_a_pipeline_of_dask_ml():
+def test_tkmeans_works_in_a_pipeline_of_dask_ml():
     preprocessing = pytest.importorskip("dask_ml.preprocessing", reason="dask-ml is not installed")
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -161,7 +161,7 @@ def slowly(number, part):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_killed_worker_changes_nothing(client, tmp_path):
+def test_a_killed_dask_worker_does_not_change_the_fit(client, tmp_path):
     options = {"init": X[:4], "tol": 0, "max_iter": 8, "cluster_weights": "equal"}
     data = lazily(X, 8, slowly)
     whole = TKMeans(4, **options).fit(data)
@@ -185,7 +185,7 @@ def test_a_killed_worker_changes_nothing(client, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_corrupt_file_ends_in_its_partitions_name_and_the_cluster_lives_on(client, tmp_path):
+def test_a_corrupt_file_is_an_error_with_the_number_of_its_partition_and_the_dask_cluster_works_on(client, tmp_path):
     pd = pytest.importorskip("pandas")
     for i, part in enumerate(np.array_split(X, 4)):
         pd.DataFrame(part, columns=list("abc")).to_parquet(tmp_path / f"part{i}.parquet")

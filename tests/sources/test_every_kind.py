@@ -155,7 +155,7 @@ def expected(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_centres_and_answers_do_not_depend_on_where_rows_live(kind, case, tmp_path):
+def test_centres_and_predictions_do_not_depend_on_the_container_of_the_rows(kind, case, tmp_path):
     estimator, rows = CASES[case]
     theirs, said = expected(case)
     data = kind.of(rows)
@@ -171,7 +171,7 @@ def test_centres_and_answers_do_not_depend_on_where_rows_live(kind, case, tmp_pa
         np.testing.assert_allclose(kind.numpy(answer), said[name], rtol=1e-6, atol=1e-9, err_msg=name)
 
 
-def test_weights_count_wherever_rows_live(kind):
+def test_sample_weights_count_in_every_container_of_rows(kind):
     theirs = TKMeans(5, random_state=0).fit(X, sample_weight=WEIGHT)
     data = kind.of(X)
     ours = TKMeans(5, random_state=0).fit(data, sample_weight=WEIGHT)
@@ -186,7 +186,7 @@ def test_weights_count_wherever_rows_live(kind):
         TKMeans(5).fit(data, sample_weight=WEIGHT[:7])
 
 
-def test_scores_and_criteria_are_the_same_numbers(kind):
+def test_scores_and_criteria_do_not_depend_on_the_container_of_the_rows(kind):
     model, data = expected("complete")[0], kind.of(X)
     with sklearn.config_context(array_api_dispatch=False):
         of_array = [model.score(X), model.aic(X), model.bic(X), model.icl(X)]
@@ -195,7 +195,7 @@ def test_scores_and_criteria_are_the_same_numbers(kind):
     assert [model.score(data), model.aic(data), model.bic(data), model.icl(data)] == pytest.approx(of_array, rel=1e-9)
 
 
-def test_outliers_can_be_marked_among_the_labels(kind, tmp_path):
+def test_outlier_label_marks_the_same_rows_in_every_container(kind, tmp_path):
     with sklearn.config_context(array_api_dispatch=False):
         marked_rows = expected("complete")[0].predict(X, outlier_label=-1)
     assert 0.01 < np.mean(marked_rows == -1) < 0.03
@@ -206,7 +206,7 @@ def test_outliers_can_be_marked_among_the_labels(kind, tmp_path):
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random", "uniform", CENTERS], ids=str)
-def test_every_start_is_the_same_start(kind, init):
+def test_every_init_gives_the_same_start_in_every_container_of_rows(kind, init):
     options = {"init": init, "n_init": 1, "random_state": 4, "max_iter": 2, "tol": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
@@ -225,7 +225,7 @@ def test_a_callable_start_sees_rows_in_the_users_coordinates(kind):
     np.testing.assert_allclose(np.asarray(model.cluster_centers_), by_array.cluster_centers_, rtol=1e-9)
 
 
-def test_single_precision_stays_single(kind):
+def test_rows_in_single_precision_give_float32_centres_in_every_container(kind):
     if kind.name == "CSV file":
         pytest.skip("text has no precision of its own")
     theirs, ours = (TKMeans(5, random_state=0).fit(rows) for rows in (X.astype("f4"), kind.of(X.astype("f4"))))
@@ -234,39 +234,39 @@ def test_single_precision_stays_single(kind):
     np.testing.assert_allclose(centers, theirs.cluster_centers_, atol=1e-3)
 
 
-def test_infinite_values_are_refused_with_the_feature(kind):
+def test_infinite_values_are_refused_with_their_feature_in_every_container(kind):
     rows = X[:500].copy()
     rows[400, 1] = np.inf
     with pytest.raises(ValueError, match=r"infinity|infinite values in feature (1|'height')"):
         TKMeans(5).fit(kind.of(rows))
 
 
-def test_fewer_rows_than_clusters_are_refused(kind):
+def test_fewer_rows_than_clusters_are_refused_in_every_container(kind):
     with pytest.raises(ValueError, match="n_samples=4 should be >= n_clusters=5; choose at most 4"):
         TKMeans(5).fit(kind.of(X[:4]))
 
 
-def test_a_feature_that_nobody_observed_is_refused(kind):
+def test_a_feature_without_observed_values_is_refused_in_every_container(kind):
     rows = X[:500].copy()
     rows[:, 2] = np.nan
     with pytest.raises(ValueError, match=r"feature (2|'depth') has no observed value in any row; drop it"):
         TKMeans(5).fit(kind.of(rows))
 
 
-def test_rows_without_any_value_are_told_by_their_numbers(kind):
+def test_rows_without_observed_values_are_warned_about_by_their_numbers_in_every_container(kind):
     rows = X.copy()
     rows[[7, 8200, 9000]] = np.nan
     with pytest.warns(UserWarning, match=r"3 of 9500 rows without a single observed value \(row 7, 8200, 9000\)"):
         TKMeans(5, init=CENTERS).fit(kind.of(rows))
 
 
-def test_rows_with_fewer_features_than_the_fit_are_refused(kind):
+def test_predict_refuses_rows_with_fewer_features_in_every_container(kind):
     model = TKMeans(5, init=CENTERS).fit(kind.of(X))
     with pytest.raises(ValueError, match=r"expecting 3 features|no column 'depth'"):
         model.predict(kind.of(X[:, :2]))
 
 
-def test_fitting_again_forgets_the_fit_before(kind):
+def test_fitting_rows_in_another_container_forgets_the_fit_before(kind):
     model = TKMeans(5, random_state=0).fit(X[:1000])
     model.fit(kind.of(X))
     fresh = TKMeans(5, random_state=0).fit(kind.of(X))
@@ -274,7 +274,7 @@ def test_fitting_again_forgets_the_fit_before(kind):
     assert vars(model).keys() == vars(fresh).keys()
 
 
-def test_a_fit_goes_on_from_its_checkpoint_to_the_same_end(kind, tmp_path):
+def test_a_fit_resumes_from_its_checkpoint_to_the_same_end_in_every_container(kind, tmp_path):
     path, data = tmp_path / "fit.npz", kind.of(X)
     whole = TKMeans(5, random_state=0).fit(data)
     with pytest.warns(sklearn.exceptions.ConvergenceWarning):
@@ -284,7 +284,7 @@ def test_a_fit_goes_on_from_its_checkpoint_to_the_same_end(kind, tmp_path):
     assert ours.lower_bounds_ == whole.lower_bounds_
 
 
-def test_a_model_file_brings_the_fit_back_as_arrays_of_numpy(kind, tmp_path):
+def test_a_model_file_restores_a_fit_to_any_container_as_arrays_of_numpy(kind, tmp_path):
     model = TKMeans(5, init=CENTERS, checkpoint=tmp_path / "fit.npz").fit(kind.of(X))
     tkmeans.save(model, tmp_path / "model.json")
     again = tkmeans.load(tmp_path / "model.json")

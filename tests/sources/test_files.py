@@ -34,7 +34,7 @@ def names(folder):
 # ---- reading ---------------------------------------------------------------------------
 
 
-def test_columns_are_chosen_by_name_and_in_the_order_asked_for(tmp_path):
+def test_columns_of_a_data_file_are_chosen_by_name_and_in_the_given_order(tmp_path):
     pq.write_table(table(name=["row"] * len(X), z=np.arange(len(X))), tmp_path / "rows.parquet")
     ours = TKMeans(4, init=CENTERS[:, ::-1]).fit(DataFile(tmp_path / "rows.parquet", columns=["y", "x"]))
     theirs = TKMeans(4, init=CENTERS[:, ::-1]).fit(X[:, ::-1])
@@ -44,7 +44,7 @@ def test_columns_are_chosen_by_name_and_in_the_order_asked_for(tmp_path):
     np.testing.assert_array_equal(labels, theirs.labels_)
 
 
-def test_integers_and_missing_values_become_numbers_and_nan(tmp_path):
+def test_integers_and_nulls_of_a_parquet_file_become_floats_and_nan(tmp_path):
     whole = np.round(X * 100).astype(int)
     hidden = np.arange(len(X)) % 7 == 0
     columns = {"x": pa.array(whole[:, 0], mask=hidden), "y": pa.array(whole[:, 1], type=pa.int32())}
@@ -55,13 +55,13 @@ def test_integers_and_missing_values_become_numbers_and_nan(tmp_path):
     np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
 
 
-def test_a_path_may_be_a_string_and_threads_change_nothing(parquet):
+def test_a_path_may_be_a_string_and_the_number_of_threads_changes_no_bit_of_the_fit_to_a_file(parquet):
     one, two = (TKMeans(4, init=CENTERS, n_jobs=n).fit(str(parquet)) for n in (1, 2))
     np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
     np.testing.assert_array_equal(one.labels_, two.labels_)
 
 
-def test_labels_of_a_file_are_small_and_p_values_are_left_out(parquet):
+def test_a_fit_to_a_file_keeps_int32_labels_and_no_outlier_pvalues(parquet):
     model = TKMeans(4, init=CENTERS).fit(parquet)
     assert model.labels_.dtype == np.int32
     assert not hasattr(model, "outlier_pvalues_")
@@ -77,7 +77,7 @@ def test_rows_are_regrouped_without_changing_their_order():
         assert all(len(group) % multiple == 0 for group in groups[:-1])
 
 
-def test_reading_overlaps_with_computing():
+def test_a_file_is_read_ahead_by_another_thread():
     asked, made = threading.Event(), []
 
     def items():
@@ -103,7 +103,7 @@ def test_an_error_of_the_reading_thread_reaches_the_caller():
         list(read_ahead(items(), 3, reader))
 
 
-def test_threads_end_with_the_fit_even_if_it_fails(parquet):
+def test_threads_that_read_a_file_end_with_the_fit_even_if_it_fails(parquet):
     before = threading.active_count()
     MODEL.fit(parquet)
     with pytest.raises(ValueError, match="n_clusters"):
@@ -114,7 +114,7 @@ def test_threads_end_with_the_fit_even_if_it_fails(parquet):
 # ---- writing ---------------------------------------------------------------------------
 
 
-def test_labels_go_into_a_file_beside_the_input(parquet):
+def test_predict_writes_labels_of_a_file_into_a_file_beside_it(parquet):
     model = MODEL.fit(parquet)
     out = model.predict(parquet)
     assert out == parquet.with_name("rows.cluster.parquet")
@@ -123,21 +123,21 @@ def test_labels_go_into_a_file_beside_the_input(parquet):
     np.testing.assert_array_equal(written["cluster"], MODEL.fit(X).labels_)
 
 
-def test_out_names_another_file_and_works_for_arrays_too(parquet, tmp_path):
+def test_the_argument_out_names_the_file_of_labels_for_files_and_arrays(parquet, tmp_path):
     model = FastTKMeans(4, init=CENTERS).fit(X)  # which has no names
     for data in (parquet, X):
         out = model.predict(data, out=tmp_path / "labels.parquet")
         np.testing.assert_array_equal(pq.read_table(out)["cluster"], model.labels_)
 
 
-def test_answers_with_a_number_per_cluster_have_a_column_per_cluster(parquet):
+def test_predict_proba_of_a_file_writes_a_column_per_cluster(parquet):
     out = MODEL.fit(parquet).predict_proba(parquet)
     written = pq.read_table(out)
     assert written.schema.names == [f"probability{k}" for k in range(4)]
     np.testing.assert_array_equal(np.column_stack(written.columns), MODEL.fit(X).predict_proba(X))
 
 
-def test_a_dataset_has_no_place_to_write_beside(parquet, tmp_path):
+def test_predict_of_an_arrow_dataset_needs_the_argument_out(parquet, tmp_path):
     import pyarrow.dataset
 
     data = pyarrow.dataset.dataset(parquet)
@@ -155,14 +155,14 @@ def one_sentence(error):
     return str(error.value)
 
 
-def test_a_truncated_parquet_file_is_named(parquet):
+def test_a_truncated_parquet_file_is_an_error_that_names_it(parquet):
     parquet.write_bytes(parquet.read_bytes()[:-50])
     with pytest.raises(ValueError, match=r"rows\.parquet' cannot be read") as error:
         MODEL.fit(parquet)
     one_sentence(error)
 
 
-def test_a_parquet_file_damaged_in_the_middle_is_named_and_nothing_is_left_half_written(tmp_path):
+def test_a_damaged_parquet_file_is_an_error_that_names_it_and_leaves_earlier_results_unchanged(tmp_path):
     (tmp_path / "rows").mkdir()
     for i in range(3):
         pq.write_table(table(np.tile(X, (5, 1))), tmp_path / f"rows/part{i}.parquet", compression="gzip")
@@ -181,7 +181,7 @@ def test_a_parquet_file_damaged_in_the_middle_is_named_and_nothing_is_left_half_
     assert out.read_bytes() == before
 
 
-def test_a_text_column_of_a_csv_is_named_with_the_way_out(tmp_path):
+def test_a_text_column_of_a_csv_file_is_an_error_that_names_it_and_datafile(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x,species\n" + "".join(f"{x},adelie\n" for x, _ in X))
     message = r"column 'species' of .*rows\.csv' holds string, not numbers; choose others with tkmeans\.DataFile"
@@ -190,7 +190,7 @@ def test_a_text_column_of_a_csv_is_named_with_the_way_out(tmp_path):
     one_sentence(error)
 
 
-def test_text_deep_in_a_csv_column_is_named(tmp_path):
+def test_text_deep_in_a_csv_column_is_an_error_that_names_it(tmp_path):
     path = tmp_path / "rows.csv"
     lines = [f"{i},{x},{y}\n" for i, (x, y) in enumerate(np.tile(X, (60, 1)))]
     lines[-5] = "7,0.5,unknown\n"
@@ -200,7 +200,7 @@ def test_text_deep_in_a_csv_column_is_named(tmp_path):
     one_sentence(error)
 
 
-def test_a_column_missing_at_predict_is_named_with_its_file(parquet, tmp_path):
+def test_a_column_missing_at_predict_is_an_error_with_its_name_and_file(parquet, tmp_path):
     model = MODEL.fit(parquet)
     pq.write_table(table().drop_columns("y"), tmp_path / "new.parquet")
     with pytest.raises(ValueError, match=r"new\.parquet' has no column 'y'; it has 'x'") as error:
@@ -209,14 +209,14 @@ def test_a_column_missing_at_predict_is_named_with_its_file(parquet, tmp_path):
     assert names(tmp_path) == ["new.parquet", "rows.parquet"]
 
 
-def test_a_column_missing_in_one_file_of_many_is_named_with_that_file(tmp_path):
+def test_a_column_missing_in_one_file_of_many_is_an_error_with_its_name_and_file(tmp_path):
     pq.write_table(table(), tmp_path / "a.parquet")
     pq.write_table(table().drop_columns("x"), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"b\.parquet' has no column 'x'; it has 'y'"):
         MODEL.fit(tmp_path)
 
 
-def test_an_empty_directory_an_empty_file_and_a_missing_one_are_named(tmp_path):
+def test_empty_directories_empty_files_and_missing_files_are_errors_that_name_them(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"directory '.*' holds no file of the kinds \.npy, \.parquet"):
         MODEL.fit(tmp_path)
     (tmp_path / "rows.csv").write_text("")
@@ -249,7 +249,7 @@ def test_an_npy_file_that_is_not_a_whole_matrix_of_numbers_is_refused(tmp_path):
         MODEL.fit(path)
 
 
-def test_results_are_written_a_row_group_at_a_time(parquet, monkeypatch):
+def test_results_for_a_file_are_written_one_row_group_at_a_time(parquet, monkeypatch):
     monkeypatch.setattr("tkmeans.sources.writing._ROW_GROUP", 600 * 4)
     model = TKMeans(4, init=CENTERS).fit(np.tile(X, (5, 1)))  # more rows than a block
     pq.write_table(table(np.tile(X, (5, 1))), parquet)

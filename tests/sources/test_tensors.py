@@ -20,7 +20,7 @@ def dispatch(monkeypatch):
         yield
 
 
-def test_without_the_switch_a_tensor_is_read_as_an_array_of_numpy():
+def test_without_array_api_dispatch_a_tensor_is_read_as_an_array_of_numpy():
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     model = TKMeans(3, init=CENTERS).fit(torch.from_numpy(X))
     np.testing.assert_array_equal(model.cluster_centers_, TKMeans(3, init=CENTERS).fit(X).cluster_centers_)
@@ -29,7 +29,7 @@ def test_without_the_switch_a_tensor_is_read_as_an_array_of_numpy():
 
 @pytest.mark.usefixtures("dispatch")
 @pytest.mark.parametrize("place", ["CPU_DEVICE", "device1"])
-def test_attributes_and_answers_are_on_the_device_of_the_rows(place):
+def test_attributes_and_predictions_are_on_the_device_of_the_rows(place):
     device = xp.Device(place)
     rows = xp.asarray(X, device=device)
     model = TKMeans(3, init=CENTERS).fit(rows, sample_weight=xp.ones(len(X), device=device))
@@ -39,13 +39,13 @@ def test_attributes_and_answers_are_on_the_device_of_the_rows(place):
 
 
 @pytest.mark.usefixtures("dispatch")
-def test_only_the_reference_engine_runs_there():
+def test_the_native_engine_refuses_arrays_of_other_libraries():
     with pytest.raises(ValueError, match='engine="native" reads NumPy arrays, got one of array_api_strict; use "auto"'):
         TKMeans(3, engine="native").fit(xp.asarray(X))
 
 
 @pytest.mark.usefixtures("dispatch")
-def test_rows_of_another_library_than_the_fit_are_refused():
+def test_predict_refuses_rows_of_another_array_library_than_the_fit():
     model = TKMeans(3, init=CENTERS).fit(xp.asarray(X))
     with pytest.raises(ValueError, match=r"TKMeans\.predict\(\) must use the same namespace and device.*convert X"):
         model.predict(X)
@@ -54,7 +54,7 @@ def test_rows_of_another_library_than_the_fit_are_refused():
 
 
 @pytest.mark.usefixtures("dispatch")
-def test_a_stream_takes_arrays_of_numpy_only():
+def test_minibatch_refuses_arrays_of_other_libraries():
     with pytest.raises(TypeError, match="MiniBatchTKMeans takes batches from arrays in memory"):
         MiniBatchTKMeans(3).fit(xp.asarray(X))
 

@@ -25,7 +25,7 @@ def ellipses(n=3000, dof=(3.0, 3.0), seed=0, centers=((0, 0), (8, 2)), weights=(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_parameters_that_rows_were_drawn_with_are_recovered(seed):
+def test_a_mixture_recovers_the_parameters_that_rows_were_drawn_with(seed):
     X, _ = ellipses(n=20000, dof=(3.0, 8.0), seed=seed)
     model = StudentTMixture(2, random_state=0).fit(X)
     np.testing.assert_allclose(model.means_, [[0, 0], [8, 2]], atol=0.08)
@@ -34,14 +34,14 @@ def test_the_parameters_that_rows_were_drawn_with_are_recovered(seed):
     np.testing.assert_allclose(model.dof_, [3, 8], rtol=0.25)
 
 
-def test_a_shared_dof_is_shared():
+def test_a_mixture_with_shared_dof_has_one_dof_for_all_components():
     X, _ = ellipses(n=5000)
     model = StudentTMixture(2, shared_dof=True, random_state=0).fit(X)
     assert model.dof_[0] == model.dof_[1] == pytest.approx(3.0, rel=0.15)
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_score_samples_is_scipys_density_of_the_fitted_attributes(kind):
+def test_score_samples_of_a_mixture_is_scipys_density_of_its_fitted_attributes(kind):
     X, _ = ellipses(n=400)
     model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X * [1, 1000] + [1e4, 0])
     Z = X[:50] * [1, 1000] + [1e4, 0]
@@ -58,7 +58,7 @@ def test_score_samples_is_scipys_density_of_the_fitted_attributes(kind):
     assert model.score(X * [1, 1000] + [1e4, 0]) == pytest.approx(model.lower_bound_, rel=1e-6)
 
 
-def test_attributes_have_the_shapes_of_scikit_learns():
+def test_attributes_of_a_mixture_have_the_shapes_of_scikit_learns_gaussian_mixture():
     X, _ = ellipses(n=300)
     for kind in TYPES:
         theirs = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
@@ -67,7 +67,7 @@ def test_attributes_have_the_shapes_of_scikit_learns():
             assert getattr(ours, name).shape == getattr(theirs, name).shape
 
 
-def test_information_criteria_count_the_parameters_of_scikit_learn_and_those_of_the_tails():
+def test_information_criteria_of_a_mixture_count_the_parameters_of_a_gaussian_one_and_the_dofs():
     X, _ = ellipses(n=300)
     for kind in TYPES:
         theirs = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)._n_parameters()
@@ -80,7 +80,7 @@ def test_information_criteria_count_the_parameters_of_scikit_learn_and_those_of_
     assert ours.icl(X) == pytest.approx(ours.bic(X) - 2 * np.sum(tau * np.log(tau)))
 
 
-def test_heavy_tails_break_a_gaussian_mixture_and_not_us():
+def test_heavy_tails_break_a_gaussian_mixture_and_not_a_student_t_mixture():
     ours, theirs = [], []
     for seed in range(5):
         X, y = ellipses(n=1000, dof=(1.5, 1.5), seed=seed)
@@ -92,7 +92,7 @@ def test_heavy_tails_break_a_gaussian_mixture_and_not_us():
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_features_in_other_units_give_the_same_answer(kind):
+def test_a_mixture_of_features_in_other_units_is_the_same_mixture(kind):
     X, _ = ellipses(n=500)
     unit, origin = ([1e-6, 1e6], [3.0, -1e8]) if kind != "spherical" else ([1e3, 1e3], [3.0, -1e5])
     plain = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
@@ -102,7 +102,7 @@ def test_features_in_other_units_give_the_same_answer(kind):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_rows_on_a_line_and_repeated_rows_do_no_harm(kind):
+def test_a_mixture_of_rows_on_a_line_and_repeated_rows_is_finite(kind):
     line = np.linspace(0, 1, 40)[:, None] * [1, 2, 3]
     spot = np.tile([[5.0, 5.0, 5.0]], (40, 1))
     X = np.vstack([line, spot])
@@ -112,14 +112,14 @@ def test_rows_on_a_line_and_repeated_rows_do_no_harm(kind):
     assert len(np.unique(model.predict(spot))) == 1
 
 
-def test_constant_features_do_no_harm():
+def test_a_constant_feature_leaves_a_mixture_sound():
     X, y = ellipses(n=300)
     X = np.column_stack([X, np.full(300, 7.0)])
     model = StudentTMixture(2, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.predict(X)) > 0.8
 
 
-def test_an_outlier_at_infinity_almost_does_no_harm():
+def test_a_row_at_1e300_does_not_change_the_components_of_a_mixture():
     X, y = ellipses(n=300)
     X = np.vstack([X, [[1e300, -1e300]]])
     model = StudentTMixture(2, means_init=[[0, 0], [8, 2]]).fit(X)
@@ -127,7 +127,7 @@ def test_an_outlier_at_infinity_almost_does_no_harm():
     assert model.robust_weights(X)[-1] < 1e-50
 
 
-def test_the_order_of_the_rows_changes_nothing_at_all():
+def test_the_order_of_the_rows_changes_no_bit_of_a_mixture():
     X, _ = ellipses(n=400)
     order = np.random.default_rng(0).permutation(len(X))
     a = StudentTMixture(2, random_state=0).fit(X)
@@ -135,7 +135,7 @@ def test_the_order_of_the_rows_changes_nothing_at_all():
     np.testing.assert_array_equal(a.means_, b.means_)
 
 
-def test_samples_come_from_the_fitted_mixture():
+def test_samples_are_drawn_from_the_fitted_mixture():
     X, _ = ellipses(n=3000, dof=(5.0, 5.0))
     for kind in TYPES:
         model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
@@ -146,7 +146,7 @@ def test_samples_come_from_the_fitted_mixture():
         np.testing.assert_allclose(np.bincount(labels) / 20000, model.weights_, atol=0.02)
 
 
-def test_a_run_that_was_cut_short_says_so():
+def test_a_mixture_cut_short_by_max_iter_warns():
     X, _ = ellipses(n=300)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         StudentTMixture(3, max_iter=1, tol=0.0, random_state=0).fit(X)
@@ -164,20 +164,20 @@ def test_a_run_that_was_cut_short_says_so():
         ({"n_components": 500}, "choose at most 100 components"),
     ],
 )  # fmt: skip
-def test_nonsense_is_refused_with_the_way_out(options, words):
+def test_a_mixture_refuses_invalid_parameters_and_names_the_valid_ones(options, words):
     X, _ = ellipses(n=100)
     with pytest.raises(ValueError, match=words):
         clone(StudentTMixture(**options)).fit(X)
 
 
-def test_progress_is_printed_when_asked(capsys):
+def test_a_mixture_with_verbose_prints_its_iterations(capsys):
     X, _ = ellipses(n=100)
     StudentTMixture(2, verbose=1, random_state=0).fit(X)
     assert "[StudentTMixture] iteration 1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("unit", [1e-310, 1e200])
-def test_data_whose_squares_overflow_are_refused_with_the_way_out(unit):
+def test_a_mixture_refuses_rows_whose_squares_overflow_and_says_to_rescale(unit):
     rows = np.random.default_rng(0).normal(size=(60, 3)) * unit
     with pytest.raises(ValueError, match=r"the spread of X is .* unless it is between 1e-120 and 1e\+50; rescale X"):
         StudentTMixture(3).fit(rows)

@@ -24,7 +24,7 @@ def short_fit(model, rows, **options):
         return model.fit(rows, **options)
 
 
-def test_a_tolerance_of_zero_ends_where_no_step_is_left(Estimator):
+def test_a_fit_with_a_tolerance_of_zero_ends_at_a_fixed_point(Estimator):
     model = Estimator(4, tol=0, max_iter=1000, random_state=0).fit(X)
     assert model.converged_
     assert model.n_iter_ < 1000
@@ -32,7 +32,7 @@ def test_a_tolerance_of_zero_ends_where_no_step_is_left(Estimator):
     np.testing.assert_allclose(again.cluster_centers_, model.cluster_centers_, atol=1e-6)
 
 
-def test_a_single_iteration_is_enough_for_an_answer(Estimator):
+def test_a_fit_of_a_single_iteration_has_labels(Estimator):
     model = short_fit(Estimator(4, max_iter=1, random_state=0), X)
     assert model.n_iter_ == 1
     np.testing.assert_array_equal(model.labels_, model.predict(X))
@@ -44,14 +44,14 @@ def test_more_iterations_never_lower_the_objective(Estimator):
     assert all(later >= earlier - 1e-12 for earlier, later in itertools.pairwise(reached))
 
 
-def test_the_centres_of_a_fit_are_a_start_that_is_also_its_end(Estimator):
+def test_a_fit_that_starts_from_the_centres_of_a_fit_ends_there(Estimator):
     model = Estimator(4, random_state=0).fit(X)
     again = Estimator(4, init=model.cluster_centers_).fit(X)
     np.testing.assert_array_equal(again.labels_, model.labels_)
     np.testing.assert_allclose(again.cluster_centers_, model.cluster_centers_, atol=1e-4)
 
 
-def test_a_start_is_neither_changed_nor_shared(Estimator):
+def test_a_given_start_is_neither_changed_nor_shared_with_the_fit(Estimator):
     start, rows = CENTERS.copy(), X.copy()
     model = Estimator(4, init=start).fit(rows)
     np.testing.assert_array_equal(start, CENTERS)
@@ -59,14 +59,14 @@ def test_a_start_is_neither_changed_nor_shared(Estimator):
     assert not np.shares_memory(model.cluster_centers_, start)
 
 
-def test_an_array_is_one_start_whatever_n_init_says(Estimator):
+def test_an_array_given_as_init_is_one_start_whatever_n_init_is(Estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         several = Estimator(4, init=CENTERS, n_init=10).fit(X)
     np.testing.assert_array_equal(several.cluster_centers_, Estimator(4, init=CENTERS).fit(X).cluster_centers_)
 
 
-def test_unit_weights_are_no_weights(Estimator):
+def test_sample_weights_of_one_give_the_unweighted_fit(Estimator):
     plain = Estimator(4, random_state=0).fit(X)
     weighted = Estimator(4, random_state=0).fit(X, sample_weight=np.ones(len(X)))
     np.testing.assert_array_equal(weighted.labels_, plain.labels_)
@@ -74,14 +74,14 @@ def test_unit_weights_are_no_weights(Estimator):
 
 
 @pytest.mark.parametrize("factor", [0.25, 8.0])
-def test_weights_count_by_their_ratios(Estimator, factor):
+def test_only_the_ratios_of_sample_weights_matter(Estimator, factor):
     weight = np.random.default_rng(0).integers(1, 5, len(X)).astype(float)
     fits = [Estimator(4, tol=1e-14, random_state=0).fit(X, sample_weight=w) for w in (weight, factor * weight)]
     np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
     np.testing.assert_allclose(fits[0].cluster_centers_, fits[1].cluster_centers_, atol=1e-6)
 
 
-def test_weights_are_not_changed(Estimator):
+def test_a_fit_does_not_change_the_sample_weights(Estimator):
     weight = np.random.default_rng(0).integers(0, 4, len(X)).astype(float)
     before = weight.copy()
     Estimator(4, random_state=0).fit(X, sample_weight=weight)
@@ -97,19 +97,19 @@ def test_the_seeding_draws_no_row_of_weight_zero(Estimator):
         np.testing.assert_allclose(distance, 0, atol=0.05)
 
 
-def test_integers_are_numbers(Estimator):
+def test_integer_rows_give_the_fit_of_the_same_rows_as_floats(Estimator):
     rows = np.round(20 * X).astype(int)
     fits = [Estimator(4, random_state=0).fit(kind) for kind in (rows, rows.astype(float), rows.astype(np.int16))]
     for other in fits[1:]:
         np.testing.assert_array_equal(other.cluster_centers_, fits[0].cluster_centers_)
 
 
-def test_every_centre_belongs_to_its_own_cluster(Estimator):
+def test_predict_puts_every_centre_into_its_own_cluster(Estimator):
     model = Estimator(4, random_state=0).fit(X)
     np.testing.assert_array_equal(model.predict(model.cluster_centers_), np.arange(4))
 
 
-def test_predicting_does_not_move_the_centres(Estimator):
+def test_predict_does_not_change_the_centres(Estimator):
     for dtype in (np.float32, np.float64):
         model = Estimator(4, random_state=0).fit(X.astype(dtype))
         before = model.cluster_centers_.copy()
@@ -123,7 +123,7 @@ def test_distances_of_fit_transform_are_those_of_transform(Estimator):
     np.testing.assert_allclose(model.transform(X), cdist(X, model.cluster_centers_), rtol=1e-9)
 
 
-def test_a_start_that_no_row_is_near_to_leaves_finite_centres(Estimator):
+def test_a_start_far_from_all_rows_leaves_finite_centres(Estimator):
     start = np.vstack([CENTERS[:3], CENTERS[:1] + 1e6])
     model = short_fit(Estimator(4, init=start), X)
     assert np.all(np.isfinite(model.cluster_centers_))
@@ -131,7 +131,7 @@ def test_a_start_that_no_row_is_near_to_leaves_finite_centres(Estimator):
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
-def test_many_equal_rows_are_no_obstacle(Estimator):
+def test_rows_repeated_many_times_are_clustered_exactly(Estimator):
     rows = np.repeat(CENTERS, [60, 50, 40, 30], axis=0)
     model = short_fit(Estimator(4, random_state=0), rows)
     np.testing.assert_allclose(model.cluster_centers_, CENTERS, atol=1e-6)
@@ -143,7 +143,7 @@ def test_features_out_are_named_by_estimator_and_cluster(Estimator):
     assert names.tolist() == [f"{Estimator.__name__.lower()}{k}" for k in range(4)]
 
 
-def test_more_starts_are_never_worse(Estimator):
+def test_more_random_starts_never_give_a_worse_fit(Estimator):
     def loss(model):
         if Estimator is TKMeans:
             return model.icl(X)

@@ -10,7 +10,7 @@ from tkmeans import TKMeans
 from tkmeans.tables import read_table
 
 
-def test_outliers_are_listed_with_the_column_that_makes_them_so(run, csv_file, tmp_path):
+def test_the_outliers_command_lists_outliers_with_the_column_that_makes_them_so(run, csv_file, tmp_path):
     out = tmp_path / "outliers.csv"
     shown = run("outliers", csv_file(), "-k", 3, "--id", "species", "--out", out).stdout
     assert "1 of 59 rows is an outlier" in shown
@@ -19,7 +19,7 @@ def test_outliers_are_listed_with_the_column_that_makes_them_so(run, csv_file, t
     assert read_table(out).cells("body_mass_g") == ["37000"]
 
 
-def test_outliers_as_json_can_follow_the_tail_probability(run, csv_file):
+def test_the_outliers_command_as_json_can_use_the_rule_of_tail_probabilities(run, csv_file):
     document = run("outliers", csv_file(), "-k", 3, "--rule", "tail", "--level", "0.2", "--json").document
     pvalues = [row["outlier_pvalue"] for row in document["outliers"]]
     assert pvalues == sorted(pvalues)
@@ -28,7 +28,7 @@ def test_outliers_as_json_can_follow_the_tail_probability(run, csv_file):
     assert document["outliers"][0]["column"] == "body_mass_g"
 
 
-def test_where_nobody_is_an_outlier_the_least_typical_rows_are_shown(run, csv_file):
+def test_where_no_row_is_an_outlier_the_outliers_command_shows_the_least_typical_rows(run, csv_file):
     file = csv_file(change=lambda row: [cell.replace("37000", "3700") for cell in row])
     shown = run("outliers", file, "-k", 3).stdout
     assert "No row is an outlier." in shown
@@ -59,7 +59,7 @@ def selections(monkeypatch):
     return calls
 
 
-def test_select_k_suggests_a_number_and_what_to_type_with_it(run, csv_file, selections):
+def test_select_k_suggests_a_number_of_clusters_and_the_command_to_fit_with_it(run, csv_file, selections):
     file = csv_file()
     shown = run("select-k", file, "--max", 6, "--without", "flipper_length_mm").stdout
     assert "3 clusters by icl; next comes 4." in shown
@@ -70,7 +70,7 @@ def test_select_k_suggests_a_number_and_what_to_type_with_it(run, csv_file, sele
     np.testing.assert_allclose(np.nanmedian(X, axis=0), 0, atol=1e-12)  # scaled
 
 
-def test_select_k_as_json(run, csv_file, selections):
+def test_select_k_as_json_has_the_criteria_of_every_number_of_clusters(run, csv_file, selections):
     document = run("select-k", csv_file(), "--min", 2, "--max", 5, "--criterion", "bic", "--json").document
     assert (document["best"], document["runner_up"], document["criterion"]) == (3, 4, "bic")
     assert document["n_clusters"] == [2, 3, 4, 5]
@@ -80,7 +80,9 @@ def test_select_k_as_json(run, csv_file, selections):
     run("select-k", csv_file(), "--min", 6, "--max", 5, code=2)
 
 
-def test_a_report_without_a_number_of_clusters_chooses_it(run, csv_file, tmp_path, reports, selections, monkeypatch):
+def test_the_report_command_without_a_number_of_clusters_selects_one(
+    run, csv_file, tmp_path, reports, selections, monkeypatch
+):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/tkmeans", "report", "my birds.csv"])
     out = tmp_path / "page.html"
     done = run("report", csv_file(), "--out", out)
@@ -93,14 +95,14 @@ def test_a_report_without_a_number_of_clusters_chooses_it(run, csv_file, tmp_pat
     assert options["call"] == "tkmeans report 'my birds.csv'"
 
 
-def test_a_report_with_a_number_of_clusters_takes_that(run, csv_file, tmp_path, reports):
+def test_the_report_command_with_a_number_of_clusters_uses_it(run, csv_file, tmp_path, reports):
     run("report", csv_file(), "-k", 2, "--out", tmp_path / "page.html")
     (_, estimator, _), options = reports[0]
     assert estimator.n_clusters == 2
     assert options["selection"] is None
 
 
-def test_bench_compares_time_truth_and_seeds_on_made_up_data(run):
+def test_bench_compares_time_truth_and_seeds_on_generated_data(run):
     document = run("bench", "--rows", 600, "-k", 4, "--rounds", 2, "--json").document
     methods = {method["method"]: method for method in document["methods"]}
     assert methods["TKMeans"]["ari"] == pytest.approx(1.0)
@@ -108,14 +110,14 @@ def test_bench_compares_time_truth_and_seeds_on_made_up_data(run):
     assert all(method["cpu_seconds"] > 0 for method in document["methods"])
 
 
-def test_bench_takes_ones_own_table_and_truth(run, csv_file):
+def test_bench_accepts_a_table_and_its_column_of_true_labels(run, csv_file):
     done = run("bench", csv_file(), "-k", 3, "--truth", "species", "--rounds", 2)
     assert "4 rows with missing values are left out" in done.stderr
     assert "ARI between seeds" in done.stdout
     assert "species" not in done.stderr.split("clustered by")[1].split("\n")[0]
 
 
-def test_reproduce_names_the_files_it_has_written(run, tmp_path, monkeypatch):
+def test_reproduce_prints_the_files_that_it_has_written(run, tmp_path, monkeypatch):
     from tkmeans.paper import command
 
     def stub(what, out, *, reps, redo, start, tick, finish):
