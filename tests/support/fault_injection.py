@@ -1,8 +1,8 @@
-"""Faults at any moment of anything: out of memory, a full disk, Ctrl-C, a source that fails, a file that changes.
+"""Faults at any point of any operation: out of memory, a full disk, Ctrl-C, a source that fails, a file that changes.
 
-`inject_many(n, seed)` draws what is done, what goes wrong, where and when, and looks at what is left: the
+`inject_many(n, seed)` draws the operation, the fault and the point at which it happens, and checks what is left: the
 exception must be the one that happened or name it, the estimator must be as it was or as Ctrl-C is documented
-to leave it, doing it again must give the answer as if nothing had been, threads must have ended, and
+to leave it, the same operation again must give the undisturbed result, threads must have ended, and
 files must be whole or as they were.
 """
 

@@ -1,6 +1,6 @@
-"""What people do with the package that can be cut short: fits of every kind, and everything that writes a file.
+"""Operations that a fault can cut short: fits of every kind, and everything that writes a file.
 
-A operation begins in an empty folder with an estimator that was fitted to other rows before, so that what a
+An operation begins in an empty folder with an estimator that was fitted to other rows before, so that what a
 fault leaves behind can be told from what was there and from what should have come.
 """
 
@@ -263,7 +263,7 @@ OPERATIONS = FITS | WRITES
 
 @cache
 def prior_estimator(name):
-    """The estimator of a operation as it is before, to be copied."""
+    """The estimator of an operation before it runs, to be copied."""
     operation = OPERATIONS[name]
     if operation.estimator is None or operation.prior_rows is None:
         return operation.estimator
