@@ -31,7 +31,7 @@ def test_the_reference_log_likelihood_is_that_of_a_mixture_of_scipys_t_distribut
 
 @pytest.mark.parametrize("rows", [X, HOLES], ids=["complete", "missing"])
 @pytest.mark.parametrize("power", [1, 0])
-def test_the_sums_are_what_a_loop_over_rows_and_clusters_adds_up(rows, power):
+def test_reference_statistics_are_the_sums_of_a_loop_over_rows_and_clusters(rows, power):
     nu, alpha = PARAMS.dof, PARAMS.scale
     weight = np.random.default_rng(2).integers(0, 4, len(rows)).astype(float)
     kernel = Student().kernel(PARAMS)._replace(power=power)
@@ -166,7 +166,7 @@ def test_negligible_weights_move_no_centre_in_single_precision():
             assert not np.any(said)
 
 
-def test_memberships_are_computed_where_the_rows_are():
+def test_reference_memberships_stay_on_the_device_of_the_rows():
     kernel = Student().kernel(PARAMS)
     device = array_api_strict.Device("device1")
     rows = array_api_strict.asarray(X, device=device)
