@@ -91,7 +91,7 @@ def test_anderson_solves_a_linear_fixed_point_in_as_many_steps_as_it_has_dimensi
     A = 0.9 * np.linalg.qr(rng.normal(size=(4, 4)))[0]
     b = rng.normal(size=4)
     exact = np.linalg.solve(np.eye(4) - A, b)
-    mixer, x = Anderson(depth=5), np.zeros(4)
+    mixer, x = Anderson(), np.zeros(4)
     for _ in range(6):
         gx = A @ x + b
         ahead = mixer.extrapolate(x, gx)

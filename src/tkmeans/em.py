@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, final
 
 import numpy as np
@@ -140,34 +141,31 @@ def em(
     """
     for observer in observers:
         observer.begin(source.frame, max_iter)
-    run = _begin(source, model, start, accelerate) if resume is None else resume
-    converged, interrupted = run.n_iter > 0 and stop(run), False
+    run = resume
+    if run is None:
+        stats = source.reduce(model.e_step(start))
+        total = stats.total
+        # Steps may be combined if they are smooth and about the same rows: such models say how to `pack` parameters.
+        mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
+        run = Progress([stats.objective / total], np.inf, start, stats, total, 1, mixer)
+    converged, interrupted = len(run.history) > 1 and stop(run), False
     try:
-        while not converged and run.n_iter < max_iter:
-            ahead = _step(source, model, run)
-            converged = ahead.n_iter == run.n_iter  # no step was accepted
-            run = ahead
-            if converged:
+        while not converged and len(run.history) <= max_iter:
+            before, run = run, _step(source, model, run)
+            if len(run.history) == len(before.history):  # no step was accepted
+                converged = True
                 break
             requests = [observer.step(run) for observer in observers]
             converged = stop(run) or "stop: converged" in requests
             if "stop: early" in requests:
                 break
     except KeyboardInterrupt:
-        if run.n_iter == 0:
+        if len(run.history) == 1:
             raise
         converged, interrupted = False, True
     for observer in observers:
         observer.end()
     return run.outcome(converged=converged, interrupted=interrupted)
-
-
-def _begin(source: Visited, model: Model[P, S], params: P, accelerate: bool) -> Progress:
-    stats = source.reduce(model.e_step(params))
-    total = stats.total
-    # Steps may be combined if they are smooth and about the same rows: such models say how to `pack` parameters.
-    mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
-    return Progress([stats.objective / total], np.inf, params, stats, total, 1, mixer)
 
 
 def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:
@@ -178,7 +176,8 @@ def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:
     if model.climbs and stats.objective < run.stats.objective:
         return run._replace(n_passes=n_passes)
     total = run.total if model.climbs else stats.total  # batches of a stream need not weigh the same
-    movement = _rms(params.centers - run.params.centers)
+    steps = params.centers - run.params.centers
+    movement = float(np.sqrt(np.mean(np.sum(steps * steps, axis=1))))
     return Progress([*run.history, stats.objective / total], movement, params, stats, total, n_passes, run.mixer)
 
 
@@ -200,6 +199,7 @@ def _best_step(source: Visited, model: Any, run: Progress, plain: P) -> tuple[P,
 # ---- acceleration ------------------------------------------------------------------
 
 
+@dataclass
 class Anderson:
     """Anderson acceleration of a fixed-point map x -> g(x) (Walker and Ni 2011, type II).
 
@@ -207,9 +207,8 @@ class Anderson:
     is least, and answers the same combination of their images.
     """
 
-    def __init__(self, depth: int = 5) -> None:
-        self.residuals: deque[Array] = deque(maxlen=depth + 1)
-        self.images: deque[Array] = deque(maxlen=depth + 1)
+    residuals: deque[Array] = field(default_factory=partial(deque, maxlen=6))  # of the last steps, one more than depth
+    images: deque[Array] = field(default_factory=partial(deque, maxlen=6))
 
     def extrapolate(self, x: Array, gx: Array) -> Array | None:
         """The next point to try, or None while there is nothing to combine."""
@@ -237,7 +236,3 @@ class Anderson:
         while len(self.residuals) > 1:
             self.residuals.popleft()
             self.images.popleft()
-
-
-def _rms(steps: Array) -> float:
-    return float(np.sqrt(np.mean(np.sum(steps * steps, axis=1))))

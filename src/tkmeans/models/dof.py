@@ -50,16 +50,13 @@ def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
     the best admissible value where there is none in between.
     """
     low, high = bounds
-
-    def left_side(nu: float) -> float:
-        return log_minus_digamma(nu / 2) + eta
-
-    if left_side(low) <= 0:
+    if log_minus_digamma(low / 2) + eta <= 0:
         return low
-    if left_side(high) >= 0:
+    if log_minus_digamma(high / 2) + eta >= 0:
         return high
     # 1/nu < ln(nu/2) - psi(nu/2) < 2/nu: the root lies between the paper's value and twice that.
-    return float(brentq(left_side, max(low, -1 / eta), min(high, -2 / eta), xtol=1e-13, rtol=1e-14))
+    first, last = max(low, -1 / eta), min(high, -2 / eta)
+    return float(brentq(lambda nu: log_minus_digamma(nu / 2) + eta, first, last, xtol=1e-13, rtol=1e-14))
 
 
 def log_minus_digamma(a: float) -> float:

@@ -42,11 +42,17 @@ class Found(NamedTuple):
     weights_differ: bool  # whether cluster weights are worth estimating
 
 
-class Snapshot(NamedTuple):
-    """A state to come back to."""
+class State(NamedTuple):
+    """What the native search has found so far."""
 
-    centers: Array
+    centers: Array  # (K, p)
     scale: float
+    masses: Array  # (K,) the weight of each cluster
+    nearest: Array  # (n,) how far each row is from its centre: `criterion.distances`
+
+    def starves(self) -> bool:
+        """Whether some centre has hardly any rows."""
+        return bool(np.min(self.masses) < TINY_CLUSTER * np.mean(self.masses))
 
 
 def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None) -> Found:
@@ -56,7 +62,8 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, d
     """
     from tkmeans.engines import native
 
-    sample = _with_weights_as_counts(sample)
+    # Weights sum to at least the number of rows: fractions of a row would look like noise.
+    sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
     n_rows, p = sample.X.shape
     if n_rows <= n_clusters:
         return _every_row_a_center(sample, n_clusters)
@@ -67,13 +74,9 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, d
     _exhale(search, n_clusters, rng)
     search.restore(*_breathe(search, sample, n_clusters, rng))
     search.refine(3)
-    masses, nearest = _masses_and_distances(search, n_rows)
-    centers, scale = _snapshot(search, p)
-    return Found(
-        centers,
-        *_scale_and_dof(nearest, sample.weight, p, scale, dof),
-        _weights_differ(masses, float(np.sum(sample.weight))),
-    )
+    centers, scale, masses, nearest = _state(search, sample)
+    scale, dof = _scale_and_dof(nearest, sample.weight, p, scale, dof)
+    return Found(centers, scale, dof, _weights_differ(masses, float(np.sum(sample.weight))))
 
 
 def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None:
@@ -91,15 +94,15 @@ def _inhale(search: Search, n_clusters: int, extra: int, rng: np.random.RandomSt
     return search.inhale(needed, needed + extra, rng.random_sample(2 * search.clusters + draws), draws)
 
 
-def _breathe(search: Search, sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Snapshot:
+def _breathe(search: Search, sample: Sample, n_clusters: int, rng: np.random.RandomState) -> tuple[Array, float]:
     """Add centres where they promise most, drop the cheapest again, keep the result if it costs less."""
-    n_rows, p = sample.X.shape
+    n_rows = len(sample.X)
     room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
     search.refine(1)
     search.fix_noise()  # states are compared against the noise level of the best one so far
-    best, cost, complete = _snapshot(search, p), search.cost, search.clusters == n_clusters
+    best, cost, complete = _state(search, sample), search.cost, search.clusters == n_clusters
     quiet = 0
-    while quiet < QUIET_BREATHS or (quiet < STARVING_BREATHS and _starves(search, n_rows)):
+    while quiet < QUIET_BREATHS or (quiet < STARVING_BREATHS and _state(search, sample).starves()):
         quiet += 1
         if not _inhale(search, n_clusters, room, rng):
             continue  # nothing promised enough; the next draw may
@@ -110,38 +113,26 @@ def _breathe(search: Search, sample: Sample, n_clusters: int, rng: np.random.Ran
             if gain > REAL_GAIN * n_rows or not complete:
                 quiet = 0
             search.fix_noise()
-            best, cost, complete = _snapshot(search, p), search.cost, True
+            best, cost, complete = _state(search, sample), search.cost, True
         else:
-            search.restore(*best)
-    return best if complete else _filled_up(best, sample.X, n_clusters)
+            search.restore(best.centers, best.scale)
+    return best.centers if complete else _filled_up(best.centers, sample.X, n_clusters), best.scale
 
 
-def _snapshot(search: Search, n_features: int) -> Snapshot:
-    centers = np.empty((search.clusters, n_features))
-    search.read_centers(centers)
-    return Snapshot(centers, search.scale)
+def _state(search: Search, sample: Sample) -> State:
+    n_rows, p = sample.X.shape
+    state = State(np.empty((search.clusters, p)), search.scale, np.empty(search.clusters), np.empty(n_rows))
+    search.read_centers(state.centers)
+    search.read_rows(state.masses, state.nearest)
+    return state
 
 
-def _masses_and_distances(search: Search, n_rows: int) -> tuple[Array, Array]:
-    """The weight of each cluster, (K,), and how far each row is from its centre, (n,): `criterion.distances`."""
-    masses, nearest = np.empty(search.clusters), np.empty(n_rows)
-    search.read_rows(masses, nearest)
-    return masses, nearest
-
-
-def _starves(search: Search, n_rows: int) -> bool:
-    """Whether some centre has hardly any rows."""
-    masses, _ = _masses_and_distances(search, n_rows)
-    return bool(np.min(masses) < TINY_CLUSTER * np.mean(masses))
-
-
-def _filled_up(best: Snapshot, rows: Array, n_clusters: int) -> Snapshot:
+def _filled_up(centers: Array, rows: Array, n_clusters: int) -> Array:
     """Too few rows to choose from: the farthest ones become the missing centres."""
-    centers = best.centers
     while len(centers) < n_clusters:
         nearest = np.min(np.sum((rows[:, None] - centers) ** 2, axis=2), axis=1)
         centers = np.vstack([centers, rows[np.argmax(nearest)]])
-    return Snapshot(centers[:n_clusters], best.scale)
+    return centers[:n_clusters]
 
 
 def _weights_differ(masses: Array, total: float) -> bool:
@@ -186,11 +177,6 @@ def _loss(scale: float, dof: float, d2: Array, weight: Array, p: int) -> float:
     """Minus the mean log-density, up to a constant."""
     log_norm = float(gammaln((dof + p) / 2) - gammaln(dof / 2)) - p / 2 * math.log(dof * scale)
     return (dof + p) / 2 * float(np.sum(weight * np.log1p(d2 / (dof * scale)))) - log_norm
-
-
-def _with_weights_as_counts(sample: Sample) -> Sample:
-    """Weights that sum to at least the number of rows: fractions of a row would look like noise."""
-    return sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
 
 
 def _every_row_a_center(sample: Sample, n_clusters: int) -> Found:

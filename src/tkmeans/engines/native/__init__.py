@@ -52,15 +52,14 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     Memberships below 1e-16 may be left out, which changes nothing that can be seen;
     ``skip_far=False`` is for those who measure just that.
     """
-    X = _contiguous(block.X)
+    X, *arguments = _prepared(block, params, kernel)
     K, p = params.centers.shape
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
     n, w, wd2, log_trust = (np.zeros(K) for _ in range(4))
     seen, wx = np.zeros((K, p)), np.zeros((K, p))
     missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, *_frame(block, X), _model(params, kernel), skip_far,
-        n, w, seen, wx, wd2, log_trust,
-    )  # fmt: skip
+        _INSTRUCTION_SET, X, weight, *arguments, skip_far, n, w, seen, wx, wd2, log_trust
+    )
     seen = seen if missing else w[:, None]
     if X.dtype == np.float32:
         wx *= seen > CRUMBS_SINGLE
@@ -69,29 +68,28 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
     """What the model says of each row."""
-    X = _contiguous(block.X)
+    X, *arguments = _prepared(block, params, kernel)
     n = X.shape[0]
     out = Rows(np.empty(n, np.int64), *(np.empty(n, X.dtype) for _ in range(3)))
-    _native.rows(_INSTRUCTION_SET, X, *_frame(block, X), _model(params, kernel), *out)
+    _native.rows(_INSTRUCTION_SET, X, *arguments, *out)
     return out
 
 
 def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
     """The probability of every cluster for each row, (n, K): eqn:tau."""
-    X = _contiguous(block.X)
+    X, *arguments = _prepared(block, params, kernel)
     out = np.empty((X.shape[0], params.centers.shape[0]), X.dtype)
-    _native.memberships(_INSTRUCTION_SET, X, *_frame(block, X), _model(params, kernel), out)
+    _native.memberships(_INSTRUCTION_SET, X, *arguments, out)
     return out
 
 
 def distances(block: Block, params: Params) -> Array:
     """Euclidean distance of each row to every centre, (n, K), in the frame."""
-    X = _contiguous(block.X)
     K, p = params.centers.shape
-    out = np.empty((X.shape[0], K), X.dtype)
     tables = np.ones(p + 1)  # distances need no kernel
-    kernel = Kernel(1.0, 1, tables, tables, tables, tables)
-    _native.distances(_INSTRUCTION_SET, X, *_frame(block, X), _model(params, kernel), out)
+    X, *arguments = _prepared(block, params, Kernel(1.0, 1, tables, tables, tables, tables))
+    out = np.empty((X.shape[0], K), X.dtype)
+    _native.distances(_INSTRUCTION_SET, X, *arguments, out)
     return out
 
 
@@ -105,20 +103,13 @@ def exponentials(values: Array, factor: float, out: Array) -> None:
     _native.exponentials(_INSTRUCTION_SET, values, factor, out)
 
 
-def _contiguous(X: Array) -> Array:
-    X = np.asarray(X)
+def _prepared(block: Block, params: Params, kernel: Kernel) -> tuple[Array, Array, float, _native.Model]:
+    """The rows, the frame and the model as the native code takes them."""
+    X = np.asarray(block.X)
     if X.dtype not in (np.float32, np.float64):
         raise TypeError(f"the native engine reads float32 and float64, got {X.dtype}")
-    return np.ascontiguousarray(X)
-
-
-def _frame(block: Block, X: Array) -> tuple[Array, float]:
-    return np.ascontiguousarray(block.frame.origin, X.dtype), float(block.frame.unit)
-
-
-def _model(params: Params, kernel: Kernel) -> _native.Model:
     doubles = partial(np.ascontiguousarray, dtype=np.float64)
-    return _native.Model(
+    model = _native.Model(
         doubles(params.centers),
         doubles(params.log_weights),
         doubles(kernel.exponent),
@@ -129,3 +120,5 @@ def _model(params: Params, kernel: Kernel) -> _native.Model:
         int(kernel.power),
         bool(kernel.log_sums),
     )
+    origin = np.ascontiguousarray(block.frame.origin, X.dtype)
+    return np.ascontiguousarray(X), origin, float(block.frame.unit), model
