@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.special import entr
 
-from tkmeans.fitted import Evidence, Review, path_of
+from tkmeans.fitted import Evidence, Left
 from tkmeans.models.covariances import Shape
 from tkmeans.models.mixture import EStep, MixtureParams, StudentMixture
 from tkmeans.sources import Source
@@ -26,15 +26,13 @@ class Components(NamedTuple):
     weights: Array  # (K,) pi
     shape: Shape  # what EM asks of the covariances
 
-    numbered_by_rows = False  # but by weight
-
     @classmethod
-    def leaving(cls, params: MixtureParams, frame: Frame, dtype: Any, model: StudentMixture) -> Components:  # noqa: ARG003
-        """The parameters of a fit, out of the frame it was made in."""
+    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: StudentMixture) -> Left:  # noqa: ARG003
+        """What a fit leaves, out of the frame it was made in; what differs by rounding alone is of one size."""
+        params, weights = fit.params, np.exp(fit.params.log_weights)
         covariances = _rescaled(params.spread, frame.unit)
-        return cls(
-            frame.leave(params.centers), covariances, np.array(params.dof), np.exp(params.log_weights), model.shape
-        )
+        found = cls(frame.leave(params.centers), covariances, np.array(params.dof), weights, model.shape)
+        return Left.of(found, np.round(weights, 12), fit, float(np.log(frame.unit).sum()))
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: StudentMixture) -> Components:
@@ -44,21 +42,6 @@ class Components(NamedTuple):
             covariances = np.broadcast_to(covariances, (len(centers), *covariances.shape))
         covariances = covariances[:, None] if covariances.ndim == 1 else covariances
         return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape)
-
-    @staticmethod
-    def sizes(fit: Any) -> Array:
-        """The weights; what differs by rounding alone does not."""
-        return np.round(np.exp(fit.params.log_weights), 12)
-
-    @staticmethod
-    def path(fit: Any, frame: Frame) -> dict[str, Any]:
-        """The log-likelihood per row, in the user's units."""
-        return path_of(fit, float(np.log(frame.unit).sum()))
-
-    @staticmethod
-    def summary(review: Review) -> dict[str, Any]:  # noqa: ARG004
-        """Distances in several metrics have no sum."""
-        return {}
 
     def take(self, order: Array) -> Components:
         """The same with the components in another order."""
@@ -115,7 +98,10 @@ class ShapePosterior(NamedTuple):
     gain: Array  # (K,) u at the centre
     log_unit: float  # of the frame's volume
 
-    unit = 1.0  # a component's own metric has none
+    @property
+    def unit(self) -> float:
+        """A component's own metric has none."""
+        return 1.0
 
     def rows(self, block: Block) -> Rows:
         """Label, squared distance, log-density and trust of each row."""

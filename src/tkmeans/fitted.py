@@ -1,22 +1,28 @@
 """A fitted model: everything that can be asked of a fit, once.
 
-Estimators, reports, the command and model files ask it; dask ships it to where the rows are.
-Its parameters are in the user's coordinates; rows are read in a frame that fits them.
+Estimators, reports, the command and model files ask a `FittedModel`; dask ships it to where the rows are. Its
+parameters are in the user's coordinates; rows are read in a frame that fits them.
+
+A family of models (round: `Clusters` here; shapes: `tkmeans.components`; hard: `tkmeans.baselines.hard`) is a record
+of such parameters that knows its `centers` and how to `take` clusters in another order, the fitted `attributes` (and
+the way back, `from_attributes`), what a fit leaves in the user's coordinates (`leaving`), the `frame` for rows of some
+type, and the `posterior` in that frame: `rows`, `memberships`, `entropy` and `distances` of a block, the `evidence`
+of a source, the `unit` of distances and the `log_volume` of the frame.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol, Self, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.special import betaincc, fdtrc
 
-from tkmeans.search import TINY_CLUSTER
 from tkmeans.sources import Answer, Column, Source
 from tkmeans.sources.base import nearest_to_zero, observed_features, to_numpy
-from tkmeans.stats import HORIZON, LARGEST_SINGLE, Array, Block, Fit, Frame, Kernel, Params, Rows, Stats, namespace
+from tkmeans.stats import HORIZON, LARGEST_SINGLE, Array, Block, Fit, Frame, Params, Rows, Stats, namespace
 
 # Squared distances beyond this are as good as infinite; times the largest weight they stay finite.
 FARTHEST_SQUARE = 1e250
@@ -34,87 +40,19 @@ _BODY, _TAIL = 500, 200  # points of a sketch: quantiles of all rows, and the fa
 _BITS_DROPPED, _FIRST_STEP, _STEPS = 45, (1023 - 100) * 128, 200 * 128
 
 
-# ---- what a family of models must answer -----------------------------------------------
+class Left(NamedTuple):
+    """What a fit leaves, in the user's coordinates."""
 
-
-class Posterior(Protocol):
-    """What a model says of the rows of a block, in the coordinates of a frame."""
-
-    unit: float  # of distances, in the user's
-
-    def rows(self, block: Block) -> Rows:
-        """Label, squared distance, log-density and trust of each row."""
-        ...
-
-    def log_volume(self, n_observed: Any) -> Any:
-        """The logarithm of the volume that the frame takes for 1, over so many features."""
-        ...
-
-    def memberships(self, block: Block) -> Array:
-        """The probability of every cluster, (n, K)."""
-        ...
-
-    def entropy(self, block: Block) -> Array:
-        """Of the memberships of each row."""
-        ...
-
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
-        """How well all rows of a source fit; the entropy is 0 if nobody asks for it and it would cost something."""
-        ...
-
-    def distances(self, block: Block) -> Array:
-        """The distance to every centre, (n, K), in the user's units."""
-        ...
-
-
-class FittedParams(Protocol):
-    """Parameters in the user's coordinates; each family of models has a record of them."""
-
-    @property
-    def centers(self) -> Array:
-        """Of shape (K, p)."""
-        ...
-
-    def take(self, order: Array) -> Self:
-        """The same with the clusters in another order."""
-        ...
-
-    def attributes(self) -> dict[str, Any]:
-        """The fitted attributes of scikit-learn's kind, by name."""
-        ...
+    params: Any
+    sizes: Array | None  # by which to number the clusters before their rows are looked at; None for as they are
+    path: dict[str, Any]  # the fitted attributes that tell how the fit came to its end
 
     @classmethod
-    def leaving(cls, params: Any, frame: Frame, dtype: Any, model: Any) -> Self:
-        """The parameters of a fit, out of the frame it was made in."""
-        ...
-
-    @classmethod
-    def from_attributes(cls, fitted: dict[str, Any], model: Any) -> Self:
-        """The parameters that fitted attributes tell of: the inverse of `attributes`."""
-        ...
-
-    @staticmethod
-    def summary(review: Review) -> dict[str, Any]:
-        """The fitted attributes that are about all training rows."""
-        ...
-
-    @staticmethod
-    def sizes(fit: Any) -> Array | None:
-        """By which to number the clusters of a fit, before its rows are looked at."""
-        ...
-
-    @staticmethod
-    def path(fit: Any, frame: Frame) -> dict[str, Any]:
-        """The fitted attributes that tell how a fit came to its end."""
-        ...
-
-    def frame(self, dtype: Any) -> Frame:
-        """Coordinates that fit the clusters, and rows of this type."""
-        ...
-
-    def posterior(self, model: Any, frame: Frame) -> Posterior:
-        """Ready to look at rows."""
-        ...
+    def of(cls, params: Any, sizes: Array | None, fit: Any, log_volume: float) -> Left:
+        """With the log-likelihood per row, in which the frame's unit of volume is this one."""
+        bounds = [value - log_volume for value in fit.history]
+        path = {"lower_bounds_": bounds, "lower_bound_": bounds[-1], "converged_": fit.converged}
+        return cls(params, sizes, path | {"n_iter_": len(fit.history) - 1})
 
 
 # ---- round clusters --------------------------------------------------------------------
@@ -129,53 +67,39 @@ class Clusters(NamedTuple):
     dof: float  # nu
     weights: Array  # (K,) pi
 
-    numbered_by_rows = True
-    attribute_names = ("cluster_centers_", "scale_", "dof_", "cluster_weights_")
-
     @classmethod
-    def leaving(cls, params: Params, frame: Frame, dtype: Any, model: Any = None) -> Clusters:  # noqa: ARG003
-        """The parameters of a fit, out of the frame it was made in."""
+    def leaving(cls, fit: Fit, frame: Frame, dtype: Any, model: Any = None) -> Left:  # noqa: ARG003
+        """What a fit leaves, out of the frame it was made in."""
+        params, stats = fit.params, fit.stats
         centers = frame.leave(params.centers).astype(dtype)
-        return cls(centers, params.scale * frame.unit**2, params.dof, np.exp(params.log_weights))
+        clusters = cls(centers, params.scale * frame.unit**2, params.dof, np.exp(params.log_weights))
+        return Left.of(clusters, np.round(stats.n), fit, np.log(frame.unit) * stats.cells / np.sum(stats.n))
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: Any) -> Clusters:  # noqa: ARG003
-        """The clusters that these fitted attributes tell of."""
-        return cls(*(fitted[name] for name in cls.attribute_names))
+        """The clusters that fitted attributes tell of."""
+        return cls(fitted["cluster_centers_"], fitted["scale_"], fitted["dof_"], fitted["cluster_weights_"])
 
-    @staticmethod
-    def summary(review: Review) -> dict[str, Any]:
-        """The weighted sum of squared distances to the nearest centre."""
-        return {"inertia_": review.inertia}
-
-    @staticmethod
-    def sizes(fit: Fit) -> Array:
-        """The summed memberships."""
-        return np.round(fit.stats.n)
-
-    @staticmethod
-    def path(fit: Fit, frame: Frame) -> dict[str, Any]:
-        """The log-likelihood per row, in the user's units."""
-        log_unit = np.log(frame.unit) * fit.stats.cells / np.sum(fit.stats.n)
-        return path_of(fit, log_unit)
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes, by name."""
+        centers, scale, dof, weights = self
+        return {"cluster_centers_": centers, "scale_": scale, "dof_": dof, "cluster_weights_": weights}
 
     def take(self, order: Array) -> Clusters:
         """The same with the clusters in another order."""
         return self._replace(centers=self.centers[order], weights=self.weights[order])
-
-    def attributes(self) -> dict[str, Any]:
-        """The fitted attributes, by name."""
-        return dict(zip(self.attribute_names, self, strict=True))
 
     def frame(self, dtype: Any) -> Frame:
         """The unit is the root of the scale."""
         return Frame(nearest_to_zero(self.centers).astype(dtype), float(np.sqrt(self.scale)))
 
     def posterior(self, model: Any, frame: Frame) -> RoundPosterior:
-        """Ready to look at rows."""
+        """Ready to look at rows, by the engine of the model."""
         centers = self.centers.astype(np.float64)
         params = Params(frame.enter(centers), 1.0, self.dof, np.log(self.weights))
-        return RoundPosterior(model, params, model.kernel(params), frame.unit, centers)
+        asked = {"params": params, "kernel": model.kernel(params)}
+        rows, memberships = partial(model.engine.rows, **asked), partial(model.engine.memberships, **asked)
+        return RoundPosterior(rows, memberships, model, params, frame.unit, self)
 
     def fits_single(self, least: float, most: float) -> bool:
         """Whether single precision can hold the parameters, with a spread between these bounds."""
@@ -191,42 +115,20 @@ class Clusters(NamedTuple):
         return (self.centers[labels] + noise / np.sqrt(u)[:, None]).astype(self.centers.dtype), labels
 
 
-def n_round_parameters(shape: tuple[int, ...], estimate_dof: bool, weights: Array) -> int:
-    """How many numbers round clusters with centres of this shape are made of."""
-    n_clusters, p = shape
-    n_weights = n_clusters - 1 if np.ptp(weights) > 1e-12 else 0
-    return n_clusters * p + 1 + estimate_dof + n_weights
-
-
-def path_of(fit: Any, log_volume: float) -> dict[str, Any]:
-    """How a fit came to its end, with a density in which the frame's unit of volume is this one."""
-    bounds = [value - log_volume for value in fit.history]
-    path = {"lower_bounds_": bounds, "lower_bound_": bounds[-1]}
-    return path | {"n_iter_": len(fit.history) - 1, "converged_": fit.converged}
-
-
 @final
 class RoundPosterior(NamedTuple):
-    """The E-step of round clusters, by the engine of the model."""
+    """The E-step of round clusters."""
 
+    rows: Callable[[Block], Rows]
+    memberships: Callable[[Block], Array]  # (n, K)
     model: Any
     params: Params  # in the frame, whose unit is the root of the scale
-    kernel: Kernel
     unit: float
-    centers: Array  # (K, p) in the user's coordinates
-
-    def rows(self, block: Block) -> Rows:
-        """Label, squared distance, log-density and trust of each row."""
-        rows: Rows = self.model.engine.rows(block, self.params, self.kernel)
-        return rows
+    clusters: Clusters
 
     def log_volume(self, n_observed: Any) -> Any:
         """Every feature has the same unit."""
         return n_observed * float(np.log(self.unit))
-
-    def memberships(self, block: Block) -> Array:
-        """The probability of every cluster, (n, K)."""
-        return self.model.engine.memberships(block, self.params, self.kernel)
 
     def entropy(self, block: Block) -> Array:
         """Of the memberships of each row."""
@@ -234,16 +136,8 @@ class RoundPosterior(NamedTuple):
         xp = namespace(tau)
         return -xp.sum(tau * xp.log(xp.where(tau > 0, tau, xp.ones_like(tau))), axis=1)
 
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
-        """How well all rows of a source fit."""
-        stats: Stats = source.reduce(self.model.e_step(self.params))
-        objective = stats.objective - stats.cells * np.log(self.unit)
-        weights = np.exp(self.params.log_weights)
-        n_parameters = n_round_parameters(self.centers.shape, self.model.estimate_dof, weights)
-        return Evidence(float(objective), stats.entropy, stats.total, n_parameters)
-
     def distances(self, block: Block) -> Array:
-        """The distance to every centre, (n, K)."""
+        """The Euclidean distance to every centre, (n, K)."""
         distances = self.model.engine.distances(block, self.params)
         xp = namespace(distances)
         with np.errstate(over="ignore"):
@@ -252,9 +146,23 @@ class RoundPosterior(NamedTuple):
         horizon = HORIZON["float32" if distances.dtype == xp.float32 else "float64"] * self.unit
         far = xp.max(distances, axis=1) > 0.5 * min(horizon, most)
         if bool(xp.any(far)):  # too far for the frame
-            exact = far_distances(to_numpy(block.X[far]), self.centers)
+            exact = far_distances(to_numpy(block.X[far]), self.clusters.centers.astype(np.float64))
             distances[far] = xp.asarray(np.minimum(exact, most), dtype=distances.dtype, device=distances.device)
         return distances
+
+    def evidence(self, source: Source, *, entropy: bool) -> Evidence:  # noqa: ARG002
+        """How well all rows of a source fit."""
+        stats: Stats = source.reduce(self.model.e_step(self.params))
+        objective = float(stats.objective - stats.cells * np.log(self.unit))
+        weights = self.clusters.weights
+        n_parameters = n_round_parameters(self.params.centers.shape, self.model.estimate_dof, weights)
+        return Evidence(objective, stats.entropy, stats.total, n_parameters)
+
+
+def n_round_parameters(shape: tuple[int, ...], estimate_dof: bool, weights: Array) -> int:
+    """Centres of this shape, the scale, nu if it was estimated, and weights if they differ."""
+    n_clusters, p = shape
+    return n_clusters * p + 1 + estimate_dof + (n_clusters - 1 if np.ptp(weights) > 1e-12 else 0)
 
 
 def far_distances(X: Array, centers: Array) -> Array:
@@ -274,72 +182,91 @@ def far_distances(X: Array, centers: Array) -> Array:
 class FittedModel:
     """A model, its parameters in the user's coordinates, and the frame that rows are read in.
 
-    At rest its model has no engine, so that it can be stored; `reading` gives it one.
+    To be stored, its model has no engine; to answer, it has one.
     """
 
     model: Any
-    params: Any  # FittedParams of the model's family
+    params: Any  # of the model's family
     frame: Frame
-
-    def at_rest(self) -> FittedModel:
-        """The same without an engine, to keep."""
-        return FittedModel(_with_engine(self.model, None), self.params, self.frame)
-
-    def reading(self, dtype: Any, engine: Any) -> FittedModel:
-        """The same, to read rows of this type with an engine."""
-        return FittedModel(_with_engine(self.model, engine), self.params, self.params.frame(dtype))
 
     @cached_property
     def posterior(self) -> Any:
         """The family's own part of every answer."""
         return self.params.posterior(self.model, self.frame)
 
-    # -- a block of rows in, an answer for each row out
+    def ask(self, question: str, block: Block) -> Answer:
+        """Answer for each row of a block: "label", "trust", "log_density", "pvalue"; or for each row and cluster."""
+        if question in ("memberships", "distances", "entropy"):
+            return Answer((getattr(self.posterior, question)(block),))
+        return Answer(self.fields(block, question))
 
     def fields(self, block: Block, *names: str) -> tuple[Array, ...]:
         """Some of what can be said of each row, in the user's units, from one look at the rows."""
-        rows = self.posterior.rows(block)
-        return tuple(getattr(self, f"_{name}")(block, rows) for name in names)
+        rows: Rows = self.posterior.rows(block)
+        return tuple(self._field(name, block, rows) for name in names)
 
-    def label(self, block: Block) -> Answer:
-        """The most probable cluster."""
-        return Answer((self.posterior.rows(block).label,))
-
-    def log_density(self, block: Block) -> Answer:
-        """The logarithm of the mixture's density."""
-        return Answer(self.fields(block, "log_density"))
-
-    def trust(self, block: Block) -> Answer:
-        """The sum over clusters of tau u."""
-        return Answer((self.posterior.rows(block).trust,))
-
-    def pvalue(self, block: Block) -> Answer:
-        """The probability of a larger distance from the own cluster."""
-        return Answer(self.fields(block, "pvalue"))
-
-    def memberships(self, block: Block) -> Answer:
-        """The probability of every cluster."""
-        return Answer((self.posterior.memberships(block),))
-
-    def distances(self, block: Block) -> Answer:
-        """The distance to every centre."""
-        return Answer((self.posterior.distances(block),))
-
-    def entropy(self, block: Block) -> Answer:
-        """How open it is which cluster each row belongs to, in nats."""
-        return Answer((self.posterior.entropy(block),))
+    def _field(self, name: str, block: Block, rows: Rows) -> Array:
+        if name in ("label", "trust"):
+            return getattr(rows, name)
+        if name == "d2":  # squares that no sum could hold are held at what one can
+            xp, square = namespace(rows.d2), self.posterior.unit**2
+            return xp.clip(xp.astype(rows.d2, xp.float64), 0.0, FARTHEST_SQUARE / square) * square
+        n_observed = observed_features(block.X)
+        if name == "n_observed":
+            return np.full(block.X.shape[0], n_observed) if isinstance(n_observed, int) else to_numpy(n_observed)
+        if name == "log_density":
+            if not isinstance(n_observed, int):
+                n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
+            return rows.log_density - self.posterior.log_volume(n_observed)
+        n_observed = np.asarray(to_numpy(n_observed))  # for "pvalue"; the special function is SciPy's, wherever rows are
+        p = np.where(n_observed > 0, n_observed, np.nan)  # nothing observed, nothing to say
+        d2 = to_numpy(rows.d2).astype(np.float64)
+        pvalue = tail_of_f(p, min(self.params.dof, AS_GOOD_AS_GAUSSIAN), d2)
+        return pvalue if isinstance(rows.d2, np.ndarray) else namespace(rows.d2).asarray(pvalue, device=rows.d2.device)
 
     def inertia(self, block: Block) -> Inertia:
         """The weighted sum of squared distances to the nearest centres."""
-        (d2,) = self.fields(block, "d2")
-        return Inertia(_weighted_sum(to_numpy(d2), to_numpy(block.weight)))
+        (d2,), weight = self.fields(block, "d2"), to_numpy(block.weight)
+        return Inertia(float(np.sum(to_numpy(d2)) if weight is None else to_numpy(d2) @ weight))
+
+    # -- the training rows
+
+    def training(
+        self, source: Source, names: tuple[str, ...], sizes: Array | None = None, *, by_rows: bool = False
+    ) -> Training:
+        """Number the clusters by size, at last by their rows if asked to, and label every row just as `predict` would.
+
+        Most often the `sizes` that a fit leaves are right, and one look at the rows is enough.
+        """
+        params, made_in, order = self.params, source.frame, np.arange(len(self.params.centers))
+        if sizes is not None:
+            order = by_size(params.centers, sizes)
+            params = params.take(order)
+        source.frame = self.frame  # whatever the order of the clusters
+        columns = [Column(name, source.label_dtype if name == "label" else np.float64) for name in names]
+        try:
+            for last in (False, False, True):
+                fitted, rows = replace(self, params=params), None  # not two sets of rows, if there are many
+                if source.lazy:
+                    looks = zip((partial(fitted.ask, name) for name in names), columns, strict=True)
+                    rows = [source.collect(look, [column])[0][0] for look, column in looks]
+                    review = source.reduce(fitted.reviewed)
+                else:
+                    rows, review = source.collect(partial(fitted.review, names), columns)
+                changed = by_size(params.centers, review.sizes)
+                if last or not by_rows or np.array_equal(changed, np.arange(len(changed))):
+                    break  # rows between two clusters may change sides for ever
+                params, order = params.take(changed), order[changed]
+        finally:
+            source.frame = made_in
+        return Training(params, order, review, dict(zip(names, rows, strict=True)))
 
     def review(self, names: tuple[str, ...], block: Block) -> Answer:
         """Fields of the training rows, and what a fit keeps of them as a whole."""
         label, d2, *rows = self.fields(block, "label", "d2", *names)
         label, d2, weight = to_numpy(label), to_numpy(d2), to_numpy(block.weight)
         sizes = np.bincount(label, weight, len(self.params.centers))
-        inertia = _weighted_sum(d2, weight)
+        inertia = float(np.sum(d2) if weight is None else d2 @ weight)
         n_features, n_observed = block.X.shape[1], to_numpy(observed_features(block.X))
         z = d2 / self.posterior.unit**2
         if isinstance(n_observed, int):
@@ -357,89 +284,10 @@ class FittedModel:
         found: Review = self.review((), block).summary
         return found
 
-    def _label(self, block: Block, rows: Rows) -> Array:
-        return rows.label
-
-    def _d2(self, block: Block, rows: Rows) -> Array:
-        """Squares that no sum could hold are held at what one can."""
-        xp = namespace(rows.d2)
-        square = self.posterior.unit**2
-        return xp.clip(xp.astype(rows.d2, xp.float64), 0.0, FARTHEST_SQUARE / square) * square
-
-    def _n_observed(self, block: Block, rows: Rows) -> Array:
-        n_observed = observed_features(block.X)
-        return np.full(block.X.shape[0], n_observed) if isinstance(n_observed, int) else to_numpy(n_observed)
-
-    def _log_density(self, block: Block, rows: Rows) -> Array:
-        n_observed = observed_features(block.X)
-        if not isinstance(n_observed, int):
-            n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
-        return rows.log_density - self.posterior.log_volume(n_observed)
-
-    def _pvalue(self, block: Block, rows: Rows) -> Array:
-        """The tail of F(p, nu); the special function is SciPy's, wherever the rows are."""
-        d2, n_observed = to_numpy(rows.d2).astype(np.float64), to_numpy(observed_features(block.X))
-        p = np.where(np.asarray(n_observed) > 0, n_observed, np.nan)  # nothing observed, nothing to say
-        pvalue = tail_of_f(p, min(self.params.dof, AS_GOOD_AS_GAUSSIAN), d2)
-        if isinstance(rows.d2, np.ndarray):
-            return pvalue
-        return namespace(rows.d2).asarray(pvalue, device=rows.d2.device)
-
-    # -- all rows of a source
-
-    def training(self, source: Source, names: tuple[str, ...], sizes: Array | None, *, renumber: bool) -> Training:
-        """Number the clusters by size, by their rows if asked to, and label every row just as `predict` would.
-
-        Most often the `sizes` that come with a fit are right, and one look at the rows is enough.
-        """
-        order = np.arange(len(self.params.centers)) if sizes is None else by_size(self.params.centers, sizes)
-        fitted, made_in = self.take(order), source.frame
-        source.frame = self.frame  # whatever the order of the clusters
-        try:
-            for last in (False, False, True):
-                rows: Any = None  # not two sets of them, if there are many
-                rows, found = fitted.visit(source, names)
-                changed = by_size(fitted.params.centers, found.sizes)
-                if last or not renumber or np.array_equal(changed, np.arange(len(changed))):
-                    break  # rows between two clusters may change sides for ever
-                fitted, order = fitted.take(changed), order[changed]
-        finally:
-            source.frame = made_in
-        return Training(fitted, order, found, dict(zip(names, rows, strict=True)))
-
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
-        """How well all rows of a source fit."""
-        found: Evidence = self.posterior.evidence(source, entropy=entropy)
-        return found
-
-    def visit(self, source: Source, names: tuple[str, ...]) -> tuple[list[Any], Review]:
-        """Fields of all rows, and their review."""
-        columns = [label_column(source) if name == "label" else Column(name, np.float64) for name in names]
-        if not source.lazy:
-            return source.collect(partial(self.review, names), columns)
-        rows = [source.collect(partial(self._look, name), [c])[0][0] for name, c in zip(names, columns, strict=True)]
-        return rows, source.reduce(self.reviewed)
-
-    def _look(self, name: str, block: Block) -> Answer:
-        return Answer(self.fields(block, name))
-
-    def take(self, order: Array) -> FittedModel:
-        """The same with the clusters in another order."""
-        return FittedModel(self.model, self.params.take(order), self.frame)
-
-
-def _with_engine(model: Any, engine: Any) -> Any:
-    return replace(model, engine=engine) if hasattr(model, "engine") else model
-
 
 def by_size(centers: Array, sizes: Array) -> Array:
     """The order of clusters from the largest to the smallest, ties by coordinates."""
     return np.lexsort([*centers.T[::-1], -sizes])
-
-
-def label_column(source: Source) -> Column:
-    """Labels of many rows take as little room as they can."""
-    return Column("cluster", np.int32 if source.lean else np.int64)
 
 
 def tail_of_f(p: Array, dof: float, d2: Array) -> Array:
@@ -512,10 +360,6 @@ class Review(NamedTuple):
             incomplete[0].merge(incomplete[1]) if len(incomplete) == 2 else next(iter(incomplete), None),
         )
 
-    def tiny_clusters(self) -> Array:
-        """The clusters that hold hardly any rows."""
-        return np.flatnonzero((self.sizes > 0) & (self.sizes < TINY_CLUSTER * self.sizes.sum() / len(self.sizes)))
-
     def comparable(self) -> Sketch:
         """The distances that say who is an outlier: of complete rows if there are enough, else of all."""
         if self.incomplete is None or self.n_complete >= ENOUGH_COMPLETE_ROWS:
@@ -524,16 +368,12 @@ class Review(NamedTuple):
 
 
 class Training(NamedTuple):
-    """A fitted model whose clusters are numbered by size, and what it says of its training rows."""
+    """The parameters of a fit with clusters numbered by size, and what they say of the training rows."""
 
-    fitted: FittedModel
+    params: Any
     order: Array  # (K,) the numbers that the clusters had before
     review: Review
     rows: dict[str, Any]  # what is kept of each row, by field
-
-
-def _weighted_sum(values: Array, weight: Array | None) -> float:
-    return float(np.sum(values) if weight is None else values @ weight)
 
 
 # ---- the distribution of distances ---------------------------------------------------------

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.inputs import Accepts, check_spread, checked_centers
-from tkmeans.fitted import Review
+from tkmeans.fitted import Left
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import n_starts
 from tkmeans.search import seeding
@@ -136,32 +136,15 @@ class HardCenters(NamedTuple):
 
     centers: Array  # (K, p)
 
-    numbered_by_rows = True
-
     @classmethod
-    def leaving(cls, params: Centers, frame: Frame, dtype: Any, model: Any) -> HardCenters:  # noqa: ARG003
-        """The centres, which are in the user's coordinates already."""
-        return cls(params.centers)
+    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: Any) -> Left:  # noqa: ARG003
+        """The centres, in the user's coordinates already; nothing is known of sizes before rows are looked at."""
+        return Left(cls(fit.params.centers), None, {"n_iter_": len(fit.history) - 1})
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: Any) -> HardCenters:  # noqa: ARG003
         """The centres that these fitted attributes tell of."""
         return cls(fitted["cluster_centers_"])
-
-    @staticmethod
-    def sizes(fit: Any) -> None:  # noqa: ARG004
-        """Nothing is known before the rows are looked at."""
-        return
-
-    @staticmethod
-    def path(fit: Any, frame: Frame) -> dict[str, Any]:  # noqa: ARG004
-        """The number of iterations."""
-        return {"n_iter_": len(fit.history) - 1}
-
-    @staticmethod
-    def summary(review: Review) -> dict[str, Any]:  # noqa: ARG004
-        """The cost comes with the fit."""
-        return {}
 
     def take(self, order: Array) -> HardCenters:
         """The same with the clusters in another order."""
@@ -187,7 +170,10 @@ class HardPosterior(NamedTuple):
     metric: str
     centers: Array  # (K, p)
 
-    unit = 1.0
+    @property
+    def unit(self) -> float:
+        """That of the rows."""
+        return 1.0
 
     def rows(self, block: Block) -> Rows:
         """The nearest centre and the distance to it; there is no density."""

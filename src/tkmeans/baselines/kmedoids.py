@@ -154,7 +154,7 @@ def _run_of(
 
 def _medoids_among(training: Training, fit: Any, source: ArraySource) -> dict[str, Any]:
     """The cost, and the row numbers of the medoids."""
-    away = distances_between(source.X, training.fitted.params.centers, "sqeuclidean")
+    away = distances_between(source.X, training.params.centers, "sqeuclidean")
     return cost_of(training, fit, source) | {"medoid_indices_": away.argmin(axis=0)}
 
 

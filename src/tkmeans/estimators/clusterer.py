@@ -19,12 +19,13 @@ from tkmeans import engines
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
-from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size, label_column
+from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, callbacks_told
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.messages import warn_of_early_end, warn_of_empty_rows, warn_of_tiny_clusters
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
+from tkmeans.search import TINY_CLUSTER
 from tkmeans.sources import Answer, ArraySource, Column, Source, Survey, TensorSource
 from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array, Block
@@ -61,6 +62,7 @@ class Clusterer(
     _lacks: ClassVar[frozenset[str]] = frozenset()  # methods of this class that make no sense for the estimator
     _family: ClassVar[Any] = Clusters  # the record of the parameters, see `tkmeans.fitted.FittedParams`
     _kind: ClassVar[str] = "clusterer"  # to scikit-learn
+    _numbered_by_rows: ClassVar[bool] = True  # rather than by what the fit says of sizes
     _size: ClassVar[str] = "n_clusters"  # the parameter that K is
     _objective: ClassVar[str] = "objective"  # to the reader of a progress report
     _interruptible: ClassVar[bool] = True  # whether Ctrl-C leaves the best parameters so far
@@ -162,48 +164,49 @@ class Clusterer(
 
     def _publish_fit(self, plan: Plan, fit: Any, source: Source) -> None:
         """The fitted attributes, in the user's coordinates; without those of each row if the fit was interrupted."""
-        model, family = self._model(self._engine(source)), self._family
-        params = family.leaving(fit.params, source.frame, source.dtype, model)
-        fitted, sizes = FittedModel(model, params, params.frame(source.dtype)), family.sizes(fit)
-        training, found = None, {}
+        model, dtype, training = self._model(self._engine(source)), source.dtype, None
+        params, sizes, found = self._family.leaving(fit, source.frame, dtype, model)
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)
-                training = fitted.training(source, names, sizes, renumber=family.numbered_by_rows)
-                found = {"labels_": training.rows["label"]} | family.summary(training.review)
+                fitted = FittedModel(model, params, params.frame(dtype))
+                training = fitted.training(source, names, sizes, by_rows=self._numbered_by_rows)
+                found |= {"labels_": training.rows["label"], "inertia_": training.review.inertia}
                 found |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
                 found |= plan.extras(training, fit, source)
             except KeyboardInterrupt:
                 training = None
-        if training is None and not self._interruptible:
-            raise KeyboardInterrupt
         if training is not None:
-            fitted = training.fitted
+            params = training.params
+        elif not self._interruptible:
+            raise KeyboardInterrupt
         elif sizes is not None:
-            fitted = fitted.take(by_size(params.centers, sizes))
-        self._publish(fitted, family.path(fit, source.frame) | found, source)
+            params = params.take(by_size(params.centers, sizes))
+        self._publish(params, dtype, found, source)
         if training is None:
             raise Interrupted(self._interruption(), self) from None
-        if len(tiny := training.review.tiny_clusters()):
-            warn_of_tiny_clusters(tiny, training.review.sizes)
+        sizes = training.review.sizes
+        if len(tiny := np.flatnonzero((sizes > 0) & (sizes < TINY_CLUSTER * sizes.sum() / len(sizes)))):
+            warn_of_tiny_clusters(tiny, sizes)
 
-    def _publish(self, fitted: FittedModel, found: dict[str, Any], source: Source | None = None) -> None:
+    def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
-        attributes = fitted.params.attributes()
+        attributes = params.attributes()
         like = getattr(source, "like", None)
         if like is not None:  # as arrays of the library that the rows came in
             attributes |= {name: like(value) for name, value in attributes.items() if isinstance(value, np.ndarray)}
-        attributes |= found | {"_fitted_model": fitted.at_rest()}
+        attributes |= {name: value for name, value in found.items() if name not in self._lacks}
+        attributes["_fitted_model"] = FittedModel(self._model(None), params, params.frame(dtype))
         kept = {name: value for name, value in vars(self).items() if name not in getattr(self, "_published", ())}
         self.__dict__ = kept | attributes | {"_published": frozenset(attributes)}
 
     def _restore(self, found: dict[str, Any]) -> None:
         """Become what a model file tells of: the fitted attributes that `_publish` had published."""
-        model = self._model(None)
-        params = self._family.from_attributes(found, model)
-        features = {name: found.pop(name) for name in ("n_features_in_", "feature_names_in_") if name in found}
-        vars(self).update(features)
-        self._publish(FittedModel(model, params, params.frame(params.centers.dtype)), found)
+        params = self._family.from_attributes(found, self._model(None))
+        self.n_features_in_ = found.pop("n_features_in_")
+        if "feature_names_in_" in found:
+            self.feature_names_in_ = found.pop("feature_names_in_")
+        self._publish(params, params.centers.dtype, found)
 
     def _interruption(self) -> str:
         checkpoint = getattr(self, "checkpoint", None)
@@ -243,11 +246,11 @@ class Clusterer(
         """
         with open_rows(self, X, reset=False, method="predict") as source:
             fitted = self._reading(source)
-            label: Callable[[Block], Answer] = fitted.label
+            label = partial(fitted.ask, "label")
             if outlier_label is not None:
                 check_integer("outlier_label", outlier_label, least=-(2**31))
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
-            return answer(source, label, label_column(source), out)
+            return answer(source, label, Column("cluster", source.label_dtype), out)
 
     def transform(self, X: Any) -> Any:
         """Compute the distance of each row to every centre.
@@ -263,9 +266,7 @@ class Clusterer(
             Euclidean distances; of :class:`StudentTMixture` in the metric of each component, and of the
             baselines in their own metric. For a path, the Parquet file they were written to.
         """
-        with open_rows(self, X, reset=False, method="transform") as source:
-            column = Column("distance", source.dtype, self._n_features_out)
-            return answer(source, self._reading(source).distances, column)
+        return self._ask(X, "transform", "distances", "distance", wide=True)
 
     @unless_lacking
     def predict_proba(self, X: Any) -> Any:
@@ -281,9 +282,7 @@ class Clusterer(
         probabilities : ndarray of shape (n_samples, n_clusters)
             Non-negative; every row sums to 1. For a path, the Parquet file they were written to.
         """
-        with open_rows(self, X, reset=False, method="predict_proba") as source:
-            column = Column("probability", source.dtype, self._n_features_out)
-            return answer(source, self._reading(source).memberships, column)
+        return self._ask(X, "predict_proba", "memberships", "probability", wide=True)
 
     @unless_lacking
     def robust_weights(self, X: Any) -> Any:
@@ -300,8 +299,7 @@ class Clusterer(
             About 1 for an ordinary row, near 0 for an outlier. For a path, the Parquet file
             they were written to.
         """
-        with open_rows(self, X, reset=False, method="robust_weights") as source:
-            return answer(source, self._reading(source).trust, Column("robust_weight", source.dtype))
+        return self._ask(X, "robust_weights", "trust", "robust_weight")
 
     @unless_lacking
     def assignment_entropy(self, X: Any) -> Any:
@@ -328,8 +326,7 @@ class Clusterer(
         >>> model.assignment_entropy([[1.0], [4.0], [5.0]]).round(2)
         array([0.  , 0.26, 0.69])
         """
-        with open_rows(self, X, reset=False, method="assignment_entropy") as source:
-            return answer(source, self._reading(source).entropy, Column("assignment_entropy", source.dtype))
+        return self._ask(X, "assignment_entropy", "entropy", "assignment_entropy")
 
     # ---- outliers ----------------------------------------------------------------------
 
@@ -406,8 +403,7 @@ class Clusterer(
             Small for rows that do not look like any cluster's; NaN for rows without a
             single observed feature.
         """
-        with open_rows(self, X, reset=False, method="outlier_pvalues") as source:
-            return answer(source, self._reading(source).pvalue, Column("outlier_pvalue", np.float64))
+        return self._ask(X, "outlier_pvalues", "pvalue", "outlier_pvalue", np.float64)
 
     def _strays(self, level: float) -> OutlierModel:
         """What the training rows say of strays."""
@@ -435,8 +431,7 @@ class Clusterer(
         log_density : ndarray of shape (n_samples,)
             The logarithm of the mixture's density.
         """
-        with open_rows(self, X, reset=False, method="score_samples") as source:
-            return answer(source, self._reading(source).log_density, Column("log_density", source.dtype))
+        return self._ask(X, "score_samples", "log_density", "log_density")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute how well the rows fit: the larger, the better.
@@ -532,13 +527,19 @@ class Clusterer(
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
         with open_rows(self, X, sample_weight, reset=False, method=method) as source:
-            return self._reading(source).evidence(source, entropy=method == "icl")
+            return self._reading(source).posterior.evidence(source, entropy=method == "icl")
 
     # ---- the record behind the face ----------------------------------------------------
 
+    def _ask(self, X: Any, method: str, question: str, name: str, dtype: Any = None, *, wide: bool = False) -> Any:
+        """One answer of the fitted model for each row, or for each row and cluster, under the name of a column."""
+        with open_rows(self, X, reset=False, method=method) as source:
+            column = Column(name, dtype or source.dtype, self._n_features_out if wide else None)
+            return answer(source, partial(self._reading(source).ask, question), column)
+
     def _reading(self, source: Source) -> FittedModel:
         """The fitted model, to read these rows with the engine asked for."""
-        return self._fitted_model.reading(source.dtype, self._engine(source))
+        return FittedModel(self._model(self._engine(source)), self._fitted_model.params, source.frame)
 
     def _engine(self, source: Source) -> Any:
         """The engine asked for, or the one that runs on arrays of any library."""

@@ -248,7 +248,7 @@ class MiniBatchTKMeans(Clusterer):
         """What is kept of a fit besides what all estimators keep."""
         kept = Distances.of(training.rows["d2"], training.rows["n_observed"], source.weight)
         stream = Stream.after_fit(fit, training.order, source.frame, kept, source.n_rows)
-        stream = stream._replace(bounds=Clusters.path(fit, source.frame)["lower_bounds_"])
+        stream = stream._replace(bounds=Clusters.leaving(fit, source.frame, source.dtype).path["lower_bounds_"])
         found = distances_kept(training, fit, source) | stream.attributes() | {"_waiting": None}
         counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
         if self._takes_batches(counted):
@@ -332,24 +332,24 @@ class MiniBatchTKMeans(Clusterer):
         with self._source(X, weight, stream.frame) as source:
             model = self._stepwise(source, stream.remembered, stream.tracked.params)
             stream = stream.learn(source, model, self.batch_size)
-        params = Clusters.leaving(stream.tracked.params, stream.frame, X.dtype)
+        params = stream.clusters(X.dtype)
         found, distances = self._described(params, X, weight)
         stream = stream._replace(distances=stream.distances.then(distances))
         found |= stream.attributes() | {"_training_distances": stream.distances.sketch(self.n_features_in_)}
         found |= {name: vars(self)[name] for name in ("n_iter_", "converged_", "_waiting")}
-        self._publish(FittedModel(self._fitted_model.model, params, params.frame(X.dtype)), found)
+        self._publish(params, X.dtype, found)
 
     def _described(self, params: Clusters, X: Array, weight: Array | None) -> tuple[dict[str, Any], Distances]:
         """The fitted attributes that are about the rows of one batch, and their distances."""
         with self._source(X, weight, params.frame(X.dtype)) as source:
-            model = FittedModel(self._fitted_model.model, params, source.frame).reading(X.dtype, self._engine(source))
-            names = ("label", *FIELDS)
-            (label, pvalue, d2, n_observed), review = model.visit(source, names)
+            fitted = FittedModel(self._model(self._engine(source)), params, source.frame)
+            training = fitted.training(source, ("label", *FIELDS))
             survey = source.survey()
         if survey.n_empty:
             warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
-        found = {"labels_": label, "outlier_pvalues_": pvalue, "inertia_": review.inertia}
-        return found, Distances.of(d2, n_observed, weight)
+        rows = training.rows
+        found = {"labels_": rows["label"], "outlier_pvalues_": rows["pvalue"], "inertia_": training.review.inertia}
+        return found, Distances.of(rows["d2"], rows["n_observed"], weight)
 
     def _source(self, X: Array, weight: Array | None, frame: Frame | None = None) -> ArraySource:
         return ArraySource(X, weight, frame, n_threads=n_threads(self))

@@ -150,10 +150,11 @@ class StudentTMixture(Clusterer):
         "init_params": partial(validation.check_choice, choices=["t-k-means", "k-means++", "random"]),
     }
     _accepts = Accepts(missing=False, single=False, elsewhere=False, least_rows=2)
-    _lacks = frozenset({"outliers", "outlier_pvalues"})
+    _lacks = frozenset({"outliers", "outlier_pvalues", "inertia_"})
     _family = Components
     _size = "n_components"
     _kind = "density_estimator"
+    _numbered_by_rows = False  # but by weight
 
     def _model(self, engine: Any) -> StudentMixture:
         return StudentMixture(
@@ -172,7 +173,7 @@ class StudentTMixture(Clusterer):
 
     def _measured(self, source: ArraySource) -> Frame:
         """Every feature in a unit of its own, so that none is too small for `reg_covar`; but round stays round."""
-        X, weight = source.X, source.weight
+        X, weight = source.measured_rows()
         whole = measure(X, weight)
         unit: Any = np.full(X.shape[1], whole.unit)
         if self.covariance_type != "spherical":

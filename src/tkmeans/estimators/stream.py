@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
-from tkmeans.fitted import Sketch, tally
+from tkmeans.fitted import Clusters, Sketch, tally
 from tkmeans.models import CenterModel, Stepwise, Tracked
 from tkmeans.models.stepwise import halved
 from tkmeans.outliers import comparable
@@ -138,6 +138,12 @@ class Stream(NamedTuple):
             n_steps=self.n_steps + 1,
             n_rows=self.n_rows + batch.n_rows,
         )
+
+    def clusters(self, dtype: Any) -> Clusters:
+        """The parameters in the user's coordinates, for rows of this type."""
+        params, frame = self.tracked.params, self.frame
+        centers = frame.leave(params.centers).astype(dtype)
+        return Clusters(centers, params.scale * frame.unit**2, params.dof, np.exp(params.log_weights))
 
     def per_row(self, stats: Stats) -> float:
         """The log-likelihood per row, in the user's units."""

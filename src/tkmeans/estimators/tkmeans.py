@@ -266,7 +266,7 @@ def student_merit(estimator: Any) -> Callable[[Fit], float]:
 def distances_kept(training: Training, fit: Fit, source: Source) -> dict[str, Any]:  # noqa: ARG001
     """The distances of the training rows, which say who is an outlier."""
     d2, mass = distances = training.review.comparable()  # in units of the scale
-    params = training.fitted.params
+    params = training.params
     if distances.median > COLLAPSED * source.n_features:
         warn_of_collapse(params.scale, *params.centers.shape)
     return {"_training_distances": Sketch(d2 * params.scale, mass)}

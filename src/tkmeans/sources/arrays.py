@@ -22,6 +22,8 @@ TENSOR_ROWS = 65536
 class BlockSource(CountedRows):
     """Rows in runs of any length, which are cut into blocks at multiples of a fixed size."""
 
+    like: Any = None  # makes an array of the rows' library from one of NumPy, where that is another
+
     def __init__(self, weight: Array | None, frame: Frame | None, n_threads: int, block_rows: int = BLOCK_ROWS) -> None:
         self.weight = weight
         if frame is not None:
@@ -74,7 +76,10 @@ class BlockSource(CountedRows):
 
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` says of each row, in arrays, and the merged summary."""
-        whole = [self._empty(column) for column in columns]
+        n_rows = self.n_rows
+        whole = [np.empty((n_rows, *(() if c.width is None else (c.width,))), c.dtype) for c in columns]
+        if self.like is not None:
+            whole = list(map(self.like, whole))
         start, summary = 0, None
         for seen in self.map(look):
             end = start + seen.rows[0].shape[0]
@@ -84,14 +89,12 @@ class BlockSource(CountedRows):
             summary = seen.summary if summary is None else summary.merge(seen.summary)
         return whole, summary
 
-    def _empty(self, column: Column) -> Any:
-        """Room for a result."""
-        return np.empty((self.n_rows, *([] if column.width is None else [column.width])), column.dtype)
-
 
 @final
 class ArraySource(BlockSource):
     """A NumPy array, visited in blocks by one or more threads."""
+
+    n_rows = 0
 
     def __init__(
         self,
@@ -104,12 +107,7 @@ class ArraySource(BlockSource):
     ) -> None:
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
         self.X = X
-        self.n_features, self.dtype = X.shape[1], X.dtype
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return len(self.X)
+        (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
 
     def runs(self) -> Iterator[Array]:
         """All rows at once."""
@@ -133,16 +131,14 @@ class ArraySource(BlockSource):
 class TensorSource(BlockSource):
     """An array of another library that follows the array API; the rows stay where they are."""
 
+    n_rows = 0
+
     def __init__(self, X: Array, weight: Array | None, frame: Frame | None = None) -> None:
         super().__init__(weight, frame, n_threads=1, block_rows=TENSOR_ROWS)
         xp = namespace(X)
         self.X, self.array_library = X, xp.__name__
-        self.n_features, self.dtype = X.shape[1], np.dtype("float32" if X.dtype == xp.float32 else "float64")
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.X.shape[0])
+        self.n_rows, self.n_features = map(int, X.shape)
+        self.dtype = np.dtype("float32" if X.dtype == xp.float32 else "float64")
 
     def runs(self) -> Iterator[Array]:
         """All rows at once."""
@@ -171,6 +167,3 @@ class TensorSource(BlockSource):
     def like(self, values: Array) -> Array:
         """A NumPy array as one of this library, of the same type, where the rows are."""
         return namespace(self.X).asarray(values, device=self.X.device)
-
-    def _empty(self, column: Column) -> Any:
-        return self.like(super()._empty(column))

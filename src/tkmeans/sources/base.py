@@ -105,6 +105,7 @@ class Source(ABC):
     frame: Frame
     weight: Any = None  # of each row; None means one each
     lean = False  # whether rows are too many to keep more than a label of each
+    label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can
     lazy = False  # whether what is collected is computed later, and so has no summary yet
     array_library = "numpy"  # of the blocks
 
@@ -166,34 +167,30 @@ class CountedRows(Source):
         return float(self.n_rows if self.weight is None else np.sum(to_numpy(self.weight), dtype=np.float64))
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
-        """About `size` rows in proportion to weight, evenly along the rows; all rows if no more."""
-        picked, weight = spread_sample(self.n_rows, to_numpy(self.weight), size, rng)
+        """About `size` rows in proportion to weight, at equal intervals of it; all that count if no more."""
+        weight, n_rows = to_numpy(self.weight), self.n_rows
+        counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
+        if len(counted) <= size:
+            picked, weight = counted, np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)[counted]
+        else:
+            up_to = None if weight is None else np.cumsum(weight, dtype=np.float64)
+            total = float(n_rows) if up_to is None else up_to[-1]
+            marks = (np.arange(size) + rng.random_sample()) * (total / size)
+            places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
+            picked, times = np.unique(places.astype(np.int64), return_counts=True)
+            picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
         return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
 
-    def measure(self) -> Frame:
-        """The coordinates to work in, from rows at equal intervals."""
+    def measured_rows(self) -> tuple[Array, Array | None]:
+        """The rows at equal intervals that frames are measured on, and their weights; rows of weight 0 do not count."""
         weight = to_numpy(self.weight)
-        picked = evenly(self.n_rows, weight)
-        return measure(self.rows(picked), None if weight is None else weight[picked])
+        counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
+        picked = counted[:: stride(len(counted))]
+        return self.rows(picked), None if weight is None else weight[picked]
 
-
-def spread_sample(n_rows: int, weight: Array | None, size: int, rng: np.random.RandomState) -> tuple[Array, Array]:
-    """Numbers and weights of about `size` rows, at equal intervals of weight; of all that count if no more."""
-    if weight is None and n_rows <= size:
-        return np.arange(n_rows), np.ones(n_rows)
-    if weight is None:
-        total = float(n_rows)
-        marks = (np.arange(size) + rng.random_sample()) * (total / size)
-        picked, times = np.unique(np.floor(marks).astype(np.int64), return_counts=True)
-    else:
-        counted = np.flatnonzero(weight)
-        if len(counted) <= size:
-            return counted, np.asarray(weight, dtype=np.float64)[counted]
-        up_to = np.cumsum(weight, dtype=np.float64)
-        total = up_to[-1]
-        marks = (np.arange(size) + rng.random_sample()) * (total / size)
-        picked, times = np.unique(np.searchsorted(up_to, marks, side="right"), return_counts=True)
-    return np.minimum(picked, n_rows - 1), times * (total / size)
+    def measure(self) -> Frame:
+        """The coordinates to work in."""
+        return measure(*self.measured_rows())
 
 
 def survey(block: Block) -> Survey:
@@ -253,15 +250,13 @@ def merged(parts: Iterable[M]) -> M:
 
 
 def measure(X: Array, weight: Array | None) -> Frame:
-    """A frame for the rows of X.
+    """A frame for rows like these, all of which count.
 
     The origin is the median of each feature and the unit the data's spread: the
-    median distance from there, divided by the root of p. Over rows taken at equal
-    intervals: neither can be carried away by outliers, nor depends on chance. Rows
-    of weight 0 do not count.
+    median distance from there, divided by the root of p. Neither can be carried away
+    by outliers, nor depends on chance.
     """
-    picked = evenly(len(X), weight)
-    X, weight = X[picked], np.ones(len(picked)) if weight is None else weight[picked]
+    weight = np.ones(len(X)) if weight is None else weight
     origin = _median(X, weight)
     with np.errstate(over="ignore"):
         away = np.abs(X.astype(np.float64) - origin)
@@ -284,14 +279,6 @@ def nearest_to_zero(centers: Array) -> Array:
     """
     least = np.min(np.abs(centers), axis=0)
     return np.where(np.any(centers == -least, axis=0), -least, least)  # whatever the order of the centres
-
-
-def evenly(n_rows: int, weight: Array | None) -> Array:
-    """The numbers of the rows to measure; measuring these alone gives the same frame."""
-    if weight is None:
-        return np.arange(0, n_rows, stride(n_rows))
-    counted = np.flatnonzero(weight > 0)
-    return counted[:: stride(len(counted))]
 
 
 def stride(n_counted: int) -> int:

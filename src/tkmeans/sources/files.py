@@ -63,6 +63,7 @@ class FileSource(BlockSource):
     """A table on disk: one thread reads while others compute."""
 
     lean = True
+    label_dtype = np.int32
 
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int) -> None:
         self._table: Table = open_table(file.path, file.columns)
