@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import check_spread, seeding_from
 from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import SCALE_FLOOR, n_starts, starts
+from tkmeans.fitting.starts import SCALE_FLOOR, n_starts, random_numbers, starts
 from tkmeans.models import Fast
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Params
@@ -138,9 +137,7 @@ class FastTKMeans(Clusterer):
     def _plan(self, source: Source) -> Plan:
         source.frame = source.measure()
         check_spread(source.frame.unit, source.dtype.name)
-        init_is_array = not isinstance(self.init, str) and not callable(self.init)
-        rng = check_random_state(0 if init_is_array else self.random_state)
-        return Plan(partial(self._runs, source), _compactness, rng)
+        return Plan(partial(self._runs, source), _compactness, random_numbers(self.init, self.random_state))
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)

@@ -48,54 +48,49 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
 
     Without `reset` the rows are to be looked at by the fitted model, and read in its frame.
     """
+    accepts: Accepts = estimator._accepts
     if not reset:
         check_is_fitted(estimator, msg=estimator._not_fitted)
-    kind = kind_of(X) if estimator._accepts.elsewhere else "array"
-    if kind in ("array", "tensor"):
-        source = _array_source(estimator, X, sample_weight, kind, reset=reset, method=method)
-    else:
+    kind = "array" if type(X) is np.ndarray or not accepts.elsewhere else kind_of(X)
+    if kind not in ("array", "tensor"):
         source = _outside_source(estimator, X, sample_weight, kind, reset=reset)
+    else:
+        if not reset and accepts.elsewhere and get_config()["array_api_dispatch"]:
+            _check_library(estimator, X, method)
+        single = accepts.single and (reset or estimator._fitted_model.params.fits_single(*SPREADS["float32"]))
+        X, weight = checked_rows(estimator, X, sample_weight, reset=reset, single=single)
+        # What cannot read blocks from elsewhere looks at all rows at once.
+        block_rows = BLOCK_ROWS if accepts.elsewhere else max(len(X), 1)
+        n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
+        tensor = kind == "tensor"
+        source = TensorSource(X, weight) if tensor else ArraySource(X, weight, n_threads=n_jobs, block_rows=block_rows)
     if not reset:
         with closing_if_it_fails(source):
             source.frame = estimator._fitted_model.params.frame(source.dtype)
     return source
 
 
-def _array_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool, method: str) -> Source:
+def checked_rows(
+    estimator: Any, X: Any, sample_weight: Any, *, reset: bool, single: bool
+) -> tuple[Array, Array | None]:
+    """Rows in memory and their weights, float32 or not; with `reset` their features become the estimator's."""
     accepts: Accepts = estimator._accepts
-    if not reset and accepts.elsewhere and get_config()["array_api_dispatch"]:
-        _check_library(estimator, X, method)
-    xp = np if kind == "array" else namespace(X)
-    single = accepts.single and (reset or estimator._fitted_model.params.fits_single(*SPREADS["float32"]))
-    X = _checked_rows(estimator, X, [xp.float64, xp.float32] if single else xp.float64, reset=reset)
-    weight = checked_sample_weight(sample_weight, X)
-    if kind == "tensor":
-        return TensorSource(X, weight)
-    # What cannot read blocks from elsewhere looks at all rows at once.
-    block_rows = BLOCK_ROWS if accepts.elsewhere else max(len(X), 1)
-    return ArraySource(X, weight, n_threads=n_threads(estimator), block_rows=block_rows)
-
-
-def checked_batch(estimator: Any, X: Any, sample_weight: Any, *, reset: bool) -> tuple[Array, Array | None]:
-    """One batch of a stream, and its weights."""
-    X = _checked_rows(estimator, X, [np.float64, np.float32], reset=reset)
-    return X, checked_sample_weight(sample_weight, X)
-
-
-def _checked_rows(estimator: Any, X: Any, dtype: Any, *, reset: bool) -> Array:
-    accepts: Accepts = estimator._accepts
+    if type(X) is np.ndarray:
+        xp, plain = np, X.dtype in (np.float64, np.float32)
+    else:
+        xp, plain = np if kind_of(X) == "array" else namespace(X), False
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = validate_data(
             estimator,
-            as_numbers(X, "X"),
+            X if plain else as_numbers(X, "X"),
             reset=reset,
-            dtype=dtype,
+            dtype=[xp.float64, xp.float32] if single else xp.float64,
             ensure_all_finite="allow-nan" if accepts.missing else True,
             ensure_min_samples=accepts.least_rows if reset else 1,
         )
     if accepts.check is not None:
         accepts.check(estimator, X)
-    return X
+    return X, None if sample_weight is None else checked_sample_weight(sample_weight, X)
 
 
 def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool) -> Source:
@@ -110,17 +105,12 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
         from tkmeans.sources.files import DataFile, FileSource
 
         file = X if isinstance(X, DataFile) else DataFile(X, columns=names)
-        source = FileSource(file, None, n_threads(estimator))
+        source = FileSource(file, None, effective_n_jobs(getattr(estimator, "n_jobs", None)))
     with closing_if_it_fails(source):
         _check_columns(estimator, source, reset=reset)
         if kind == "file" and sample_weight is not None:
             source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
     return source
-
-
-def n_threads(estimator: Any) -> int:
-    """The threads that `n_jobs` asks for."""
-    return int(effective_n_jobs(getattr(estimator, "n_jobs", None)))
 
 
 def kind_of(X: Any) -> str:
@@ -188,7 +178,9 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
         raise ValueError(f"sample_weight must not be negative, got {found.least}; a weight of 0 ignores a row")
     if found.total == 0 and found.n_rows:
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
-    _check_range(found.lightest, found.heaviest, dtype)
+    least, most = WEIGHTS[dtype]
+    if found.lightest < least or found.heaviest > most:
+        _complain_of_range(found.lightest, found.heaviest, dtype)
     if found.n_counted < n_clusters:
         weighted = found.n_counted < found.n_rows
         counted = f"{found.n_counted} rows of positive sample_weight" if weighted else f"n_samples={found.n_counted}"
@@ -247,18 +239,19 @@ def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
         raise ValueError(f"sample_weight must not be negative, got {weight.min()}; a weight of 0 ignores a row")
     if not np.any(weight):
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
-    _check_range(np.min(weight[weight > 0]), np.max(weight), np.dtype(dtype).name)
+    name, lightest, heaviest = np.dtype(dtype).name, np.min(weight[weight > 0]), np.max(weight)
+    if lightest < WEIGHTS[name][0] or heaviest > WEIGHTS[name][1]:
+        _complain_of_range(lightest, heaviest, name)
     return weight.astype(dtype, copy=False)
 
 
-def _check_range(lightest: float, heaviest: float, dtype: str) -> None:
-    """Complain of weights that leave no room for what is made of them."""
+def _complain_of_range(lightest: float, heaviest: float, dtype: str) -> None:
+    """Such weights leave no room for what is made of them."""
     least, most = WEIGHTS[dtype]
-    if lightest < least or heaviest > most:
-        raise ValueError(
-            f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}, got "
-            f"weights from {lightest:.3g} to {heaviest:.3g}; divide them by a number of that size"
-        )
+    raise ValueError(
+        f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}, got "
+        f"weights from {lightest:.3g} to {heaviest:.3g}; divide them by a number of that size"
+    )
 
 
 # ---- centres to start from -----------------------------------------------------------------

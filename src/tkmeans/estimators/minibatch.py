@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any, Self, final
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from tkmeans.em import Observer, Plateau, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, transaction
-from tkmeans.estimators.inputs import Accepts, checked_batch, n_threads
+from tkmeans.estimators.inputs import Accepts, checked_rows
 from tkmeans.estimators.stream import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import (
     climbs,
@@ -294,7 +295,7 @@ class MiniBatchTKMeans(Clusterer):
         """
         validation.check_params(self, self._checks)
         with transaction(self):
-            X, weight = checked_batch(self, X, sample_weight, reset=not hasattr(self, "n_features_in_"))
+            X, weight = checked_rows(self, X, sample_weight, reset=not hasattr(self, "n_features_in_"), single=True)
             waiting: Waiting | None = getattr(self, "_waiting", None)
             if waiting is None and self.__sklearn_is_fitted__():
                 self._learn(X, weight)
@@ -352,7 +353,7 @@ class MiniBatchTKMeans(Clusterer):
         return found, Distances.of(rows["d2"], rows["n_observed"], weight)
 
     def _source(self, X: Array, weight: Array | None, frame: Frame | None = None) -> ArraySource:
-        return ArraySource(X, weight, frame, n_threads=n_threads(self))
+        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")

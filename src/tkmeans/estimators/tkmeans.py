@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import check_spread, seeding_from
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
-from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
+from tkmeans.fitting.restarts import Plan, Run, Runs
+from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, random_numbers, starts
 from tkmeans.messages import warn_of_collapse
 from tkmeans.models import Student
 from tkmeans.models.dof import least_dof
@@ -182,34 +181,22 @@ class TKMeans(Clusterer):
         return Student(engine=engine, estimate_dof=self.dof == "estimate")
 
     def _plan(self, source: Source) -> Plan:
-        return student_plan(self, source, student_runs(self, source, tol=self.tol, accelerate=self.accelerate))
+        return student_plan(self, source, partial(self._runs, source))
+
+    def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
+        for start in student_starts(self, source, rng):
+            yield from climbs(self, source, start, tol=self.tol, accelerate=self.accelerate)
 
 
 # ---- the plan of all estimators with t distributions of one round shape --------------------
 
 
-def student_plan(estimator: Any, source: Source, runs: Any, *, extras: Any = None, fields: Any = ("pvalue",)) -> Plan:
+def student_plan(estimator: Any, source: Source, runs: Runs, *, extras: Any = None, fields: Any = ("pvalue",)) -> Plan:
     """Measure the rows, search for starts, climb from each, and keep the best."""
     source.frame = source.measure()
     check_spread(source.frame.unit, source.dtype.name)
-    init_is_array = not isinstance(estimator.init, str) and not callable(estimator.init)
-    return Plan(
-        runs=runs,
-        merit=student_merit(estimator),
-        rng=check_random_state(0 if init_is_array else estimator.random_state),  # an array leaves nothing to chance
-        row_fields=fields,
-        extras=distances_kept if extras is None else extras,
-    )
-
-
-def student_runs(estimator: Any, source: Source, *, tol: float, accelerate: bool) -> Any:
-    """The runs from every start, as a function of the random numbers."""
-
-    def runs(rng: np.random.RandomState) -> Iterator[Run]:
-        for start in student_starts(estimator, source, rng):
-            yield from climbs(estimator, source, start, tol=tol, accelerate=accelerate)
-
-    return runs
+    rng = random_numbers(estimator.init, estimator.random_state)
+    return Plan(runs, student_merit(estimator), rng, fields, distances_kept if extras is None else extras)
 
 
 def student_starts(estimator: Any, source: Source, rng: np.random.RandomState) -> Iterator[Start]:

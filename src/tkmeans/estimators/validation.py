@@ -18,9 +18,12 @@ Check = Callable[[str, Any], None]  # complains of a parameter's value, by its n
 
 
 def check_params(estimator: Any, checks: Mapping[str, Check]) -> None:
-    """Complain about parameters that make no sense."""
+    """Complain about parameters that make no sense; defaults do."""
+    defaults = type(estimator).__init__.__kwdefaults__
     for name, check in checks.items():
-        check(name, getattr(estimator, name))
+        value = getattr(estimator, name)
+        if value is not defaults.get(name, check):
+            check(name, value)
 
 
 def check_integer(name: str, value: Any, *, least: int) -> None:

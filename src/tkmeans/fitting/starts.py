@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from tkmeans import engines
 from tkmeans.messages import warn_user
@@ -66,8 +67,13 @@ def sample_rows(n_clusters: int) -> int:
     return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * n_clusters)
 
 
+def random_numbers(init: Any, random_state: Any) -> np.random.RandomState:
+    """Where chance comes from; an array leaves nothing to it."""
+    return check_random_state(random_state if isinstance(init, str) or callable(init) else 0)
+
+
 def n_starts(init: Any, n_init: Any) -> int:
-    """What `n_init` means for this `init`; an array leaves nothing to chance."""
+    """What `n_init` means for this `init`."""
     if not isinstance(init, str) and not callable(init):
         return 1
     if n_init == "auto":
