@@ -30,9 +30,9 @@ class Components(NamedTuple):
     def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: StudentMixture) -> Left:  # noqa: ARG003
         """What a fit leaves, out of the frame it was made in; what differs by rounding alone is of one size."""
         params, weights = fit.params, np.exp(fit.params.log_weights)
-        covariances = _rescaled(params.spread, frame.unit)
+        covariances = _rescaled(params.spread, frame.unit * np.ones(params.centers.shape[1]))
         found = cls(frame.leave(params.centers), covariances, np.array(params.dof), weights, model.shape)
-        return Left.of(found, np.round(weights, 12), fit, float(np.log(frame.unit).sum()))
+        return Left(found, np.round(weights, 12), float(np.log(frame.unit * np.ones(params.centers.shape[1])).sum()))
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: StudentMixture) -> Components:

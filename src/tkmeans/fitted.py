@@ -45,14 +45,7 @@ class Left(NamedTuple):
 
     params: Any
     sizes: Array | None  # by which to number the clusters before their rows are looked at; None for as they are
-    path: dict[str, Any]  # the fitted attributes that tell how the fit came to its end
-
-    @classmethod
-    def of(cls, params: Any, sizes: Array | None, fit: Any, log_volume: float) -> Left:
-        """With the log-likelihood per row, in which the frame's unit of volume is this one."""
-        bounds = [value - log_volume for value in fit.history]
-        path = {"lower_bounds_": bounds, "lower_bound_": bounds[-1], "converged_": fit.converged}
-        return cls(params, sizes, path | {"n_iter_": len(fit.history) - 1})
+    log_volume: float = 0.0  # of the frame's unit of volume, per row
 
 
 # ---- round clusters --------------------------------------------------------------------
@@ -73,7 +66,7 @@ class Clusters(NamedTuple):
         params, stats = fit.params, fit.stats
         centers = frame.leave(params.centers).astype(dtype)
         clusters = cls(centers, params.scale * frame.unit**2, params.dof, np.exp(params.log_weights))
-        return Left.of(clusters, np.round(stats.n), fit, np.log(frame.unit) * stats.cells / np.sum(stats.n))
+        return Left(clusters, np.round(stats.n), np.log(frame.unit) * stats.cells / np.sum(stats.n))
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: Any) -> Clusters:  # noqa: ARG003
@@ -203,26 +196,29 @@ class FittedModel:
     def fields(self, block: Block, *names: str) -> tuple[Array, ...]:
         """Some of what can be said of each row, in the user's units, from one look at the rows."""
         rows: Rows = self.posterior.rows(block)
-        return tuple(self._field(name, block, rows) for name in names)
-
-    def _field(self, name: str, block: Block, rows: Rows) -> Array:
-        if name in ("label", "trust"):
-            return getattr(rows, name)
-        if name == "d2":  # squares that no sum could hold are held at what one can
-            xp, square = namespace(rows.d2), self.posterior.unit**2
-            return xp.clip(xp.astype(rows.d2, xp.float64), 0.0, FARTHEST_SQUARE / square) * square
-        n_observed = observed_features(block.X)
-        if name == "n_observed":
-            return np.full(block.X.shape[0], n_observed) if isinstance(n_observed, int) else to_numpy(n_observed)
-        if name == "log_density":
-            if not isinstance(n_observed, int):
-                n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
-            return rows.log_density - self.posterior.log_volume(n_observed)
-        n_observed = np.asarray(to_numpy(n_observed))  # for "pvalue"; the special function is SciPy's, wherever rows are
-        p = np.where(n_observed > 0, n_observed, np.nan)  # nothing observed, nothing to say
-        d2 = to_numpy(rows.d2).astype(np.float64)
-        pvalue = tail_of_f(p, min(self.params.dof, AS_GOOD_AS_GAUSSIAN), d2)
-        return pvalue if isinstance(rows.d2, np.ndarray) else namespace(rows.d2).asarray(pvalue, device=rows.d2.device)
+        n_observed: Any = 0 if names in (("label",), ("trust",)) else observed_features(block.X)
+        fields = []
+        for name in names:
+            if name == "d2":  # squares that no sum could hold are held at what one can
+                xp, square = namespace(rows.d2), self.posterior.unit**2
+                fields.append(xp.clip(xp.astype(rows.d2, xp.float64), 0.0, FARTHEST_SQUARE / square) * square)
+            elif name == "n_observed":
+                every = isinstance(n_observed, int)
+                fields.append(np.full(block.X.shape[0], n_observed) if every else to_numpy(n_observed))
+            elif name == "log_density":
+                if not isinstance(n_observed, int):
+                    n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
+                fields.append(rows.log_density - self.posterior.log_volume(n_observed))
+            elif name == "pvalue":
+                observed = np.asarray(to_numpy(n_observed))
+                p = np.where(observed > 0, observed, np.nan)  # nothing observed, nothing to say
+                dof, d2 = min(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
+                pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
+                elsewhere = not isinstance(rows.d2, np.ndarray)
+                fields.append(namespace(rows.d2).asarray(pvalue, device=rows.d2.device) if elsewhere else pvalue)
+            else:
+                fields.append(getattr(rows, name))
+        return tuple(fields)
 
     def inertia(self, block: Block) -> Inertia:
         """The weighted sum of squared distances to the nearest centres."""

@@ -16,10 +16,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.cluster_stability import Progress, stability, with_progress
 from tkmeans.estimators import TKMeans
-from tkmeans.estimators.inputs import as_numbers, checked_sample_weight
+from tkmeans.estimators.inputs import checked_sample_weight
 from tkmeans.estimators.validation import check_choice, check_integer
 from tkmeans.fitted import n_round_parameters
 from tkmeans.sources.base import observed_features
+from tkmeans.sources.numbers import as_numbers
 from tkmeans.stats import Array
 
 CRITERIA = ("icl", "bic", "stability")

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial import distance
-from sklearn.utils import check_random_state
 
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.inputs import Accepts, check_spread, checked_centers
+from tkmeans.estimators.inputs import Accepts, check_spread
 from tkmeans.fitted import Left
 from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import n_starts
+from tkmeans.fitting.starts import canonical, n_starts
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.numbers import checked_centers
 from tkmeans.stats import Array, Block, Frame, Rows
 
 LARGEST = 1e150  # whose square is a number
@@ -139,7 +139,7 @@ class HardCenters(NamedTuple):
     @classmethod
     def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: Any) -> Left:  # noqa: ARG003
         """The centres, in the user's coordinates already; nothing is known of sizes before rows are looked at."""
-        return Left(cls(fit.params.centers), None, {"n_iter_": len(fit.history) - 1})
+        return Left(cls(fit.params.centers), None)
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: Any) -> HardCenters:  # noqa: ARG003
@@ -213,15 +213,13 @@ def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array]
     check_spread(source.measure().unit)
     source.frame = as_it_is(source.n_features)
     weight = np.ones(source.n_rows) if source.weight is None else source.weight
-    sample = seeding.canonical(Sample(source.X[weight > 0], weight[weight > 0]))
+    sample = canonical(Sample(source.X[weight > 0], weight[weight > 0]))
 
     def runs(rng: np.random.RandomState) -> Iterator[Run]:
         for _ in range(n_starts(estimator.init, estimator.n_init)):
             yield run_from(sample, first_centers(estimator, sample, rng))
 
-    return Plan(
-        runs, lambda fit: fit.stats.objective, check_random_state(estimator.random_state), (), extras or cost_of
-    )
+    return Plan(runs, lambda fit: fit.stats.objective, extras=extras or cost_of)
 
 
 def first_centers(estimator: Any, sample: Sample, rng: np.random.RandomState) -> Array:
@@ -239,6 +237,6 @@ def alternating(model: HardModel, sample: Sample, centers: Array, max_iter: int)
     return partial(em, source, model, Centers(centers), stop=SmallGain(0.0), max_iter=max_iter)
 
 
-def cost_of(training: Any, fit: Any, source: Source) -> dict[str, Any]:  # noqa: ARG001
+def cost_of(training: Any, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The sum of distances."""
     return {"inertia_": -fit.stats.objective}

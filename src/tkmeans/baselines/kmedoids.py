@@ -145,17 +145,17 @@ class Cost(NamedTuple):
 
 
 def _run_of(
-    search: Any, sample: Sample, distances: Array, medoids: Array, max_iter: int, *, observers: Any, resume: Any
+    search: Any, sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any
 ) -> Outcome[Any, Any]:
     """A search for medoids as a run; its sweeps are told to nobody."""
     medoids, cost, n_iter, converged = search(distances, sample.weight, medoids, max_iter)
     return Outcome(Centers(sample.X[medoids]), Cost(-cost), [-cost] * (n_iter + 1), n_iter, converged)
 
 
-def _medoids_among(training: Training, fit: Any, source: ArraySource) -> dict[str, Any]:
+def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
     """The cost, and the row numbers of the medoids."""
     away = distances_between(source.X, training.params.centers, "sqeuclidean")
-    return cost_of(training, fit, source) | {"medoid_indices_": away.argmin(axis=0)}
+    return cost_of(training, fit, source, found) | {"medoid_indices_": away.argmin(axis=0)}
 
 
 def by_package(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, float, int, bool]:

@@ -26,7 +26,7 @@ from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.messages import warn_of_early_end, warn_of_empty_rows, warn_of_tiny_clusters
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.search import TINY_CLUSTER
-from tkmeans.sources import Answer, ArraySource, Column, Source, Survey, TensorSource
+from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array, Block
 
@@ -124,12 +124,18 @@ class Clusterer(
             survey = source.survey()
             names = getattr(self, "feature_names_in_", None)
             check_survey(survey, self._size, getattr(self, self._size), names, source.dtype.name)
-            plan = self._plan(source)
+            plan, init = self._plan(source), getattr(self, "init", "")
+            by_chance = isinstance(init, str) or callable(init)  # an array leaves nothing to chance
+            rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
-            fit = best_run(plan.runs, plan.merit, plan.rng, observers, left)
+            fit = best_run(plan.runs, plan.merit, rng, observers, left)
             self._publish_fit(plan, fit, source)
-            self._warn(fit, survey, observers)
+            if survey.n_empty:
+                warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
+            if not fit.converged:
+                time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
+                warn_of_early_end(self, time_is_up=time_is_up)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the clusters of X and return the label of each row.
@@ -165,7 +171,10 @@ class Clusterer(
     def _publish_fit(self, plan: Plan, fit: Any, source: Source) -> None:
         """The fitted attributes, in the user's coordinates; without those of each row if the fit was interrupted."""
         model, dtype, training = self._model(self._engine(source)), source.dtype, None
-        params, sizes, found = self._family.leaving(fit, source.frame, dtype, model)
+        params, sizes, log_volume = self._family.leaving(fit, source.frame, dtype, model)
+        bounds = [value - log_volume for value in fit.history]
+        found = {"lower_bounds_": bounds, "lower_bound_": bounds[-1]}
+        found |= {"n_iter_": len(bounds) - 1, "converged_": fit.converged}
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)
@@ -173,7 +182,7 @@ class Clusterer(
                 training = fitted.training(source, names, sizes, by_rows=self._numbered_by_rows)
                 found |= {"labels_": training.rows["label"], "inertia_": training.review.inertia}
                 found |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
-                found |= plan.extras(training, fit, source)
+                found |= plan.extras(training, fit, source, found) if plan.extras else {}
             except KeyboardInterrupt:
                 training = None
         if training is not None:
@@ -215,13 +224,6 @@ class Clusterer(
             "the estimator, and predict works; labels_ and what else describes the training rows is missing"
             + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on.")
         )
-
-    def _warn(self, fit: Any, survey: Survey, observers: list[Observer]) -> None:
-        if survey.n_empty:
-            warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
-        if not fit.converged:
-            time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
-            warn_of_early_end(self, time_is_up=time_is_up)
 
     # ---- clusters of rows --------------------------------------------------------------
 

@@ -11,9 +11,9 @@ import numpy as np
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import check_spread, seeding_from
+from tkmeans.estimators.inputs import check_spread
 from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import SCALE_FLOOR, n_starts, random_numbers, starts
+from tkmeans.fitting.starts import SCALE_FLOOR, starts
 from tkmeans.models import Fast
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Params
@@ -137,7 +137,7 @@ class FastTKMeans(Clusterer):
     def _plan(self, source: Source) -> Plan:
         source.frame = source.measure()
         check_spread(source.frame.unit, source.dtype.name)
-        return Plan(partial(self._runs, source), _compactness, random_numbers(self.init, self.random_state))
+        return Plan(partial(self._runs, source), _compactness)
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)
@@ -145,8 +145,7 @@ class FastTKMeans(Clusterer):
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         model = self._model(self._engine(source))
         equal = np.full(self.n_clusters, -np.log(self.n_clusters))
-        count, init = n_starts(self.init, self.n_init), seeding_from(self.init, self.n_clusters, source)
-        for start in starts(source, self.n_clusters, init, count, float(self.dof), rng):
+        for start in starts(self, source, float(self.dof), rng):
             params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
             yield partial(em, source, model, params, stop=SmallMove(self.tol), max_iter=self.max_iter)
 

@@ -18,15 +18,13 @@ from tkmeans.estimators.stream import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import (
     climbs,
     distances_kept,
-    n_rows_of,
     student,
     student_merit,
     student_plan,
-    student_starts,
 )
 from tkmeans.fitted import Clusters, FittedModel, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
-from tkmeans.fitting.starts import Start, n_starts, sample_rows
+from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
 from tkmeans.messages import warn_of_empty_rows
 from tkmeans.models import Stepwise, Student, Tracked
 from tkmeans.sources import ArraySource, Batches, Source
@@ -216,7 +214,7 @@ class MiniBatchTKMeans(Clusterer):
     def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
         """From every start EM over the rows or, if they are many, over the first ones and then over batches."""
         counted = np.arange(source.n_rows) if source.weight is None else np.flatnonzero(source.weight)
-        for start in student_starts(self, source, rng):
+        for start in starts(self, source, None if self.dof == "estimate" else float(self.dof), rng):
             if self._takes_batches(len(counted)):
                 yield partial(self._run_batches, source, counted, start)
             else:
@@ -235,7 +233,7 @@ class MiniBatchTKMeans(Clusterer):
         batches = Batches(source, np.roll(order, -n_first), self.batch_size)
         run = em(
             batches,
-            self._stepwise(source, n_rows_of(source), begun.params),
+            self._stepwise(source, max(source.n_rows, source.total), begun.params),
             Tracked(begun.params, begun.stats, begun.stats.total),
             stop=Plateau(self.tol, times=self.max_no_improvement or batches.per_pass),
             max_iter=self.max_iter * batches.per_pass,
@@ -245,12 +243,12 @@ class MiniBatchTKMeans(Clusterer):
         scaled = memory.faded(source.total / memory.total)
         return Outcome(params, scaled, run.history, run.n_passes, run.converged, run.interrupted)
 
-    def _stream_after(self, training: Training, fit: Fit, source: ArraySource) -> dict[str, Any]:
+    def _stream_after(self, training: Training, fit: Fit, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
         """What is kept of a fit besides what all estimators keep."""
         kept = Distances.of(training.rows["d2"], training.rows["n_observed"], source.weight)
         stream = Stream.after_fit(fit, training.order, source.frame, kept, source.n_rows)
-        stream = stream._replace(bounds=Clusters.leaving(fit, source.frame, source.dtype).path["lower_bounds_"])
-        found = distances_kept(training, fit, source) | stream.attributes() | {"_waiting": None}
+        stream = stream._replace(bounds=found["lower_bounds_"])
+        found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
         counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
         if self._takes_batches(counted):
             batches_per_pass = -(-counted // self.batch_size)
@@ -261,7 +259,9 @@ class MiniBatchTKMeans(Clusterer):
         return n_rows > max(self._n_first(), self.batch_size)
 
     def _n_first(self) -> int:
-        return sample_rows(self.n_clusters) if self.init_size is None else max(self.init_size, self.n_clusters)
+        if self.init_size is not None:
+            return max(self.init_size, self.n_clusters)
+        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
 
     def _stepwise(self, source: Source, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}

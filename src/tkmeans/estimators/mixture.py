@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from tkmeans.components import Components
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import Accepts, check_spread, checked_centers
+from tkmeans.estimators.inputs import Accepts, check_spread
 from tkmeans.estimators.tkmeans import TKMeans
 from tkmeans.fitting.restarts import Plan, Run
+from tkmeans.fitting.starts import canonical
 from tkmeans.messages import unheard
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.mixture import MixtureParams, StudentMixture
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import measure
+from tkmeans.sources.numbers import checked_centers
 from tkmeans.stats import Array, Frame
 
 # Where the degrees of freedom start when they are estimated: heavy tails first.
@@ -139,7 +139,7 @@ class StudentTMixture(Clusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    _checks = {
+    _checks: ClassVar = {
         "n_components": validation.at_least_one,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "dof": validation.check_dof,
@@ -166,19 +166,11 @@ class StudentTMixture(Clusterer):
         )
 
     def _plan(self, source: Source) -> Plan:
-        source.frame = self._measured(source)
+        # Every feature in a unit of its own, so that none is too small for `reg_covar`; but round stays round.
+        source.frame = source.measure(by_feature=self.covariance_type != "spherical")
         check_spread(float(np.min(source.frame.unit)))
         check_spread(float(np.max(source.frame.unit)))
-        return Plan(partial(self._runs, source), _log_likelihood, check_random_state(self.random_state))
-
-    def _measured(self, source: ArraySource) -> Frame:
-        """Every feature in a unit of its own, so that none is too small for `reg_covar`; but round stays round."""
-        X, weight = source.measured_rows()
-        whole = measure(X, weight)
-        unit: Any = np.full(X.shape[1], whole.unit)
-        if self.covariance_type != "spherical":
-            unit = np.array([measure(X[:, [j]], weight).unit for j in range(X.shape[1])])
-        return Frame(whole.origin, unit)
+        return Plan(partial(self._runs, source), _log_likelihood)
 
     def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start, over the rows in canonical order: results do not depend on how they were sorted."""
@@ -212,7 +204,7 @@ class StudentTMixture(Clusterer):
 def canonical_rows(source: ArraySource) -> Sample:
     """The rows that count, in the frame, sorted and with equal ones joined."""
     weight = np.ones(source.n_rows) if source.weight is None else source.weight
-    return seeding.canonical(Sample(source.frame.enter(source.X)[weight > 0], weight[weight > 0]))
+    return canonical(Sample(source.frame.enter(source.X)[weight > 0], weight[weight > 0]))
 
 
 def _log_likelihood(fit: Any) -> float:

@@ -11,10 +11,10 @@ import numpy as np
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import check_spread, seeding_from
+from tkmeans.estimators.inputs import check_spread
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
-from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, random_numbers, starts
+from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
 from tkmeans.messages import warn_of_collapse
 from tkmeans.models import Student
 from tkmeans.models.dof import least_dof
@@ -184,7 +184,7 @@ class TKMeans(Clusterer):
         return student_plan(self, source, partial(self._runs, source))
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
-        for start in student_starts(self, source, rng):
+        for start in starts(self, source, None if self.dof == "estimate" else float(self.dof), rng):
             yield from climbs(self, source, start, tol=self.tol, accelerate=self.accelerate)
 
 
@@ -195,20 +195,13 @@ def student_plan(estimator: Any, source: Source, runs: Runs, *, extras: Any = No
     """Measure the rows, search for starts, climb from each, and keep the best."""
     source.frame = source.measure()
     check_spread(source.frame.unit, source.dtype.name)
-    rng = random_numbers(estimator.init, estimator.random_state)
-    return Plan(runs, student_merit(estimator), rng, fields, distances_kept if extras is None else extras)
-
-
-def student_starts(estimator: Any, source: Source, rng: np.random.RandomState) -> Iterator[Start]:
-    """As many starts as `init` and `n_init` ask for."""
-    dof = None if estimator.dof == "estimate" else float(estimator.dof)
-    init, count = seeding_from(estimator.init, estimator.n_clusters, source), n_starts(estimator.init, estimator.n_init)
-    return starts(source, estimator.n_clusters, init, count, dof, rng)
+    return Plan(runs, student_merit(estimator), fields, distances_kept if extras is None else extras)
 
 
 def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelerate: bool) -> Iterator[Run]:
     """From one start EM with equal or estimated cluster weights, or both if that is open."""
-    K, n_rows = estimator.n_clusters, n_rows_of(source)
+    K = estimator.n_clusters
+    n_rows = max(source.n_rows, source.total)  # weights that sum to 1 do not make rows few
     dof = max(start.dof, least_dof(K, source.n_features, n_rows)) if estimator.dof == "estimate" else estimator.dof
     params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
     open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
@@ -232,11 +225,6 @@ def student(estimator: Any, source: Source, n_rows: float, estimate_weights: boo
     )
 
 
-def n_rows_of(source: Source) -> float:
-    """As rows count at least once, weights that sum to 1 do not make them few."""
-    return max(source.n_rows, source.total)
-
-
 def student_merit(estimator: Any) -> Callable[[Fit], float]:
     """The likelihood among like models; ICL where weights may be equal or not."""
     if estimator.cluster_weights != "auto":
@@ -250,7 +238,7 @@ def student_merit(estimator: Any) -> Callable[[Fit], float]:
     return minus_icl
 
 
-def distances_kept(training: Training, fit: Fit, source: Source) -> dict[str, Any]:  # noqa: ARG001
+def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The distances of the training rows, which say who is an outlier."""
     d2, mass = distances = training.review.comparable()  # in units of the scale
     params = training.params

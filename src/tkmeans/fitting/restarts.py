@@ -15,18 +15,14 @@ Run = Callable[..., Any]  # `em` with all arguments but its observers and what t
 Runs = Callable[[np.random.RandomState], Iterator[Run]]
 
 
-def _nothing(training: Any, fit: Any, source: Any) -> dict[str, Any]:
-    return {}
-
-
 class Plan(NamedTuple):
     """What an estimator wants done, as values."""
 
     runs: Runs  # one for every start and model to try
     merit: Callable[[Any], float]  # decides between runs: the larger, the better
-    rng: np.random.RandomState
     row_fields: tuple[str, ...] = ()  # what is kept of every training row besides its label
-    extras: Callable[[Any, Any, Any], dict[str, Any]] = _nothing  # more fitted attributes, of training, fit and source
+    # More fitted attributes: of the training, the fit, the source and the attributes so far.
+    extras: Callable[..., dict[str, Any]] | None = None
 
 
 def best_run(

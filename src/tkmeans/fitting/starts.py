@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from tkmeans import engines
 from tkmeans.messages import warn_user
 from tkmeans.models.dof import first_dof
 from tkmeans.search import robust_search, seeding
 from tkmeans.sources import Sample, Source
+from tkmeans.sources.numbers import checked_centers
 from tkmeans.stats import Array
 
 SEEDINGS: dict[str, seeding.Seeding] = {
@@ -24,6 +24,10 @@ SEEDINGS: dict[str, seeding.Seeding] = {
 
 # Rows that a start is chosen on: enough to see every cluster that is not tiny.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
+
+# Fewer complete rows than this show the clusters less well than all rows with their holes filled.
+COMPLETE_ROWS_PER_CLUSTER = 20
+DONORS = 1000  # rows that holes are filled from
 
 # The scale never falls below this fraction of the data's squared spread, where squared
 # distances have no digits left.
@@ -39,37 +43,28 @@ class Start(NamedTuple):
     weights_differ: bool | None = None  # None if that is not known yet
 
 
-Init = str | Callable[[Sample, np.random.RandomState], Array]  # a name, or centres in the frame by some other way
-
-
-def starts(
-    source: Source, n_clusters: int, init: Init, n_starts: int, dof: float | None, rng: np.random.RandomState
-) -> Iterator[Start]:
-    """As many starts as are wanted, one at a time; `dof` is None if it is estimated."""
-    size = sample_rows(n_clusters)
-    sample = seeding.canonical(seeding.complete(source.sample(size, rng), n_clusters))
-    if len(sample.X) < n_clusters:
-        warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={n_clusters}: some will be empty.")
+def starts(settings: Any, source: Source, dof: float | None, rng: np.random.RandomState) -> Iterator[Start]:
+    """As many starts as an estimator's `init` and `n_init` ask for, one at a time; `dof` is None if it is estimated."""
+    K, init = settings.n_clusters, settings.init
+    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), rng), K))
+    if len(sample.X) < K:
+        warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
-    searched = init == "robust" and engines.select("auto").NAME == "native"
-    for _ in range(n_starts):
+    searched = isinstance(init, str) and init == "robust" and engines.select("auto").NAME == "native"
+    for _ in range(n_starts(init, settings.n_init)):
         if searched:
-            found = robust_search(sample, n_clusters, rng, dof)
+            found = robust_search(sample, K, rng, dof)
             yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
         else:
-            centers = SEEDINGS[init](sample, n_clusters, rng) if isinstance(init, str) else init(sample, rng)
-            scale = max(seeding.starting_scale(sample, centers), floor)
-            yield Start(centers, scale, first_dof(sample.X.shape[1]))
+            centers = SEEDINGS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
+            yield Start(centers, max(seeding.starting_scale(sample, centers), floor), first_dof(sample.X.shape[1]))
 
 
-def sample_rows(n_clusters: int) -> int:
-    """How many rows a start is chosen on."""
-    return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * n_clusters)
-
-
-def random_numbers(init: Any, random_state: Any) -> np.random.RandomState:
-    """Where chance comes from; an array leaves nothing to it."""
-    return check_random_state(random_state if isinstance(init, str) or callable(init) else 0)
+def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
+    """The centres that `init` is, or that it makes when it is called, in the frame."""
+    init, K = settings.init, settings.n_clusters
+    centers = init(source.example(sample), K, random_state=rng) if callable(init) else init
+    return source.frame.enter(checked_centers(centers, "init", (K, source.n_features)))
 
 
 def n_starts(init: Any, n_init: Any) -> int:
@@ -79,3 +74,66 @@ def n_starts(init: Any, n_init: Any) -> int:
     if n_init == "auto":
         return 10 if callable(init) or init in ("random", "uniform") else 1
     return int(n_init)
+
+
+# ---- the sample -------------------------------------------------------------------------------
+
+
+def complete(sample: Sample, n_clusters: int) -> Sample:
+    """A sample without missing values: its complete rows if they are enough, else all with their holes filled.
+
+    Only the start is chosen on it; EM then takes every row as it is.
+    """
+    missing = np.isnan(sample.X)
+    whole = ~np.any(missing, axis=1)
+    if np.count_nonzero(whole) >= COMPLETE_ROWS_PER_CLUSTER * n_clusters or np.all(whole):
+        return Sample(sample.X[whole], sample.weight[whole])
+    some = ~np.all(missing, axis=1)
+    ordered = canonical(Sample(np.where(missing, np.inf, sample.X)[some], sample.weight[some]))
+    return Sample(_filled(np.where(np.isinf(ordered.X), np.nan, ordered.X)), ordered.weight)
+
+
+def _filled(X: Array) -> Array:
+    """Every hole filled from the row most like it, in the features that both have, of those that have the feature.
+
+    Medians in the holes would gather rows of all clusters in the middle, where a search finds one cluster more.
+    """
+    from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
+
+    donors = X[:: -(-len(X) // DONORS)]
+    filled = np.where(np.isnan(X), 0.0, X)  # the median, in the frame, where no donor has anything in common
+    for start in range(0, len(X), DONORS):
+        part = slice(start, start + DONORS)
+        unlike = np.nan_to_num(nan_euclidean_distances(X[part], donors, squared=True), nan=np.inf)
+        for feature in range(X.shape[1]):
+            holes = np.flatnonzero(np.isnan(X[part, feature]))
+            able = np.flatnonzero(~np.isnan(donors[:, feature]))
+            if len(holes) and len(able):
+                choice = unlike[np.ix_(holes, able)]
+                found = np.isfinite(choice.min(axis=1))
+                filled[start + holes[found], feature] = donors[able[choice.argmin(axis=1)[found]], feature]
+    return filled
+
+
+def canonical(sample: Sample) -> Sample:
+    """Rows in lexicographic order, equal ones joined and their weights added."""
+    X = sample.X + 0.0  # -0.0 and 0.0 are one value
+    order = _lexicographic(X)
+    X, weight = X[order], sample.weight[order]
+    first = np.ones(len(X), dtype=bool)
+    first[1:] = np.any(X[1:] != X[:-1], axis=1)
+    return Sample(X[first], np.add.reduceat(weight, np.flatnonzero(first)))
+
+
+def _lexicographic(X: Array) -> Array:
+    """The sorting order of the rows; each column sorts only the rows that those before it left tied."""
+    order = np.argsort(X[:, 0], kind="stable")
+    differs = np.append(True, X[order[1:], 0] != X[order[:-1], 0])  # from the row above, in the columns so far
+    for column in range(1, X.shape[1]):
+        tied = ~(differs & np.append(differs[1:], True))
+        if not np.any(tied):
+            break
+        rows, group = order[tied], np.cumsum(differs)[tied]
+        order[tied] = rows[np.lexsort([X[rows, column], group])]
+        differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
+    return order

@@ -50,10 +50,6 @@ class State(NamedTuple):
     masses: Array  # (K,) the weight of each cluster
     nearest: Array  # (n,) how far each row is from its centre: `criterion.distances`
 
-    def starves(self) -> bool:
-        """Whether some centre has hardly any rows."""
-        return bool(np.min(self.masses) < TINY_CLUSTER * np.mean(self.masses))
-
 
 def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None) -> Found:
     """Centres that EM can start from with confidence.
@@ -102,7 +98,11 @@ def _breathe(search: Search, sample: Sample, n_clusters: int, rng: np.random.Ran
     search.fix_noise()  # states are compared against the noise level of the best one so far
     best, cost, complete = _state(search, sample), search.cost, search.clusters == n_clusters
     quiet = 0
-    while quiet < QUIET_BREATHS or (quiet < STARVING_BREATHS and _state(search, sample).starves()):
+    while quiet < STARVING_BREATHS:
+        if quiet >= QUIET_BREATHS:
+            masses = _state(search, sample).masses
+            if np.min(masses) >= TINY_CLUSTER * np.mean(masses):
+                break  # no centre has hardly any rows
         quiet += 1
         if not _inhale(search, n_clusters, room, rng):
             continue  # nothing promised enough; the next draw may

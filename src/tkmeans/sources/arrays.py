@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar, cast, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, merged, survey, to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -68,7 +68,10 @@ class BlockSource(CountedRows):
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
-        return merged(self.map(summarize))
+        whole: Any = None
+        for part in self.map(summarize):
+            whole = part if whole is None else whole.merge(part)
+        return cast(M, whole)
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""

@@ -17,7 +17,7 @@ from tkmeans.stats import Array, Block, Frame, namespace
 BLOCK_ROWS = 8192
 
 # Rows that the frame is measured on.
-_MEASURED_ROWS = 4096
+MEASURED_ROWS = 4096
 
 
 _NAMED = 5  # rows in a message, at most
@@ -181,16 +181,17 @@ class CountedRows(Source):
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
         return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
 
-    def measured_rows(self) -> tuple[Array, Array | None]:
-        """The rows at equal intervals that frames are measured on, and their weights; rows of weight 0 do not count."""
+    def measure(self, *, by_feature: bool = False) -> Frame:
+        """The coordinates to work in, from rows at equal intervals; with a unit for each feature if asked for."""
         weight = to_numpy(self.weight)
         counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
-        picked = counted[:: stride(len(counted))]
-        return self.rows(picked), None if weight is None else weight[picked]
-
-    def measure(self) -> Frame:
-        """The coordinates to work in."""
-        return measure(*self.measured_rows())
+        picked = counted[:: max(1, len(counted) // MEASURED_ROWS)]
+        X, weight = self.rows(picked), None if weight is None else weight[picked]
+        frame = measure(X, weight)
+        if by_feature:
+            unit: Any = np.array([measure(X[:, [j]], weight).unit for j in range(X.shape[1])])
+            frame = frame._replace(unit=unit)
+        return frame
 
 
 def survey(block: Block) -> Survey:
@@ -279,11 +280,6 @@ def nearest_to_zero(centers: Array) -> Array:
     """
     least = np.min(np.abs(centers), axis=0)
     return np.where(np.any(centers == -least, axis=0), -least, least)  # whatever the order of the centres
-
-
-def stride(n_counted: int) -> int:
-    """The interval between rows to measure."""
-    return max(1, n_counted // _MEASURED_ROWS)
 
 
 def _median(X: Array, weight: Array) -> Array:

@@ -7,7 +7,19 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, M, Sample, Source, Survey, measure, merged, stride, survey
+from tkmeans.sources.base import (
+    BLOCK_ROWS,
+    MEASURED_ROWS,
+    Answer,
+    Column,
+    M,
+    Sample,
+    Source,
+    Survey,
+    measure,
+    merged,
+    survey,
+)
 from tkmeans.stats import Array, Block, Frame
 
 _MERGED_AT_ONCE = 8  # summaries, on the way from the partitions to the one of all rows
@@ -127,7 +139,8 @@ class DaskSource(Source):
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
         n_counted = self._of_partitions("n_counted")
-        X, weight = self._rows(np.arange(0, sum(n_counted), stride(int(sum(n_counted)))), n_counted, _counted_rows)
+        stride = max(1, int(sum(n_counted)) // MEASURED_ROWS)
+        X, weight = self._rows(np.arange(0, sum(n_counted), stride), n_counted, _counted_rows)
         return measure(X, None if self.weight is None else weight)
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:

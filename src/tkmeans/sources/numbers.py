@@ -1,0 +1,86 @@
+"""From what people pass to numbers, without a silent cast on the way.
+
+scikit-learn's own validation reads text as numbers where it can, dates as seconds, and what is under
+the mask of a masked array as data. Here the first two are refused, and what is masked is missing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from tkmeans.sources.base import to_numpy
+from tkmeans.stats import Array
+
+_NO_NUMBERS = {"U": "text", "S": "text", "T": "text", "M": "dates", "m": "durations", "V": "records"}
+
+
+def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str = "n_clusters") -> Array:
+    """Centres that a parameter of this name holds or gives."""
+    centers = checked_points(to_numpy(centers), name)
+    if centers.shape != shape:
+        verb = "give centres of" if name == "init" else "have"
+        raise ValueError(f"{name} must {verb} shape {shape} ({size}, n_features), got {centers.shape}")
+    return centers
+
+
+def checked_points(points: Any, name: str) -> Array:
+    """Points that a parameter of this name holds, such as centres to start from."""
+    return check_array(as_numbers(points, name), dtype=np.float64, input_name=name)
+
+
+def as_numbers(values: Any, name: str) -> Any:
+    """The values, of which none is text or a date; as an array with NaN for missing where a list or mask was given."""
+    if isinstance(values, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name} must be a table of numbers, got {values!r}; where files are not taken, load it first")
+    if isinstance(values, (list, tuple)):
+        values = _array_of(values, name)
+    if isinstance(values, np.ma.MaskedArray):
+        if values.dtype.kind in "biu":
+            values = values.astype(np.float64)
+        if values.dtype.kind == "f":
+            return values.filled(np.nan)
+        values = values.filled()
+    if isinstance(values, np.ndarray):
+        _refuse_what_is_no_number(values, name)
+        return _native_floats(values)
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):  # of pandas or polars
+        for column in values.columns:
+            if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
+                _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
+    return values
+
+
+def _array_of(values: Any, name: str) -> Any:
+    if any(hasattr(value, "__array_namespace__") and not isinstance(value, np.ndarray) for value in values):
+        return values  # of another library's arrays
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a table with rows of equal length; {error}") from None
+
+
+def _refuse_what_is_no_number(values: Array, name: str) -> None:
+    kind = values.dtype.kind
+    found: Any = "" if kind in "OV" or not values.size else f" such as {str(values.flat[0])!r}"
+    if kind == "O":
+        text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+        if text is None:
+            return
+        kind, found = "U", f" such as {text!r}"
+    if kind in _NO_NUMBERS:
+        raise TypeError(f"{name} holds {_NO_NUMBERS[kind]}{found}; say which numbers you mean, as by astype(float)")
+
+
+def _native_floats(values: Array) -> Array:
+    """Floats in this machine's byte order, so that single precision is seen to be that, and none longer than double.
+
+    One that is too large for double precision becomes infinite, and is refused as such.
+    """
+    if values.dtype.kind != "f":
+        return values
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64 if values.dtype.itemsize > 8 else values.dtype.newbyteorder("="), copy=False)
