@@ -45,7 +45,8 @@ class Components(NamedTuple):
 
     def take(self, order: Array) -> Components:
         """The same with the components in another order."""
-        return Components(*(values[order] for values in self[:4]), self.shape)
+        centers, covariances, dof, weights, shape = self
+        return Components(centers[order], covariances[order], dof[order], weights[order], shape)
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes, by name."""

@@ -242,7 +242,8 @@ class FittedModel:
         columns = [Column(name, source.label_dtype if name == "label" else np.float64) for name in names]
         try:
             for last in (False, False, True):
-                fitted, rows = replace(self, params=params), None  # not two sets of rows, if there are many
+                fitted = replace(self, params=params)
+                rows: Any = None  # not two sets of them, if there are many
                 if source.lazy:
                     looks = zip((partial(fitted.ask, name) for name in names), columns, strict=True)
                     rows = [source.collect(look, [column])[0][0] for look, column in looks]

@@ -37,20 +37,9 @@ CHECKS: dict[str, validation.Check] = {
 }
 
 # A hard assignment has neither probabilities nor a density.
-LACKS = frozenset(
-    [
-        "predict_proba",
-        "robust_weights",
-        "assignment_entropy",
-        "score_samples",
-        "aic",
-        "bic",
-        "icl",
-        "sample",
-        "outliers",
-        "outlier_pvalues",
-    ]
-)
+_NO_PROBABILITIES = {"predict_proba", "robust_weights", "assignment_entropy"}
+_NO_DENSITY = {"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues"}
+LACKS = frozenset(_NO_PROBABILITIES | _NO_DENSITY | {"lower_bound_", "lower_bounds_", "converged_"})
 
 
 def distances_between(a: Array, b: Array, metric: Any) -> Array:

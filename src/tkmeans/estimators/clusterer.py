@@ -114,7 +114,7 @@ class Clusterer(
             self._fit_source(source, resume)
         return self
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:
         """Find the clusters of a source whose features have been checked, and publish them."""
         told: AbstractContextManager[list[Observer]] = nullcontext([])

@@ -313,7 +313,7 @@ class MiniBatchTKMeans(Clusterer):
                 self._fit_source(source)
             found, _ = self._described(self._fitted_model.params, X, weight)
             waiting = waiting._replace(searched=waiting.counted)
-            vars(self).update(found)
+            self.__dict__ |= found
         elif waiting.searched:
             self._learn(X, weight)
         self._waiting = None if enough else waiting

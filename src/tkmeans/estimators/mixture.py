@@ -172,17 +172,17 @@ class StudentTMixture(Clusterer):
         check_spread(float(np.max(source.frame.unit)))
         return Plan(partial(self._runs, source), _log_likelihood)
 
-    def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
+    def _runs(self, source: Any, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start, over the rows in canonical order: results do not depend on how they were sorted."""
         sample, p = canonical_rows(source), source.n_features
         rows = ArraySource(sample.X, sample.weight, Frame(np.zeros(p), 1.0))
-        options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
+        run = partial(em, stop=SmallGain(self.tol), max_iter=self.max_iter, accelerate=self.accelerate)
         model = self._model(self._engine(source))
         dof = np.full(self.n_components, _FIRST_DOF if self.dof == "estimate" else float(self.dof))
         for _ in range(self.n_init if self.means_init is None else 1):
             centers, scale, log_weights = self._clusters(sample, source.frame, rng)
             spread = model.shape.start(max(scale, self.reg_covar), self.n_components, p)
-            yield partial(em, rows, model, MixtureParams(centers, spread, dof, log_weights), **options)
+            yield partial(run, rows, model, MixtureParams(centers, spread, dof, log_weights))
 
     def _clusters(self, sample: Sample, frame: Frame, rng: np.random.RandomState) -> tuple[Array, float, Array]:
         """First centres, squared scale and ln weights."""

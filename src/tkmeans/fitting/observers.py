@@ -106,7 +106,8 @@ class Checkpointer:
         self._saved = time.monotonic()
         self._writing = 0.0  # seconds that the last checkpoint took
         self._rng_state: dict[str, Any] = {}
-        self._n_finished, self._best = 0, None
+        self._n_finished = 0
+        self._best: Fit | None = None
         self._run: Progress | None = None
 
     def restarted(self, rng_state: dict[str, Any], n_finished: int, best: Fit | None) -> None:

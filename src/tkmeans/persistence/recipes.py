@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tkmeans.outliers import Sketch
+from tkmeans.fitted import Sketch
 from tkmeans.persistence.encoding import ModelFileError
 
 Fields = dict[str, str]

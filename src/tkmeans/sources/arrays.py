@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,8 +19,9 @@ TENSOR_ROWS = 65536
 
 
 class BlockSource(CountedRows):
-    """Rows in runs of any length, which are cut into blocks at multiples of a fixed size."""
+    """Rows in memory, or in chunks of any length, which are cut into blocks at multiples of a fixed size."""
 
+    X: Any = None  # the rows, where they are in memory
     like: Any = None  # makes an array of the rows' library from one of NumPy, where that is another
 
     def __init__(self, weight: Array | None, frame: Frame | None, n_threads: int, block_rows: int = BLOCK_ROWS) -> None:
@@ -36,17 +36,17 @@ class BlockSource(CountedRows):
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    @abstractmethod
-    def runs(self) -> Iterator[Array]:
-        """The rows in runs whose lengths, but for the last, are multiples of the block's."""
+    def chunks(self) -> Iterator[Array]:
+        """The rows that are not in memory, in chunks whose lengths, but for the last, are multiples of the block's."""
+        raise AttributeError("rows in memory come in one piece")
 
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks of fixed size."""
         frame = getattr(self, "frame", None)  # a survey comes before the frame
         start = 0
-        for run in self.runs():
-            for first in range(0, run.shape[0], self._block_rows):
-                X = run[first : min(first + self._block_rows, run.shape[0]), ...]
+        for chunk in (self.X,) if self.X is not None else self.chunks():
+            for first in range(0, chunk.shape[0], self._block_rows):
+                X = chunk[first : min(first + self._block_rows, chunk.shape[0]), ...]
                 weight = None if self.weight is None else self.weight[start : start + X.shape[0]]
                 start += X.shape[0]
                 yield Block(X, weight, frame)  # type: ignore[arg-type]
@@ -84,12 +84,12 @@ class BlockSource(CountedRows):
         if self.like is not None:
             whole = list(map(self.like, whole))
         start, summary = 0, None
-        for seen in self.map(look):
-            end = start + seen.rows[0].shape[0]
-            for array, part in zip(whole, seen.rows, strict=True):
+        for found in self.map(look):
+            end = start + found.rows[0].shape[0]
+            for array, part in zip(whole, found.rows, strict=True):
                 array[start:end, ...] = part
             start = end
-            summary = seen.summary if summary is None else summary.merge(seen.summary)
+            summary = found.summary if summary is None else summary.merge(found.summary)
         return whole, summary
 
 
@@ -111,10 +111,6 @@ class ArraySource(BlockSource):
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
         self.X = X
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
-
-    def runs(self) -> Iterator[Array]:
-        """All rows at once."""
-        yield self.X
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""
@@ -142,10 +138,6 @@ class TensorSource(BlockSource):
         self.X, self.array_library = X, xp.__name__
         self.n_rows, self.n_features = map(int, X.shape)
         self.dtype = np.dtype("float32" if X.dtype == xp.float32 else "float64")
-
-    def runs(self) -> Iterator[Array]:
-        """All rows at once."""
-        yield self.X
 
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks, with a frame that is where they are."""

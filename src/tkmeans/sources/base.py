@@ -142,8 +142,8 @@ class Source(ABC):
         """About `size` rows drawn in proportion to weight; all rows if there are no more."""
 
     @abstractmethod
-    def measure(self) -> Frame:
-        """The coordinates to work in, from rows at equal intervals."""
+    def measure(self, *, by_feature: bool = False) -> Frame:
+        """The coordinates to work in, from rows at equal intervals; with a unit for each feature if asked for."""
 
     def beside(self, name: str) -> Any:
         """The file that results about these rows go to; None for rows that are not in a file."""

@@ -82,11 +82,11 @@ class FileSource(BlockSource):
     def n_rows(self) -> int:
         """The number of rows, counted if need be."""
         if self._table.n_rows is None:
-            self._table.n_rows = sum(map(len, self.runs()))
+            self._table.n_rows = sum(map(len, self.chunks()))
         return self._table.n_rows
 
-    def runs(self) -> Iterator[Array]:
-        """The rows, read ahead, in runs that are multiples of a block."""
+    def chunks(self) -> Iterator[Array]:
+        """The rows, read ahead, in chunks that are multiples of a block."""
         n_rows = run_rows(self.n_features * self.dtype.itemsize, self._block_rows)
         runs = regrouped(self._table.batches(n_rows), self._block_rows)
         return self._counted(read_ahead(runs, _RUNS_AHEAD, self._reader))

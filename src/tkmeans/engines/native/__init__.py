@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -52,13 +53,13 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     Memberships below 1e-16 may be left out, which changes nothing that can be seen;
     ``skip_far=False`` is for those who measure just that.
     """
-    X, *arguments = _prepared(block, params, kernel)
+    X, origin, unit, model = _prepared(block, params, kernel)
     K, p = params.centers.shape
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
     n, w, wd2, log_trust = (np.zeros(K) for _ in range(4))
     seen, wx = np.zeros((K, p)), np.zeros((K, p))
     missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, *arguments, skip_far, n, w, seen, wx, wd2, log_trust
+        _INSTRUCTION_SET, X, weight, origin, unit, model, skip_far, n, w, seen, wx, wd2, log_trust
     )
     seen = seen if missing else w[:, None]
     if X.dtype == np.float32:
@@ -68,18 +69,18 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
     """What the model says of each row."""
-    X, *arguments = _prepared(block, params, kernel)
+    X, origin, unit, model = _prepared(block, params, kernel)
     n = X.shape[0]
     out = Rows(np.empty(n, np.int64), *(np.empty(n, X.dtype) for _ in range(3)))
-    _native.rows(_INSTRUCTION_SET, X, *arguments, *out)
+    _native.rows(_INSTRUCTION_SET, X, origin, unit, model, *out)
     return out
 
 
 def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
     """The probability of every cluster for each row, (n, K): eqn:tau."""
-    X, *arguments = _prepared(block, params, kernel)
+    X, origin, unit, model = _prepared(block, params, kernel)
     out = np.empty((X.shape[0], params.centers.shape[0]), X.dtype)
-    _native.memberships(_INSTRUCTION_SET, X, *arguments, out)
+    _native.memberships(_INSTRUCTION_SET, X, origin, unit, model, out)
     return out
 
 
@@ -87,9 +88,9 @@ def distances(block: Block, params: Params) -> Array:
     """Euclidean distance of each row to every centre, (n, K), in the frame."""
     K, p = params.centers.shape
     tables = np.ones(p + 1)  # distances need no kernel
-    X, *arguments = _prepared(block, params, Kernel(1.0, 1, tables, tables, tables, tables))
+    X, origin, unit, model = _prepared(block, params, Kernel(1.0, 1, tables, tables, tables, tables))
     out = np.empty((X.shape[0], K), X.dtype)
-    _native.distances(_INSTRUCTION_SET, X, *arguments, out)
+    _native.distances(_INSTRUCTION_SET, X, origin, unit, model, out)
     return out
 
 
@@ -103,7 +104,7 @@ def exponentials(values: Array, factor: float, out: Array) -> None:
     _native.exponentials(_INSTRUCTION_SET, values, factor, out)
 
 
-def _prepared(block: Block, params: Params, kernel: Kernel) -> tuple[Array, Array, float, _native.Model]:
+def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
     """The rows, the frame and the model as the native code takes them."""
     X = np.asarray(block.X)
     if X.dtype not in (np.float32, np.float64):
