@@ -8,6 +8,24 @@ from support.model_inputs import equal_params, source_of, t_mixture
 from tkmeans.em import Anderson, Never, Plateau, Progress, SmallGain, SmallMove, em
 from tkmeans.models import Fast, Student
 
+
+class Recorder:
+    """An observer that keeps what it is told of every iteration, and may ask to stop."""
+
+    def __init__(self, stop_after=None, request="stop: early"):
+        self.stop_after, self.request, self.runs, self.calls = stop_after, request, [], []
+
+    def begin(self, frame, max_iter):
+        self.calls.append(("begin", max_iter))
+
+    def step(self, progress):
+        self.runs.append(progress)
+        return self.request if progress.n_iter == self.stop_after else None
+
+    def end(self):
+        self.calls.append(("end",))
+
+
 X, _, CENTERS = t_mixture(n=600)
 SOURCE = source_of(X)
 START = equal_params(SOURCE.frame.enter(CENTERS), scale=0.5, dof=1.0)
@@ -56,17 +74,10 @@ def test_the_statistics_of_a_fit_belong_to_its_parameters(model, max_iter):
 
 
 def test_movement_is_the_root_mean_square_step_of_the_centres():
-    seen = []
-    first = em(
-        SOURCE,
-        Lloyd(),
-        START,
-        stop=Never(),
-        max_iter=1,
-        on_step=lambda n, progress: seen.append((n, progress.movement)),
-    )
+    recorder = Recorder()
+    first = em(SOURCE, Lloyd(), START, stop=Never(), max_iter=1, observers=[recorder])
     step = first.params.centers - START.centers
-    assert seen == [(1, pytest.approx(np.sqrt((step**2).sum(axis=1).mean())))]
+    assert [run.movement for run in recorder.runs] == [pytest.approx(np.sqrt((step**2).sum(axis=1).mean()))]
 
 
 def test_acceleration_reaches_the_same_optimum_in_fewer_passes():
@@ -122,25 +133,25 @@ def test_anderson_forgets_steps_before_one_that_is_longer():
         assert (ahead is None) == (remembered == 1)
 
 
-def test_anderson_remembers_six_steps_or_its_depth_and_one():
-    for mixer, most in ((Anderson(), 6), (Anderson(depth=2), 3)):
-        for k in range(10):
-            mixer.extrapolate(np.zeros(3), 0.5**k * np.array([1.0, 0.1 * k, 0.01 * k * k]))
-        assert len(mixer.residuals) == len(mixer.images) == most
+def test_anderson_remembers_six_steps():
+    mixer = Anderson()
+    for k in range(10):
+        mixer.extrapolate(np.zeros(3), 0.5**k * np.array([1.0, 0.1 * k, 0.01 * k * k]))
+    assert len(mixer.residuals) == len(mixer.images) == 6
 
 
 def test_em_continues_an_interrupted_run_to_the_same_end():
     options = {"stop": SmallGain(1e-10), "max_iter": 200}
     whole = em(SOURCE, Student(), START, **options)
-    left = []
-    em(SOURCE, Student(), START, on_step=lambda n_iter, run: left.append(run) or n_iter == 5, **options)
-    assert len(left) == 5
-    assert len(left[0].history) == 6
-    again = em(SOURCE, Student(), left[0], **options)
+    recorder = Recorder(stop_after=5)
+    em(SOURCE, Student(), START, observers=[recorder], **options)
+    assert [run.n_iter for run in recorder.runs] == [1, 2, 3, 4, 5]
+    recorder.stop_after = None
+    again = em(SOURCE, Student(), None, resume=recorder.runs[-1], observers=[recorder], **options)
     assert again.history == whole.history
     assert again.n_passes == whole.n_passes
     np.testing.assert_array_equal(again.params.centers, whole.params.centers)
-    rested = em(SOURCE, Student(), left[0], **options)  # which has come to rest: nothing is left to do
+    rested = em(SOURCE, Student(), None, resume=recorder.runs[-1], **options)  # at rest: nothing is left to do
     assert rested.converged
     assert rested.n_passes == whole.n_passes
 
@@ -209,3 +220,36 @@ def test_em_over_any_blocks_gives_the_same_centres(block_rows, accelerate):
     cut = em(source_of(X, block_rows=block_rows), Student(), START, **options)
     np.testing.assert_allclose(cut.params.centers, whole.params.centers, rtol=0, atol=1e-10)
     assert cut.params.scale == pytest.approx(whole.params.scale, rel=1e-9)
+
+
+@pytest.mark.parametrize(("request_to_stop", "converged"), [("stop: early", False), ("stop: converged", True)])
+def test_an_observer_ends_a_run_of_em_as_converged_or_not(request_to_stop, converged):
+    recorder = Recorder(stop_after=2, request=request_to_stop)
+    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=9, observers=[recorder])
+    assert len(fit.history) - 1 == 2
+    assert fit.converged is converged
+    assert recorder.calls == [("begin", 9), ("end",)]
+
+
+def test_ctrl_c_ends_em_with_the_last_iteration_that_was_finished():
+    class Interrupting(Recorder):
+        def step(self, progress):
+            super().step(progress)
+            if progress.n_iter == 3:
+                raise KeyboardInterrupt
+
+    whole = em(SOURCE, Student(), START, stop=Never(), max_iter=3)
+    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=9, observers=[Interrupting()])
+    assert fit.interrupted
+    assert not fit.converged
+    assert fit.history == whole.history
+    np.testing.assert_array_equal(fit.params.centers, whole.params.centers)
+
+
+def test_ctrl_c_before_the_first_iteration_leaves_em_with_nothing_to_return(monkeypatch):
+    def interrupted(self, stats, params):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Student, "m_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        em(SOURCE, Student(), START, stop=Never(), max_iter=9)

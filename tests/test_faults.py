@@ -26,7 +26,7 @@ from support.model_inputs import t_mixture
 
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, save
 from tkmeans.baselines import KMedoids
-from tkmeans.estimators import base
+from tkmeans.estimators import clusterer
 from tkmeans.paper import protocol
 from tkmeans.sources import ArraySource
 
@@ -47,7 +47,7 @@ def test_three_hundred_faults_at_random_lose_nothing():
 
 
 def test_fault_injection_detects_a_half_fitted_estimator(monkeypatch, tmp_path):
-    monkeypatch.setattr(base, "all_or_nothing", nullcontext)
+    monkeypatch.setattr(clusterer, "transaction", nullcontext)
     trigger = Trigger(lambda: no_memory(tmp_path), at=2)
     with small_blocks_and_frequent_checkpoints(), pytest.raises(WrongOutcome, match=r"half-fitted: .*n_features_in_"):
         run_with_fault("t-k-means", FAULT_KINDS["Ctrl-C in a pass"], trigger, tmp_path, old_output=False)

@@ -10,7 +10,8 @@ from support.paper_data import benchmark_set
 
 from tkmeans import TKMeans
 from tkmeans.datasets import make_contaminated
-from tkmeans.outliers import _core_quantile, _core_slopes, _log_core, fit_outlier_model, sketch, threshold_over
+from tkmeans.fitted import sketch
+from tkmeans.outliers import _core_quantile, _core_slopes, _log_core, fit_outlier_model, threshold_over
 
 SETS = ["S1", "S2", "S3", "S4", "A1", "A2", "A3", "dim032"]
 

@@ -9,8 +9,8 @@ from support.paper_data import benchmark_set
 
 from tkmeans import TKMeans
 from tkmeans.engines import native
+from tkmeans.fitting.starts import canonical
 from tkmeans.search import robust_search
-from tkmeans.search.seeding import canonical
 from tkmeans.sources import Sample
 
 NOISE = {

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from support.model_inputs import t_mixture
 
+from tkmeans.fitting.starts import canonical, complete
 from tkmeans.search import seeding
 from tkmeans.sources import Sample
 
@@ -10,7 +11,7 @@ SEEDINGS = [seeding.uniform, seeding.random_rows, seeding.kmeans_plusplus]
 
 
 def sample_of(X, weight=None):
-    return seeding.canonical(Sample(X, np.ones(len(X)) if weight is None else weight))
+    return canonical(Sample(X, np.ones(len(X)) if weight is None else weight))
 
 
 @pytest.mark.parametrize("seeds", SEEDINGS)
@@ -56,7 +57,7 @@ def test_kmeans_plusplus_draws_no_row_of_negligible_weight():
 
 def test_a_canonical_sample_is_sorted_and_joins_equal_rows():
     rows = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 0.0], [-0.0, 5.0], [1.0, 2.0]])
-    sample = seeding.canonical(Sample(rows, np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
+    sample = canonical(Sample(rows, np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
     np.testing.assert_array_equal(sample.X, [[0, 5], [1, 0], [1, 2]])
     np.testing.assert_array_equal(sample.weight, [6, 3, 6])
 
@@ -64,7 +65,7 @@ def test_a_canonical_sample_is_sorted_and_joins_equal_rows():
 @pytest.mark.parametrize("n_values", [2, 3, 1000])
 def test_the_order_of_a_canonical_sample_is_lexicographic(n_values):
     rows = np.random.default_rng(0).integers(n_values, size=(200, 4)).astype(float)
-    sample = seeding.canonical(Sample(rows, np.ones(200)))
+    sample = canonical(Sample(rows, np.ones(200)))
     np.testing.assert_array_equal(sample.X, np.unique(rows, axis=0))
     assert sample.weight.sum() == 200
 
@@ -98,21 +99,21 @@ def with_few_complete_rows(seed=0):
 
 def test_missing_values_of_a_sample_are_filled_from_the_most_similar_row_that_has_the_feature():
     rows = with_few_complete_rows()
-    filled = seeding.complete(Sample(rows, np.ones(60)), 4)
-    expected = seeding.canonical(Sample(filled_one_by_one(rows), np.ones(60)))
-    np.testing.assert_array_equal(seeding.canonical(filled).X, expected.X)
+    filled = complete(Sample(rows, np.ones(60)), 4)
+    expected = canonical(Sample(filled_one_by_one(rows), np.ones(60)))
+    np.testing.assert_array_equal(canonical(filled).X, expected.X)
 
 
 def test_a_sample_with_enough_complete_rows_is_reduced_to_them():
     rows = X.copy()
     rows[:300, 1] = np.nan
-    whole = seeding.complete(Sample(rows, np.ones(400)), 4)
+    whole = complete(Sample(rows, np.ones(400)), 4)
     np.testing.assert_array_equal(whole.X, X[300:])
 
 
 def test_a_sample_of_rows_without_a_common_feature_is_filled_with_medians():
     rows = np.array([[1.0, np.nan], [np.nan, 2.0], [np.nan, np.nan], [3.0, np.nan]])
-    filled = seeding.complete(Sample(rows, np.array([1.0, 2.0, 4.0, 8.0])), 2)
+    filled = complete(Sample(rows, np.array([1.0, 2.0, 4.0, 8.0])), 2)
     np.testing.assert_array_equal(filled.X, [[1, 0], [3, 0], [0, 2]])  # 0 is the median, in the frame
     np.testing.assert_array_equal(filled.weight, [1, 8, 2])
 
@@ -121,7 +122,7 @@ def test_a_filled_sample_does_not_depend_on_the_order_of_rows_nor_on_repetition_
     rng = np.random.default_rng(0)
     rows, times = with_few_complete_rows(), rng.integers(1, 4, 60)
     order = rng.permutation(60)
-    repeated = seeding.complete(Sample(rows.repeat(times, axis=0), np.ones(times.sum())), 4)
-    weighted = seeding.complete(Sample(rows[order], times[order].astype(float)), 4)
+    repeated = complete(Sample(rows.repeat(times, axis=0), np.ones(times.sum())), 4)
+    weighted = complete(Sample(rows[order], times[order].astype(float)), 4)
     np.testing.assert_array_equal(repeated.X, weighted.X)
     np.testing.assert_array_equal(repeated.weight, weighted.weight)

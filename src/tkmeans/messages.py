@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
@@ -17,6 +18,9 @@ from tkmeans.stats import Array
 
 # Between a user's line and a warning there is code of ours and, where it calls us, of scikit-learn.
 _LIBRARIES = (Path(__file__).parent, Path(sklearn.__file__).parent)
+
+# Of an equal share of the rows: a cluster with less holds hardly any.
+TINY_CLUSTER = 0.02
 
 _heard: ContextVar[bool] = ContextVar("heard", default=True)
 
@@ -65,8 +69,11 @@ def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> Non
     )
 
 
-def warn_of_tiny_clusters(tiny: Array, sizes: Array) -> None:
+def warn_of_tiny_clusters(sizes: Array) -> None:
     """Say which centres hardly any row belongs to: they sit on outliers, most likely."""
+    tiny = np.flatnonzero((sizes > 0) & (sizes < TINY_CLUSTER * sizes.sum() / len(sizes)))
+    if not len(tiny):
+        return
     named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
     warn_user(
         f"{len(tiny)} of {len(sizes)} clusters hold hardly any of the {sizes.sum():g} rows: {named}. "

@@ -31,10 +31,11 @@ KILLED_WHILE_WRITING = """
 import json, os, signal, sys
 import numpy as np
 import tkmeans
-from tkmeans.estimators import checkpoints, longfit
+from tkmeans.fitting import checkpoints
+from tkmeans.fitting.observers import SHARE_OF_TIME
 
 path, nth, when, name, options = *sys.argv[1:2], int(sys.argv[2]), *sys.argv[3:]
-longfit._SHARE_OF_TIME = 1e9  # one after every iteration
+SHARE_OF_TIME.set(1e9)  # one after every iteration
 honest, n_written = np.savez, 0
 
 def savez(file, **arrays):

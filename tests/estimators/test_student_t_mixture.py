@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_t
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -133,6 +134,27 @@ def test_the_order_of_the_rows_changes_no_bit_of_a_mixture():
     a = StudentTMixture(2, random_state=0).fit(X)
     b = StudentTMixture(2, random_state=0).fit(X[order])
     np.testing.assert_array_equal(a.means_, b.means_)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_transform_of_a_mixture_is_the_mahalanobis_distance_of_scipy_to_each_component(kind):
+    X, _ = ellipses(n=300)
+    model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
+    full = {
+        "full": lambda: model.covariances_,
+        "tied": lambda: [model.covariances_] * 2,
+        "diag": lambda: [np.diag(variances) for variances in model.covariances_],
+        "spherical": lambda: [variance * np.eye(2) for variance in model.covariances_],
+    }[kind]()
+    pairs = zip(model.means_, full, strict=True)
+    expected = [cdist(X, mean[None], "mahalanobis", VI=np.linalg.inv(covariance))[:, 0] for mean, covariance in pairs]
+    np.testing.assert_allclose(model.transform(X), np.transpose(expected), rtol=1e-9)
+
+
+def test_labels_of_a_fitted_mixture_are_its_predictions():
+    X, _ = ellipses(n=300)
+    model = StudentTMixture(2, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
 def test_samples_are_drawn_from_the_fitted_mixture():

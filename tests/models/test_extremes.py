@@ -11,7 +11,7 @@ from support.model_inputs import plain_frame
 
 from tkmeans import TKMeans
 from tkmeans.engines import native, reference
-from tkmeans.estimators.looking import tail_of_f
+from tkmeans.fitted import tail_of_f
 from tkmeans.models import Student
 from tkmeans.models.dof import BOUNDS, log_gamma_ratio, log_minus_digamma, solve_dof
 from tkmeans.stats import Block, Params

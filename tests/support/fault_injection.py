@@ -25,15 +25,15 @@ from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
-from tkmeans.estimators.whole import Interrupted
 
 import tkmeans.sources.dask as dask_source
 from support.interruptible_operations import FITS, OPERATIONS, WRITES, CommandFailed, SilentCallback, X, prior_estimator
 from tkmeans import atomic
 from tkmeans.engines import native, reference
-from tkmeans.estimators import longfit
-from tkmeans.sources import ArraySource
+from tkmeans.estimators.clusterer import Interrupted
+from tkmeans.fitting.observers import SHARE_OF_TIME
 from tkmeans.sources.arrays import BlockSource
+from tkmeans.sources.base import BLOCK_ROWS
 from tkmeans.sources.formats import ArrowTable, NpyTable
 
 OUR_CODE = str(Path(atomic.__file__).parent)
@@ -268,14 +268,14 @@ FAULT_KINDS = {name: kind for name, kind in FAULT_KINDS.items() if kind.operatio
 @contextmanager
 def small_blocks_and_frequent_checkpoints():
     """Many small blocks, a checkpoint after every iteration, and warnings that nobody minds."""
-    with (
-        mock.patch.dict(ArraySource.__init__.__kwdefaults__, block_rows=128),
-        mock.patch.object(BlockSource.__init__, "__defaults__", (128,)),
-        mock.patch.object(longfit, "_SHARE_OF_TIME", 1e9),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield
+    settings = [(BLOCK_ROWS, BLOCK_ROWS.set(128)), (SHARE_OF_TIME, SHARE_OF_TIME.set(1e9))]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for setting, before in settings:
+            setting.reset(before)
 
 
 @cache

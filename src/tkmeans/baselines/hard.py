@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -79,13 +80,13 @@ class Labelled(NamedTuple):
         )
 
 
+@dataclass
 class HardModel(ABC):
     """Each row belongs to its nearest centre; how a centre follows from its rows is left open."""
 
-    climbs = True
+    metric: str
 
-    def __init__(self, metric: str) -> None:
-        self.metric = metric
+    climbs = True
 
     @abstractmethod
     def center(self, x: Array, weight: Array) -> Array:

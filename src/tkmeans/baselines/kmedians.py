@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.baselines.hard import ACCEPTS, CHECKS, LACKS, HardCenters, HardModel, alternating, hard_plan
 from tkmeans.estimators.clusterer import Clusterer
@@ -14,11 +16,11 @@ from tkmeans.stats import Array
 
 
 @final
+@dataclass
 class Medians(HardModel):
     """City-block distances, and the centres that make their sum least."""
 
-    def __init__(self) -> None:
-        super().__init__("cityblock")
+    metric: str = "cityblock"
 
     def center(self, x: Array, weight: Array) -> Array:
         """The weighted median of each feature."""
@@ -37,7 +39,7 @@ def weighted_medians(x: Array, weight: Array) -> Array:
 
 
 @final
-class KMedians(Clusterer):
+class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     """k-medians: k-means with city-block distances and medians.
 
     A classical robust variant, here to compare with. Medians resist outliers within a
@@ -79,6 +81,7 @@ class KMedians(Clusterer):
     Examples
     --------
     >>> import numpy as np
+    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans.baselines import KMedians
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9]])
     >>> KMedians(n_clusters=2, random_state=0).fit(X).cluster_centers_

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.baselines.hard import (
     ACCEPTS,
@@ -31,6 +33,7 @@ METHODS = ("swap", "alternate", "kmedoids")
 
 
 @final
+@dataclass
 class Medoids(HardModel):
     """The centre is the row with the least sum of distances to its cluster."""
 
@@ -40,7 +43,7 @@ class Medoids(HardModel):
 
 
 @final
-class KMedoids(Clusterer):
+class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     """k-medoids: every centre is one of the rows.
 
     Parameters
@@ -89,6 +92,7 @@ class KMedoids(Clusterer):
     Examples
     --------
     >>> import numpy as np
+    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans.baselines import KMedoids
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9], [9, 8]])
     >>> model = KMedoids(n_clusters=2, random_state=0).fit(X)

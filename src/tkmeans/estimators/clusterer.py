@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -23,9 +23,8 @@ from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, callbacks_told
 from tkmeans.fitting.restarts import Plan, best_run
-from tkmeans.messages import warn_of_early_end, warn_of_empty_rows, warn_of_tiny_clusters
+from tkmeans.messages import warn_of_early_end, warn_of_empty_rows
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
-from tkmeans.search import TINY_CLUSTER
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array, Block
@@ -52,16 +51,13 @@ def unless_lacking(method: F) -> F:
     return decorated
 
 
-class Clusterer(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC
-):
+class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """A scikit-learn estimator as a face on a `FittedModel`: parameters, a docstring and a plan make a final one."""
 
     _checks: ClassVar[Mapping[str, Check]]  # of the parameters
     _accepts: ClassVar[Accepts] = Accepts()
     _lacks: ClassVar[frozenset[str]] = frozenset()  # methods of this class that make no sense for the estimator
     _family: ClassVar[Any] = Clusters  # the record of the parameters, see `tkmeans.fitted.FittedParams`
-    _kind: ClassVar[str] = "clusterer"  # to scikit-learn
     _numbered_by_rows: ClassVar[bool] = True  # rather than by what the fit says of sizes
     _size: ClassVar[str] = "n_clusters"  # the parameter that K is
     _objective: ClassVar[str] = "objective"  # to the reader of a progress report
@@ -194,9 +190,6 @@ class Clusterer(
         self._publish(params, dtype, found, source)
         if training is None:
             raise Interrupted(self._interruption(), self) from None
-        sizes = training.review.sizes
-        if len(tiny := np.flatnonzero((sizes > 0) & (sizes < TINY_CLUSTER * sizes.sum() / len(sizes)))):
-            warn_of_tiny_clusters(tiny, sizes)
 
     def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
@@ -561,7 +554,6 @@ class Clusterer(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.estimator_type = self._kind
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self._accepts.single else ["float64"]
         tags.input_tags.allow_nan = self._accepts.missing
         tags.array_api_support = self._accepts.array_api and self._accepts.elsewhere

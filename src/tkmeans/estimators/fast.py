@@ -7,20 +7,23 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import check_spread
+from tkmeans.fitted import Training
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import SCALE_FLOOR, starts
+from tkmeans.messages import warn_of_tiny_clusters
 from tkmeans.models import Fast
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Params
 
 
 @final
-class FastTKMeans(Clusterer):
+class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Fast t-k-means: the limit of t-k-means for a vanishing scale, as published.
 
     The memberships are those of fuzzy c-means with m = 1 + 2 / (dof + n_features). It
@@ -92,6 +95,7 @@ class FastTKMeans(Clusterer):
     Examples
     --------
     >>> import numpy as np
+    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans import FastTKMeans
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [8, 8], [8, 9], [9, 8]])
     >>> FastTKMeans(n_clusters=2, random_state=0).fit_predict(X)
@@ -137,7 +141,7 @@ class FastTKMeans(Clusterer):
     def _plan(self, source: Source) -> Plan:
         source.frame = source.measure()
         check_spread(source.frame.unit, source.dtype.name)
-        return Plan(partial(self._runs, source), _compactness)
+        return Plan(partial(self._runs, source), _compactness, extras=_tiny_clusters_reported)
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)
@@ -153,3 +157,8 @@ class FastTKMeans(Clusterer):
 def _compactness(fit: Fit) -> float:
     """Against the sum of squared distances, weighted by the memberships."""
     return -float(np.sum(fit.stats.wd2))
+
+
+def _tiny_clusters_reported(training: Training, *_: Any) -> dict[str, Any]:
+    warn_of_tiny_clusters(training.review.sizes)
+    return {}

@@ -14,7 +14,7 @@ from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans.sources import ArraySource, Source, Survey, TensorSource
-from tkmeans.sources.base import BLOCK_ROWS, to_numpy
+from tkmeans.sources.base import to_numpy
 from tkmeans.sources.numbers import as_numbers
 from tkmeans.stats import Array, namespace
 
@@ -54,11 +54,12 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         if not reset and accepts.elsewhere and get_config()["array_api_dispatch"]:
             _check_library(estimator, X, method)
         single = accepts.single and (reset or estimator._fitted_model.params.fits_single(*SPREADS["float32"]))
-        X, weight = checked_rows(estimator, X, sample_weight, reset=reset, single=single)
-        # What cannot read blocks from elsewhere looks at all rows at once.
-        block_rows = BLOCK_ROWS if accepts.elsewhere else max(len(X), 1)
-        n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
         tensor = kind == "tensor"
+        xp = namespace(X) if tensor else np
+        X, weight = checked_rows(estimator, X, sample_weight, reset=reset, single=single, xp=xp)
+        # What cannot read blocks from elsewhere looks at all rows at once.
+        block_rows = None if accepts.elsewhere else max(len(X), 1)
+        n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
         source = TensorSource(X, weight) if tensor else ArraySource(X, weight, n_threads=n_jobs, block_rows=block_rows)
     if not reset:
         with closing_if_it_fails(source):
@@ -69,14 +70,11 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
 
 
 def checked_rows(
-    estimator: Any, X: Any, sample_weight: Any, *, reset: bool, single: bool
+    estimator: Any, X: Any, sample_weight: Any, *, reset: bool, single: bool, xp: Any = np
 ) -> tuple[Array, Array | None]:
     """Rows in memory and their weights, float32 or not; with `reset` their features become the estimator's."""
     accepts: Accepts = estimator._accepts
-    if type(X) is np.ndarray:
-        xp, plain = np, X.dtype in (np.float64, np.float32)
-    else:
-        xp, plain = np if kind_of(X) == "array" else namespace(X), False
+    plain = type(X) is np.ndarray and X.dtype in (np.float64, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = validate_data(
             estimator,

@@ -8,6 +8,7 @@ from typing import Any, Self, final
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
 from tkmeans.em import Observer, Plateau, em
@@ -38,7 +39,7 @@ FIELDS = ("pvalue", "d2", "n_observed")
 
 
 @final
-class MiniBatchTKMeans(Clusterer):
+class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means for rows that arrive in batches, or are too many for one look at all of them.
 
     Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of
@@ -135,6 +136,7 @@ class MiniBatchTKMeans(Clusterer):
     Examples
     --------
     >>> import numpy as np
+    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans import MiniBatchTKMeans
     >>> from tkmeans.datasets import make_contaminated
     >>> X, y = make_contaminated(20000, n_clusters=3, outlier_fraction=0.1, random_state=0)

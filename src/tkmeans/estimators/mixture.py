@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
+from sklearn.base import BaseEstimator, DensityMixin
 
 from tkmeans.components import Components
 from tkmeans.em import SmallGain, em
@@ -29,7 +30,7 @@ _FIRST_DOF = 1.0
 
 
 @final
-class StudentTMixture(Clusterer):
+class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A mixture of multivariate t distributions: a Gaussian mixture that outliers do not move.
 
     Use it like :class:`sklearn.mixture.GaussianMixture`; it also takes sample weights.
@@ -99,6 +100,7 @@ class StudentTMixture(Clusterer):
     Examples
     --------
     >>> import numpy as np
+    from sklearn.base import BaseEstimator, DensityMixin
     >>> from tkmeans import StudentTMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(size=(100, 2)), rng.normal(size=(50, 2)) * [1, 5] + [20, 0], [[40, 40]]])
@@ -153,7 +155,6 @@ class StudentTMixture(Clusterer):
     _lacks = frozenset({"outliers", "outlier_pvalues", "inertia_"})
     _family = Components
     _size = "n_components"
-    _kind = "density_estimator"
     _numbered_by_rows = False  # but by weight
 
     def _model(self, engine: Any) -> StudentMixture:

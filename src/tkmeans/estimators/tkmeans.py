@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
@@ -15,7 +16,7 @@ from tkmeans.estimators.inputs import check_spread
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
 from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
-from tkmeans.messages import warn_of_collapse
+from tkmeans.messages import warn_of_collapse, warn_of_tiny_clusters
 from tkmeans.models import Student
 from tkmeans.models.dof import least_dof
 from tkmeans.sources import Source
@@ -26,7 +27,7 @@ COLLAPSED = 1e6
 
 
 @final
-class TKMeans(Clusterer):
+class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
     Use it like :class:`sklearn.cluster.KMeans`. Far rows count little in the centres
@@ -129,6 +130,7 @@ class TKMeans(Clusterer):
     Two groups, and one row that is a typing error:
 
     >>> import numpy as np
+    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans import TKMeans
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [8, 8], [8, 9], [9, 8], [900, 9]])
     >>> model = TKMeans(n_clusters=2, random_state=0).fit(X)
@@ -241,7 +243,9 @@ def student_merit(estimator: Any) -> Callable[[Fit], float]:
 def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The distances of the training rows, which say who is an outlier."""
     d2, mass = distances = training.review.comparable()  # in units of the scale
-    params = training.params
+    params, sizes = training.params, training.review.sizes
     if distances.median > COLLAPSED * source.n_features:
         warn_of_collapse(params.scale, *params.centers.shape)
+    if np.min(sizes) < np.mean(sizes) / 2:
+        warn_of_tiny_clusters(sizes)
     return {"_training_distances": Sketch(d2 * params.scale, mass)}

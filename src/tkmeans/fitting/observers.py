@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, final
 
 import numpy as np
@@ -13,6 +14,9 @@ from tkmeans.em import Observer, Progress, Request
 from tkmeans.fitting.checkpoints import Checkpoint
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Frame
+
+# The most of a fit's time that writing checkpoints may take.
+SHARE_OF_TIME: ContextVar[float] = ContextVar("share_of_time", default=0.05)
 
 
 @final
@@ -101,8 +105,8 @@ class TimeLimit:
 class Checkpointer:
     """Keeps the state of a fit in a file, unless that would take more than a share of the time."""
 
-    def __init__(self, path: Any, fit: dict[str, Any], share_of_time: float = 0.05) -> None:
-        self._path, self._fit, self._share = path, fit, share_of_time
+    def __init__(self, path: Any, fit: dict[str, Any]) -> None:
+        self._path, self._fit, self._share = path, fit, SHARE_OF_TIME.get()
         self._saved = time.monotonic()
         self._writing = 0.0  # seconds that the last checkpoint took
         self._rng_state: dict[str, Any] = {}

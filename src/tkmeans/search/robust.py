@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from tkmeans.messages import TINY_CLUSTER
 from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.sources import Sample
@@ -27,7 +28,6 @@ TRIALS = 3  # rows tried for each first seed
 BREATH = 0.25  # centres added at a breath, as a share of the clusters
 QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stops
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
-TINY_CLUSTER = 0.02  # of an equal share of the rows: hardly any
 REAL_GAIN = 0.003  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
 UNEQUAL = 0.02  # nats per row that estimated weights must gain

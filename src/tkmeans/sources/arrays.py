@@ -24,7 +24,7 @@ class BlockSource(CountedRows):
     X: Any = None  # the rows, where they are in memory
     like: Any = None  # makes an array of the rows' library from one of NumPy, where that is another
 
-    def __init__(self, weight: Array | None, frame: Frame | None, n_threads: int, block_rows: int = BLOCK_ROWS) -> None:
+    def __init__(self, weight: Array | None, frame: Frame | None, n_threads: int, block_rows: int) -> None:
         self.weight = weight
         if frame is not None:
             self.frame = frame
@@ -106,8 +106,9 @@ class ArraySource(BlockSource):
         frame: Frame | None = None,
         *,
         n_threads: int = 1,
-        block_rows: int = BLOCK_ROWS,
+        block_rows: int | None = None,
     ) -> None:
+        block_rows = block_rows or BLOCK_ROWS.get()
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
         self.X = X
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype

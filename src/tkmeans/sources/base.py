@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from tkmeans.stats import Array, Block, Frame, namespace
 # Blocks have the same size whatever the number of threads and are merged in order,
 # so results do not depend on it, to the last bit. Large enough that what Python does
 # per block is negligible, small enough to keep every thread busy.
-BLOCK_ROWS = 8192
+BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
 # Rows that the frame is measured on.
 MEASURED_ROWS = 4096

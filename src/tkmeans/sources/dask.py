@@ -242,7 +242,8 @@ def _blocks(shared: _Shared, part: Any, weight: Any) -> list[Block]:
     weight = None if weight is None else _array(weight, shared.weight_dtype)
     if weight is not None and weight.shape != X.shape[:1]:
         raise ValueError(f"it has {len(X)} rows, but sample_weight has {len(weight)} there")
-    cuts = [slice(start, start + BLOCK_ROWS) for start in range(0, max(len(X), 1), BLOCK_ROWS)]
+    size = BLOCK_ROWS.get()
+    cuts = [slice(start, start + size) for start in range(0, max(len(X), 1), size)]
     frame: Any = shared.frame
     return [Block(X[cut], None if weight is None else weight[cut], frame) for cut in cuts]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 
 from tkmeans.sources.arrays import BlockSource
-from tkmeans.sources.base import Survey
+from tkmeans.sources.base import BLOCK_ROWS, Survey
 from tkmeans.sources.formats import Table, open_table, run_rows
 from tkmeans.stats import Array
 
@@ -68,7 +68,7 @@ class FileSource(BlockSource):
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int) -> None:
         self._table: Table = open_table(file.path, file.columns)
         self._stamp = self._table.stamp()
-        super().__init__(weight, None, n_threads)
+        super().__init__(weight, None, n_threads, BLOCK_ROWS.get())
         self._path = file.path
         # One for all passes: what an allocator keeps for a thread is lost with it.
         self._reader = ThreadPoolExecutor(1)
