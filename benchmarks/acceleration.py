@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.common import CLUSTERS, hold_to_the_bar, load, markdown, publish
 from tkmeans import engines
 from tkmeans.em import Never, em
+from tkmeans.fitting.starts import canonical
 from tkmeans.models import Student
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource
-from tkmeans.sources.base import measure
 from tkmeans.stats import Params
 
 MOST = 0.5  # of the plain passes, in the median
@@ -27,9 +27,10 @@ def passes(name: str, seed: int) -> tuple[int, int]:
     """Passes of plain and of accelerated EM until both are within CLOSE of the better end."""
     X, _ = load(name)
     n_clusters = CLUSTERS[name]
-    source = ArraySource(X, None, measure(X, None))
+    source = ArraySource(X, None)
+    source.frame = source.measure()
     rng = np.random.RandomState(seed)
-    sample = seeding.canonical(source.sample(len(X), rng))
+    sample = canonical(source.sample(len(X), rng))
     centers = seeding.kmeans_plusplus(sample, n_clusters, rng)
     equal = np.full(n_clusters, -np.log(n_clusters))
     start = Params(centers, seeding.starting_scale(sample, centers), 1.0, equal)

@@ -22,8 +22,8 @@ import numpy as np
 from benchmarks.common import hold_to_the_bar, markdown, publish
 from tkmeans import engines
 from tkmeans.models import Student
-from tkmeans.sources import as_source
-from tkmeans.sources.base import measure
+from tkmeans.sources import ArraySource
+from tkmeans.sources.files import DataFile, FileSource
 from tkmeans.stats import Params
 
 N_FEATURES, N_CLUSTERS, ITERATIONS = 8, 20, 10
@@ -82,13 +82,14 @@ def fit(path: Path, kind: str) -> dict[str, float]:
 def seconds_of_passes(npy: Path, parquet: Path, repeats: int) -> dict[str, float]:
     """Least wall time of a pass of EM over the rows."""
     X = np.load(npy)
-    frame = measure(X, None)
+    frame = ArraySource(X, None).measure()
     centers = frame.enter(X[:: len(X) // N_CLUSTERS][:N_CLUSTERS].astype(float))
     e_step = Student(engine=engines.select("auto")).e_step(
         Params(centers, 0.1, 3.0, np.full(N_CLUSTERS, -np.log(N_CLUSTERS)))
     )
     least = dict.fromkeys(ROWS_IN, np.inf)
-    with as_source(X, None) as array, as_source(npy, None) as file, as_source(parquet, None) as columns:
+    files = (FileSource(DataFile(path), None, n_threads=1) for path in (npy, parquet))
+    with ArraySource(X, None) as array, next(files) as file, next(files) as columns:
         sources = dict(zip(ROWS_IN, (array, file, columns), strict=True))
         for _ in range(repeats):
             for name, source in sources.items():

@@ -15,13 +15,12 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
-from tkmeans.estimators.base import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER
 
 from benchmarks.common import CLUSTERS, generated, hold_to_the_bar, least_cpu_seconds, load, markdown, publish
 from tkmeans import TKMeans
-from tkmeans.search import robust_search, seeding
+from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, canonical
+from tkmeans.search import robust_search
 from tkmeans.sources import ArraySource
-from tkmeans.sources.base import measure
 
 BASE = "KMeans(n_init=10)"
 SMALL = ("S1", "S2", "S3", "S4", "A1", "A2", "A3")
@@ -80,9 +79,10 @@ def _missed(rows: list[list[str]], header: list[str]) -> list[str]:
 def search_seconds(X: np.ndarray, n_clusters: int) -> None:
     """What `TKMeans()` does before EM."""
     rng = np.random.RandomState(0)
-    source = ArraySource(X, None, measure(X, None))
+    source = ArraySource(X, None)
+    source.frame = source.measure()
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * n_clusters)
-    robust_search(seeding.canonical(source.sample(size, rng)), n_clusters, rng)
+    robust_search(canonical(source.sample(size, rng)), n_clusters, rng)
 
 
 def _measure(rows: list[list[str]], title: str, X: np.ndarray, n_clusters: int, repeats: int) -> list[str]:

@@ -15,7 +15,6 @@ from benchmarks.common import generated, hold_to_the_bar, markdown, publish
 from tkmeans import engines
 from tkmeans.models import Student
 from tkmeans.sources import ArraySource
-from tkmeans.sources.base import measure
 from tkmeans.stats import Params
 
 LEAST = 1.6  # speed-up; needs two cores that nobody else uses
@@ -27,7 +26,7 @@ def main(repeats: int = 9) -> None:
     rows = []
     for title, (n, n_features, n_clusters) in SHAPES.items():
         X = generated(n, n_features, n_clusters)
-        frame = measure(X, None)
+        frame = ArraySource(X, None).measure()
         centers = frame.enter(X[:: n // n_clusters][:n_clusters])
         params = Params(centers, 1.0 / frame.unit**2, 3.0, np.full(n_clusters, -np.log(n_clusters)))
         e_step = Student(engine=engines.select("native")).e_step(params)

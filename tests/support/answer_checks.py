@@ -158,7 +158,7 @@ def check_order_and_box(model: Any, rows: np.ndarray, mass: np.ndarray | None) -
     """Clusters are numbered by size, and centres lie among the rows that count."""
     mass = np.ones(len(rows)) if mass is None else mass
     centers = _centers(model)
-    if hasattr(model, "labels_") and not _has_ties(model, rows):
+    if hasattr(model, "inertia_") and not _has_ties(model, rows):
         sizes = np.bincount(model.labels_, mass, len(centers))
         # Sums of weights may be rounded.
         _hold(np.all(np.diff(sizes) <= 1e-6 * sizes.sum()), f"clusters are not numbered by size: {sizes}")

@@ -81,7 +81,6 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans.baselines import KMedians
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9]])
     >>> KMedians(n_clusters=2, random_state=0).fit(X).cluster_centers_

@@ -92,7 +92,6 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans.baselines import KMedoids
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9], [9, 8]])
     >>> model = KMedoids(n_clusters=2, random_state=0).fit(X)

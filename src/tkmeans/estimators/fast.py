@@ -95,7 +95,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans import FastTKMeans
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [8, 8], [8, 9], [9, 8]])
     >>> FastTKMeans(n_clusters=2, random_state=0).fit_predict(X)

@@ -136,7 +136,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans import MiniBatchTKMeans
     >>> from tkmeans.datasets import make_contaminated
     >>> X, y = make_contaminated(20000, n_clusters=3, outlier_fraction=0.1, random_state=0)

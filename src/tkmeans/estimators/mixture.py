@@ -100,7 +100,6 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    from sklearn.base import BaseEstimator, DensityMixin
     >>> from tkmeans import StudentTMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.vstack([rng.normal(size=(100, 2)), rng.normal(size=(50, 2)) * [1, 5] + [20, 0], [[40, 40]]])

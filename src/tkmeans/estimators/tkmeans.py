@@ -130,7 +130,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     Two groups, and one row that is a typing error:
 
     >>> import numpy as np
-    from sklearn.base import BaseEstimator, ClusterMixin
     >>> from tkmeans import TKMeans
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [8, 8], [8, 9], [9, 8], [900, 9]])
     >>> model = TKMeans(n_clusters=2, random_state=0).fit(X)
