@@ -228,11 +228,18 @@ class FittedModel:
     # -- the training rows
 
     def training(
-        self, source: Source, names: tuple[str, ...], sizes: Array | None = None, *, by_rows: bool = False
+        self,
+        source: Source,
+        names: tuple[str, ...],
+        sizes: Array | None = None,
+        *,
+        by_rows: bool = False,
+        tallied: bool = True,
     ) -> Training:
         """Number the clusters by size, at last by their rows if asked to, and label every row just as `predict` would.
 
-        Most often the `sizes` that a fit leaves are right, and one look at the rows is enough.
+        Most often the `sizes` that a fit leaves are right, and one look at the rows is enough. Distances are
+        `tallied` for those who seek outliers.
         """
         params, made_in, order = self.params, source.frame, np.arange(len(self.params.centers))
         if sizes is not None:
@@ -247,9 +254,9 @@ class FittedModel:
                 if source.lazy:
                     looks = zip((partial(fitted.ask, name) for name in names), columns, strict=True)
                     rows = [source.collect(look, [column])[0][0] for look, column in looks]
-                    review = source.reduce(fitted.reviewed)
+                    review = source.reduce(partial(fitted.reviewed, tallied))
                 else:
-                    rows, review = source.collect(partial(fitted.review, names), columns)
+                    rows, review = source.collect(partial(fitted.review, names, tallied), columns)
                 changed = by_size(params.centers, review.sizes)
                 if last or not by_rows or np.array_equal(changed, np.arange(len(changed))):
                     break  # rows between two clusters may change sides for ever
@@ -258,12 +265,14 @@ class FittedModel:
             source.frame = made_in
         return Training(params, order, review, dict(zip(names, rows, strict=True)))
 
-    def review(self, names: tuple[str, ...], block: Block) -> Answer:
+    def review(self, names: tuple[str, ...], tallied: bool, block: Block) -> Answer:
         """Fields of the training rows, and what a fit keeps of them as a whole."""
         label, d2, *rows = self.fields(block, "label", "d2", *names)
         label, d2, weight = to_numpy(label), to_numpy(d2), to_numpy(block.weight)
         sizes = np.bincount(label, weight, len(self.params.centers))
         inertia = float(np.sum(d2) if weight is None else d2 @ weight)
+        if not tallied:
+            return Answer(tuple(rows), Review(sizes, inertia))
         n_features, n_observed = block.X.shape[1], to_numpy(observed_features(block.X))
         z = d2 / self.posterior.unit**2
         if isinstance(n_observed, int):
@@ -276,9 +285,9 @@ class FittedModel:
         found = Review(sizes, inertia, tally(z[complete], mass[complete]), n_complete, tally(scaled, mass[partly]))
         return Answer(tuple(rows), found)
 
-    def reviewed(self, block: Block) -> Review:
+    def reviewed(self, tallied: bool, block: Block) -> Review:
         """The review alone."""
-        found: Review = self.review((), block).summary
+        found: Review = self.review((), tallied, block).summary
         return found
 
 
@@ -342,26 +351,23 @@ class Review(NamedTuple):
 
     sizes: Array  # (K,) summed weights
     inertia: float
-    distances: Tally  # squared, over the squared scale, of rows with all features
-    n_complete: int  # rows with all features
+    complete: Tally | None = None  # squared distances over the squared scale, of rows with all features, if wanted
+    n_complete: int = 0  # rows with all features
     incomplete: Tally | None = None  # of the others, in proportion to the features that were observed
 
     def merge(self, other: Review) -> Review:
         """The review of both sets of rows."""
-        incomplete = [part for part in (self.incomplete, other.incomplete) if part is not None]
-        return Review(
-            self.sizes + other.sizes,
-            self.inertia + other.inertia,
-            self.distances.merge(other.distances),
-            self.n_complete + other.n_complete,
-            incomplete[0].merge(incomplete[1]) if len(incomplete) == 2 else next(iter(incomplete), None),
-        )
+        both = zip(self[:2] + self[3:4], other[:2] + other[3:4], strict=True)
+        sizes, inertia, n_complete = (mine + theirs for mine, theirs in both)
+        tallies = (self.complete, other.complete), (self.incomplete, other.incomplete)
+        complete, incomplete = (mine.merge(theirs) if mine and theirs else mine or theirs for mine, theirs in tallies)
+        return Review(sizes, inertia, complete, n_complete, incomplete)
 
     def comparable(self) -> Sketch:
         """The distances that say who is an outlier: of complete rows if there are enough, else of all."""
-        if self.incomplete is None or self.n_complete >= ENOUGH_COMPLETE_ROWS:
-            return self.distances.sketch()
-        return self.distances.merge(self.incomplete).sketch()
+        assert self.complete is not None
+        few = self.incomplete is not None and self.n_complete < ENOUGH_COMPLETE_ROWS
+        return (self.complete.merge(self.incomplete) if few else self.complete).sketch()
 
 
 class Training(NamedTuple):

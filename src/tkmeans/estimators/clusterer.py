@@ -175,7 +175,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)
                 fitted = FittedModel(model, params, params.frame(dtype))
-                training = fitted.training(source, names, sizes, by_rows=self._numbered_by_rows)
+                tallied = "outliers" not in self._lacks
+                training = fitted.training(source, names, sizes, by_rows=self._numbered_by_rows, tallied=tallied)
                 found |= {"labels_": training.rows["label"], "inertia_": training.review.inertia}
                 found |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
                 found |= plan.extras(training, fit, source, found) if plan.extras else {}
