@@ -22,9 +22,10 @@ from tkmeans import TKMeans
 from tkmeans.datasets import contaminate
 from tkmeans.em import SmallMove, em
 from tkmeans.models.dof import solve_dof
-from tkmeans.paper.authors.arithmetic import FIRST_DOF, mean_log_u_minus_u, next_dof, numbers
+from tkmeans.paper.authors.memberships import FIRST_DOF, Memberships, mean_log_u_minus_u, next_dof, numbers
 from tkmeans.paper.authors.methods import METHODS, uniform
-from tkmeans.paper.authors.spheres import Spheres, Visited
+from tkmeans.paper.authors.moments import ManyFeatures
+from tkmeans.paper.authors.spheres import Spheres
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame
 
@@ -55,32 +56,31 @@ class Slips:
 
     climbs = False
 
-    def e_step(self, params: Spheres) -> Callable[[Block], Visited]:
+    def e_step(self, params: Spheres) -> Callable[[Block], Memberships]:
         """A function that does the E-step under `params` for one block of rows."""
         return lambda block: self.look(block.frame.enter(block.X), params)
 
-    def look(self, x: np.ndarray, params: Spheres) -> Visited:
+    def look(self, x: np.ndarray, params: Spheres) -> Memberships:
         """tau and u of every pair, without Q."""
-        nu, p = params.dof, x.shape[1]
-        log_base = np.log1p(cdist(params.centers, x, "sqeuclidean") / (nu * params.scale))
+        nu, p, measured = params.dof, x.shape[1], params.measure(ManyFeatures(x))
+        log_base = np.log1p(measured.d2 / (nu * params.scale))
         log_f = -((FIRST_DOF if self.frozen else nu) + p) / 2 * log_base
         log_f -= log_f.max(axis=0)
         tau = np.exp(log_f)
         tau /= tau.sum(axis=0)
-        return Visited(x, tau, np.exp(-log_base), 0.0)
+        return Memberships(measured, tau, np.exp(-log_base), tau.sum(axis=1), 0.0)
 
-    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
+    def m_step(self, stats: Memberships, params: Spheres) -> Spheres:
         """Centres, then alpha around them, then nu."""
-        x, tau, trust, _ = stats
-        nu, p = params.dof, x.shape[1]
+        (rows, _, _), tau, trust, sizes, _ = stats
+        x, nu, p = rows.x, params.dof, rows.x.shape[1]
         u = (1 + p / nu) * trust
         weight = tau * u**self.power
-        centers = numbers(weight @ x / weight.sum(axis=1)[:, None])
+        centers = numbers(rows.means(weight))
         d2 = cdist(centers, x, "sqeuclidean")
         scale = float(np.vdot(tau * u, d2) / (p * len(x)))
         if self.released_dof:
-            slope, gain = (np.full(len(tau), value) for value in (1 / (nu * scale), 1 + p / nu))
-            means = mean_log_u_minus_u(tau, tau.sum(axis=1), d2, slope, gain)
+            means = mean_log_u_minus_u(tau, sizes, d2, 1 / (nu * scale), 1 + p / nu)
             return Spheres(centers, scale, float(next_dof(means.mean(), nu, p)))
         half = (nu + p) / 2
         eta = 1 + np.vdot(tau, np.log(u) - u) / len(x) + digamma(half) - np.log(half)

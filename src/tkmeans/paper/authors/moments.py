@@ -32,13 +32,8 @@ class Rows(ABC):
         """The weighted means, (K, p)."""
 
     @abstractmethod
-    def scatters(self, weight: Array, centers: Array) -> Array:
-        """The sums of w (x - c)(x - c)^T, (K, p, p)."""
-
-    def means_and_scatters(self, weight: Array) -> tuple[Array, Array]:
-        """The weighted means, (K, p), and the scatters around them, (K, p, p)."""
-        means = self.means(weight)
-        return means, self.scatters(weight, means)
+    def scatters(self, weight: Array, centers: Array | None = None) -> tuple[Array, Array]:
+        """The centres, or else the weighted means, and the sums of w (x - c)(x - c)^T around them, (K, p, p)."""
 
     @abstractmethod
     def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
@@ -63,31 +58,21 @@ class FewFeatures(Rows):
 
     def means(self, weight: Array) -> Array:
         """One product of matrices."""
-        return self._means(weight @ self._terms[: self._n_features + 1].T)
+        sums = weight @ self._terms[: self._n_features + 1].T
+        return sums[:, 1:] / sums[:, :1]
 
-    def scatters(self, weight: Array, centers: Array) -> Array:
-        """One product of matrices."""
-        return self._scatters(weight @ self._terms.T, centers)
-
-    def means_and_scatters(self, weight: Array) -> tuple[Array, Array]:
-        """One product of matrices for both."""
-        sums = weight @ self._terms.T
-        means = self._means(sums)
-        return means, self._scatters(sums, means)
-
-    def _means(self, sums: Array) -> Array:
-        return sums[:, 1 : self._n_features + 1] / sums[:, :1]
-
-    def _scatters(self, sums: Array, centers: Array) -> Array:
-        """w (x - c)(x - c)^T = w x x^T - c (w x)^T - (w x - w c) c^T."""
+    def scatters(self, weight: Array, centers: Array | None = None) -> tuple[Array, Array]:
+        """w (x - c)(x - c)^T = w x x^T - c (w x)^T - (w x - w c) c^T: one product of matrices for all sums."""
         p = self._n_features
-        mass, sums, squares = np.split(sums, [1, p + 1], axis=1)
+        mass, sums, squares = np.split(weight @ self._terms.T, [1, p + 1], axis=1)
+        if centers is None:
+            centers = sums / mass
         first, second = _pairs(p)
         scatter = np.empty((len(centers), p, p))
         scatter[:, first, second] = scatter[:, second, first] = squares
         scatter -= centers[:, :, None] * sums[:, None, :]
         scatter -= (sums - mass * centers)[:, :, None] * centers[:, None, :]
-        return scatter
+        return centers, scatter
 
     def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
         """x^T P x - 2 (P c)^T x + c^T P c, where P is the inverse of C."""
@@ -109,26 +94,28 @@ class ManyFeatures(Rows):
     """Rows as they are, looked at by one component after the other."""
 
     def __init__(self, x: Array) -> None:
-        self._x = np.ascontiguousarray(x)  # (n, p)
+        self.x = np.ascontiguousarray(x)  # (n, p)
         self._features = np.ascontiguousarray(x.T)  # sums over features then run along the rows
 
     def means(self, weight: Array) -> Array:
         """One product of matrices."""
-        return weight @ self._x / weight.sum(axis=1)[:, None]
+        return weight @ self.x / weight.sum(axis=1)[:, None]
 
-    def scatters(self, weight: Array, centers: Array) -> Array:
+    def scatters(self, weight: Array, centers: Array | None = None) -> tuple[Array, Array]:
         """Of the rows that count: with many features most are some other component's altogether."""
+        if centers is None:
+            centers = self.means(weight)
         scatter = np.empty((len(centers), *2 * centers.shape[1:]))
         for k, (w, center) in enumerate(zip(weight, centers, strict=True)):
-            own = own_rows(w, self._x.shape[1])
-            part = self._x[own] - center
+            own = own_rows(w, self.x.shape[1])
+            part = self.x[own] - center
             part *= np.sqrt(w[own])[:, None]
             np.matmul(part.T, part, out=scatter[k])  # symmetric, which halves the work
-        return scatter
+        return centers, scatter
 
     def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
         """|L^-1 (x - c)|^2, and the square of the product of L's diagonal, where L is the Cholesky factor of C."""
-        d2, det = np.empty((len(centers), len(self._x))), np.empty(len(centers))
+        d2, det = np.empty((len(centers), len(self.x))), np.empty(len(centers))
         away = np.empty_like(self._features)
         for k, (center, covariance) in enumerate(zip(centers, covariances, strict=True)):
             np.subtract(self._features, center[:, None], out=away)
@@ -144,7 +131,7 @@ class ManyFeatures(Rows):
 
     def join(self, other: ManyFeatures) -> ManyFeatures:
         """These rows, then others."""
-        return ManyFeatures(np.concatenate([self._x, other._x]))
+        return ManyFeatures(np.concatenate([self.x, other.x]))
 
 
 def products(x: Array) -> Array:

@@ -41,21 +41,16 @@ class ReleasedMedoids(ReleasedHardModel):
     Its "k-medians" has no medians. The centre is the *sample* with the least sum of
     absolute differences to the others of its cluster, a medoid (`norm` 1), and rows
     still go to the centre with the least *squared* distance. k-medoids takes squared
-    distances for both (`norm` 2): its medoid is the sample next to the mean.
+    distances for both (`norm` 2).
     """
 
     def __init__(self, norm: int) -> None:
         super().__init__()
-        self._costs = _squared_differences if norm == 2 else _absolute_differences
+        self.norm = norm
 
     def center(self, x: Array, weight: Array) -> Array:
-        """The sample with the least sum of differences."""
-        return x[np.argmin(self._costs(x))]
-
-
-def _squared_differences(x: Array) -> Array:
-    """For each row the sum of its squared distances to all rows, up to a constant."""
-    return ((x - x.mean(axis=0)) ** 2).sum(axis=1)
+        """The sample with the least sum of differences; with squared ones that is the sample next to the mean."""
+        return x[np.argmin(((x - x.mean(axis=0)) ** 2).sum(axis=1) if self.norm == 2 else _absolute_differences(x))]
 
 
 def _absolute_differences(x: Array) -> Array:

@@ -9,32 +9,12 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from tkmeans.models import Fast
-from tkmeans.paper.authors.arithmetic import (
-    FIRST_DOF,
-    engine,
-    mean_log_u_minus_u,
-    most_probable,
-    next_dof,
-    numbers,
-    shares,
-    sum_of_numbers,
-)
+from tkmeans.paper.authors import memberships
+from tkmeans.paper.authors.memberships import Measured, Memberships, SoftModel, engine, most_probable, numbers, shares
+from tkmeans.paper.authors.moments import ManyFeatures
 from tkmeans.stats import Array, Block, Params
 
-FIRST_SCALE = 0.01
 _ALMOST_0 = 1e-20  # what stands for alpha -> 0
-
-
-class Measured(NamedTuple):
-    """Rows, and how far they are from every centre."""
-
-    x: Array  # (n, p)
-    d2: Array  # (K, n) squared
-
-    @classmethod
-    def of(cls, x: Array, centers: Array) -> Measured:
-        """These rows and centres."""
-        return cls(x, cdist(centers, x, "sqeuclidean"))
 
 
 class Spheres(NamedTuple):
@@ -43,44 +23,20 @@ class Spheres(NamedTuple):
     centers: Array  # (K, p)
     scale: float  # alpha
     dof: float  # nu
-    measured: Measured | None = None  # all rows, where an M-step has looked at them
+    measured: Measured | None = None
 
     @classmethod
     def around(cls, centers: Array) -> Spheres:
         """Where the released code begins."""
-        return cls(centers, FIRST_SCALE, FIRST_DOF)
+        return cls(centers, 0.01, memberships.FIRST_DOF)
 
-
-class Visited(NamedTuple):
-    """The rows, and what an E-step says of each of them in each cluster."""
-
-    x: Array  # (n, p)
-    tau: Array  # (K, n)
-    trust: Array  # (K, n) u over its value at the centre, 1 + p/nu
-    objective: float  # Q
-
-    @property
-    def total(self) -> float:
-        """The number of rows."""
-        return float(len(self.x))
-
-    @property
-    def labels(self) -> Array:
-        """The most probable cluster of each row."""
-        return most_probable(self.tau)
-
-    def merge(self, other: Visited) -> Visited:
-        """All rows, in their order."""
-        return Visited(
-            np.concatenate([self.x, other.x]),
-            np.concatenate([self.tau, other.tau], axis=1),
-            np.concatenate([self.trust, other.trust], axis=1),
-            self.objective + other.objective,
-        )
+    def measure(self, rows: ManyFeatures) -> Measured:
+        """How far rows are from these centres."""
+        return Measured(rows, cdist(self.centers, rows.x, "sqeuclidean"), np.ones(len(self.centers)))
 
 
 @final
-class ReleasedTKMeans:
+class ReleasedTKMeans(SoftModel):
     """t-k-means.
 
     * Centres are weighted by tau / u where eqn:mu says tau u: far rows count *more*.
@@ -89,48 +45,26 @@ class ReleasedTKMeans:
     * nu follows from the new centres and the new alpha: see `next_dof`.
     """
 
-    climbs = False
+    rows = ManyFeatures
 
-    def e_step(self, params: Spheres) -> Callable[[Block], Visited]:
-        """A function that does the E-step under `params` for one block of rows."""
-
-        def visit(block: Block) -> Visited:
-            measured = params.measured
-            if measured is None or len(measured.x) != len(block.X):  # unless this block is all rows
-                measured = Measured.of(block.frame.enter(block.X), params.centers)
-            with np.errstate(all="ignore"):
-                return self.look(measured, params)
-
-        return visit
-
-    def look(self, measured: Measured, params: Spheres) -> Visited:
+    def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
-        nu, alpha, (x, d2) = params.dof, params.scale, measured
-        p = x.shape[1]
-        exponent, slope = (FIRST_DOF + p) / 2, np.divide(1, nu * alpha)
-        f, log_base, trust = np.empty_like(d2), np.empty_like(d2), np.empty_like(d2)
-        for k in range(len(d2)):
-            engine.bases(d2[k], slope, log_base[k], trust[k])
-            engine.exponentials(log_base[k], -exponent, f[k])
-        tau = shares(f)
-        return Visited(x, tau, trust, -exponent * sum_of_numbers(tau, log_base))
+        ones = measured.det
+        exponent = (memberships.FIRST_DOF + params.centers.shape[1]) / 2
+        return ones, exponent * ones, *memberships.bases(measured.d2, ones / (params.dof * params.scale))
 
-    def m_step(self, stats: Visited, params: Spheres) -> Spheres:
+    def m_step(self, stats: Memberships, params: Spheres) -> Spheres:
         """mu with tau / u, alpha around the old mu, nu by `next_dof`."""
-        x, tau, trust, _ = stats
-        nu, alpha, p = params.dof, params.scale, x.shape[1]
+        (rows, _, _), tau, trust, sizes, _ = stats
+        nu, p = params.dof, params.centers.shape[1]
         with np.errstate(all="ignore"):
-            weight = tau / trust
-            centers = numbers(weight @ x / weight.sum(axis=1)[:, None])
-            sizes = tau.sum(axis=1)
             # eqn:alpha, where u D = alpha (nu + p)(1 - trust)
-            scale = alpha * (nu + p) * (1 - np.vdot(tau, trust) / sizes.sum()) / p
-            measured = Measured.of(x, centers)
-            means = mean_log_u_minus_u(
-                tau, sizes, measured.d2, np.full(len(tau), 1 / (nu * scale)), np.full(len(tau), 1 + p / nu)
-            )
-            dof = next_dof(np.mean(means), nu, p)
-        return Spheres(centers, float(scale), float(dof), measured)
+            scale = float(params.scale * (nu + p) * (1 - np.vdot(tau, trust) / sizes.sum()) / p)
+            new = Spheres(numbers(rows.means(tau / trust)), scale, nu)
+            measured = new.measure(rows)
+            slope = np.divide(1, nu * scale)
+            means = memberships.mean_log_u_minus_u(tau, sizes, measured.d2, slope, 1 + p / nu)
+            return new._replace(dof=float(memberships.next_dof(np.mean(means), nu, p)), measured=measured)
 
 
 # ---- alpha -> 0 --------------------------------------------------------------------
@@ -210,7 +144,7 @@ def pair_by_pair(x: Array, centers: Array) -> FastSums:
     """The sums of all pairs, whatever is infinite or next to nothing."""
     tau, log_f = fast_memberships(x, centers)
     sizes = tau.sum(axis=1)[:, None]
-    return FastSums(sizes, tau @ x - sizes * centers, sum_of_numbers(tau, log_f), x, centers)
+    return FastSums(sizes, tau @ x - sizes * centers, float(np.nansum(tau * log_f)), x, centers)
 
 
 def fast_memberships(x: Array, centers: Array) -> tuple[Array, Array]:
