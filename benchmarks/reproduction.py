@@ -52,7 +52,7 @@ def timed(tables: list[str], reps: int) -> tuple[float, float, protocol.Results]
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
         results = protocol.perform(protocol.wanted(tables, reps), Path(folder) / "runs.csv", n_jobs=CORES)
-        return time.monotonic() - start, seconds(results.items()), results
+        return time.monotonic() - start, seconds(results.values()), results
 
 
 if __name__ == "__main__":

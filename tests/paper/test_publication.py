@@ -5,8 +5,8 @@ import re
 from support.paper_data import paper_source
 
 from tkmeans.datasets import REAL, SYNTHETIC
+from tkmeans.paper.agreement import METHODS, publication, published
 from tkmeans.paper.authors import methods
-from tkmeans.paper.publication import METHODS, tables
 
 NUMBERS = re.compile(r"(\d+\.\d+)\s*\$\\pm\$\s*(\d+\.\d+)")
 
@@ -31,16 +31,15 @@ def test_the_published_tables_are_those_of_the_papers_source():
         ("MSE", ["bezdekiris", "iris", "seed", "wine"]),
         ("W/B", ["bezdekiris", "iris", "seed", "wine"]),
     ]
-    typed = tables()
     for (measure, names), block in zip(headings, blocks, strict=False):
         for method in METHODS:
-            assert [tuple(typed[measure][name][method]) for name in names] == block[method]
+            assert [tuple(published(measure, name, method)) for name in names] == block[method]
     for method, cells in blocks[4].items():
-        assert [tuple(typed[measure]["iris"][method]) for measure in ("iterations", "seconds")] == cells
+        assert [tuple(published(measure, "iris", method)) for measure in ("iterations", "seconds")] == cells
 
 
 def test_the_published_tables_have_a_cell_for_every_method_and_data_set():
-    typed = tables()
+    typed = publication()["cells"]
     assert set(typed["ARI"]) == set(SYNTHETIC)
     assert set(typed["MSE"]) == set(typed["W/B"]) == set(REAL)
     assert all(tuple(column) == METHODS for sets in typed.values() for column in sets.values())
@@ -48,6 +47,6 @@ def test_the_published_tables_have_a_cell_for_every_method_and_data_set():
 
 
 def test_published_cells_are_found_by_measure_data_set_and_method():
-    assert tables()["ARI"]["unbalance"]["k-means"] == (0.589, 0.306)
-    assert tables()["W/B"]["wine"]["GMM"] == (3.280, 2.102)
-    assert tables()["iterations"]["iris"]["t-k-means"] == (29.76, 5.82)
+    assert published("ARI", "unbalance", "k-means") == (0.589, 0.306)
+    assert published("W/B", "wine", "GMM") == (3.280, 2.102)
+    assert published("iterations", "iris", "t-k-means") == (29.76, 5.82)

@@ -9,14 +9,12 @@ from support.paper_data import data_folder
 from typer.testing import CliRunner
 
 from tkmeans.cli import app
-from tkmeans.paper import agreement, command, figures, protocol, tables
-from tkmeans.paper.agreement import Mean, Row, z_score
+from tkmeans.paper import agreement, command, figures, page, protocol, table_formats
+from tkmeans.paper.agreement import METHODS, Cell, Mean, Row, published, z_score
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.corrections import COLUMNS, UNSCALED, fitted
-from tkmeans.paper.page import Page, equal_to_the_third_decimal, standings
+from tkmeans.paper.page import equal_to_the_third_decimal, standings
 from tkmeans.paper.protocol import Key
-from tkmeans.paper.publication import METHODS, Cell
-from tkmeans.paper.publication import tables as published
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +129,7 @@ def test_means_and_deviations_in_the_reproduced_tables_are_those_of_the_runs():
     assert len(rows) == 90
     for row in rows:
         assert row.means["released"] == pytest.approx((0.5, 0.01 * math.sqrt(4 / 3), 4, 0.49, 0.51))
-        assert row.published == published()["ARI"][row.dataset][row.method]
+        assert row.published == published("ARI", row.dataset, row.method)
         assert set(row.means) == {column for column, methods in COLUMNS.items() if row.method in methods}
     assert len(agreement.rows("table2", {})) == 72
     assert all(not row.means and row.verdict() == "" for row in agreement.rows("table2", {}))
@@ -142,8 +140,8 @@ def test_agreement_with_the_published_figures_is_coloured_and_marked():
     at = {"GMM": 0.5, "TMM": 0.4595, "k-means": 0.5905}  # 0, 4 and 9 of them from the end of the rounding interval
     rows = [Row("A1", "ARI", method, cell, {"released": mean(value, 0.0, 9)}) for method, value in at.items()]
     assert [row.verdict() for row in rows] == ["agrees", "near", "differs"]
-    page, text = tables.html(rows, "A title"), tables.markdown(rows)
-    table = page[page.index("<table>") :]
+    html, text = table_formats.html(rows, "A title"), table_formats.markdown(rows)
+    table = html[html.index("<table>") :]
     assert table.index('"agrees"') < table.index('"near"') < table.index('"differs"')
     assert "| GMM | 0.500 ± 0.100 | 0.500 ± 0.000 | +0.0 ✓ | - | - |" in text
     assert "-4.0 ~" in text
@@ -152,7 +150,7 @@ def test_agreement_with_the_published_figures_is_coloured_and_marked():
 
 def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
     rows = agreement.rows("table1", invented(1 / 3))
-    lines = list(csv.DictReader(tables.as_csv(rows).splitlines()))
+    lines = list(csv.DictReader(table_formats.as_csv(rows).splitlines()))
     assert len(lines) == 90
     assert float(lines[0]["released_mean"]) == pytest.approx(1 / 3, rel=1e-12)
     assert {line["method"] for line in lines} == set(METHODS)
@@ -168,7 +166,7 @@ def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones(
 
 def test_the_reproduction_page_counts_agreement_lists_exceptions_and_compares_our_default():
     results = invented(0.5)
-    text = Page(*(agreement.rows(name, results) for name in protocol.TABLES), "figs", 1500.0).text()
+    text = page.text({name: agreement.rows(name, results) for name in protocol.TABLES}, "figs", 1500.0)
     rows = agreement.rows("table1", results)
     agree, exact = (sum(row.verdict(rounding=r) == "agrees" for row in rows) for r in (True, False))
     assert f"in {agree} of 90 cells ({exact} if printed figures are taken as exact)" in text

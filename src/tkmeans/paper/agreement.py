@@ -1,18 +1,42 @@
-"""Whether a figure of ours is the published one: means over runs, and how far apart they are."""
+"""What the paper printed, and whether a figure of ours is the same: means over runs, and how far apart they are."""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tkmeans.paper import text_of
 from tkmeans.paper.protocol import TABLES, Results
-from tkmeans.paper.publication import METHODS, REPETITIONS, Cell, tables
 
+REPETITIONS = 100  # "all experiment are repeated 100 times"
 TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}
 AGREES, NEAR = 3.0, 5.0  # standard errors
+
+
+class Cell(NamedTuple):
+    """A mean and a standard deviation over repetitions."""
+
+    mean: float
+    std: float
+
+
+@cache
+def publication() -> dict[str, Any]:
+    """The titles of the tables; and their cells by measure, data set and method."""
+    return tomllib.loads(text_of("publication.toml"))
+
+
+def published(measure: str, dataset: str, method: str) -> Cell:
+    """What the paper printed."""
+    return Cell(*publication()["cells"][measure][dataset][method])
+
+
+METHODS = tuple(publication()["cells"]["ARI"]["A1"])
 
 
 class Mean(NamedTuple):
@@ -72,7 +96,6 @@ def printed_unit(measure: str, method: str) -> float:
 
 def rows(table: str, results: Results) -> list[Row]:
     """All rows of a table, with what has been run so far."""
-    published = tables()
     values: dict[tuple[str, str], dict[str, list[dict[str, float]]]] = {}
     for key, result in results.items():
         values.setdefault((key.dataset, key.method), {}).setdefault(key.column, []).append(result)
@@ -81,7 +104,7 @@ def rows(table: str, results: Results) -> list[Row]:
             name,
             measure,
             method,
-            published[measure][name][method],
+            published(measure, name, method),
             {column: _mean([run[measure] for run in runs]) for column, runs in values.get((name, method), {}).items()},
         )
         for measure in TABLE_MEASURES[table]

@@ -8,14 +8,7 @@ from pathlib import Path
 
 from tkmeans.atomic import replacing
 from tkmeans.datasets import SYNTHETIC
-from tkmeans.paper import agreement, figures, protocol, tables
-from tkmeans.paper.page import Page
-
-_TITLES = {
-    "table1": "Table 1: ARI on synthetic sets",
-    "table2": "Table 2: MSE and W/B on real sets",
-    "table3": "Table 3: running cost on iris",
-}
+from tkmeans.paper import agreement, figures, page, protocol, table_formats
 
 
 def reproduce(
@@ -42,37 +35,34 @@ def reproduce(
     keys = protocol.wanted(names, reps)
     start(len(keys))
     results = protocol.perform(keys, path, n_jobs=n_jobs, tick=tick) if keys else {}
-    written = []
-    built = {name: agreement.rows(name, results) for name in names}
     out.mkdir(parents=True, exist_ok=True)
+    built = {name: agreement.rows(name, results) for name in names}
+    written = []
     for name, rows in built.items():
-        for suffix, text in (
-            ("md", f"# {_TITLES[name]}\n\n{tables.markdown(rows)}\n"),
-            ("csv", tables.as_csv(rows)),
-            ("html", tables.html(rows, _TITLES[name])),
-        ):
-            written.append(out / f"{name}.{suffix}")
-            _write(written[-1], text)
+        title = agreement.publication()["titles"][name]
+        written += [
+            _write(out / f"{name}.md", f"# {title}\n\n{table_formats.markdown(rows)}\n"),
+            _write(out / f"{name}.csv", table_formats.as_csv(rows)),
+            _write(out / f"{name}.html", table_formats.html(rows, title)),
+        ]
     if what in ("figure", "all"):
         written += figures.draw_all(built.get("table1", []), out)
     if what == "all":
-        page = out.with_name(out.name + ".md")
-        cost = seconds(key_and_run for key_and_run in results.items() if key_and_run[0].dataset in SYNTHETIC)
-        text = Page(built["table1"], built["table2"], built["table3"], out.name, cost).text()
-        _write(page, text)
-        written.append(page)
+        cost = seconds(run for key, run in results.items() if key.dataset in SYNTHETIC)
+        written.append(_write(out.with_name(out.name + ".md"), page.text(built, out.name, cost)))
     finish(
         f"{time.monotonic() - began:.0f} s in all; the {len(results)} runs, earlier ones included, "
-        f"took {seconds(results.items()):.0f} s of one core"
+        f"took {seconds(results.values()):.0f} s of one core"
     )
     return written
 
 
-def seconds(runs: Iterable[tuple[protocol.Key, dict[str, float]]]) -> float:
+def seconds(runs: Iterable[dict[str, float]]) -> float:
     """What these runs took of one core."""
-    return sum(run["seconds"] for _, run in runs)
+    return sum(run["seconds"] for run in runs)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> Path:
     with replacing(path) as file:
         file.write(text.encode())
+    return path

@@ -9,22 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from tkmeans import engines
 from tkmeans.atomic import replacing
-from tkmeans.em import Never, em
-from tkmeans.models import Fast
-from tkmeans.paper.agreement import Row
+from tkmeans.em import Never
+from tkmeans.paper.agreement import METHODS, Row
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.authors.methods import uniform
-from tkmeans.paper.corrections import fitted
-from tkmeans.paper.protocol import TABLES, prepared
-from tkmeans.paper.publication import METHODS
-from tkmeans.paper.tables import COLUMN_TITLES
+from tkmeans.paper.corrections import fitted, limit
+from tkmeans.paper.protocol import PLANAR, TABLES, prepared
+from tkmeans.paper.table_formats import COLUMN_TITLES
 from tkmeans.plots import LossDisplay
-from tkmeans.sources import ArraySource
-from tkmeans.stats import Array, Frame, Params
-
-_TWO_DIMENSIONAL = tuple(name for name in TABLES["table1"] if not name.startswith("dim"))
+from tkmeans.stats import Array
 
 
 def _pyplot() -> Any:
@@ -135,13 +129,10 @@ def nearest_rows(X: Array, start: Array, power: int, n_iter: int = 60) -> Array:
     from scipy.spatial import KDTree
 
     tree = KDTree(X)
-    model = Fast(power=power, engine=engines.select("auto"))
-    params = Params(start, 1e-20, 1.0, np.full(len(start), -np.log(len(start))))
-    source = ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0))
     seen = [tree.query(start)[0]]
     for _ in range(n_iter):  # the loop tells the objective, not the centres: one step at a time
-        params = em(source, model, params, stop=Never(), max_iter=1, accelerate=False).params
-        seen.append(tree.query(params.centers)[0])
+        start = limit(X, start, power, Never(), 1).params.centers
+        seen.append(tree.query(start)[0])
     return np.array(seen)
 
 
@@ -152,6 +143,6 @@ def draw_all(rows: list[Row], folder: Path) -> list[Path]:
     collapse(folder / "collapse.png")
     if rows:
         table1(rows, folder / "table1.png")
-    for name in _TWO_DIMENSIONAL:
+    for name in PLANAR:
         voronoi(name, folder / f"voronoi-{name}.png")
     return sorted(folder.glob("*.png"))

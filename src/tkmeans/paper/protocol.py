@@ -12,7 +12,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,6 +30,7 @@ from tkmeans.stats import Array
 
 MEASURES = ("ARI", "MSE", "W/B", "iterations", "seconds")
 TABLES = {"table1": SYNTHETIC, "table2": REAL, "table3": ("iris",)}
+PLANAR = tuple(name for name in SYNTHETIC if not name.startswith("dim"))
 _REPS_PER_TASK = 5
 # glibc keeps freed memory at hand up to twice the largest block that was freed so far, 32 MiB at most. Without
 # such a block every iteration of a large run gets its arrays from the system anew, up to a third of its time.
@@ -146,15 +147,11 @@ def _results(keys: list[Key], n_jobs: int) -> Iterator[tuple[Key, dict[str, floa
             yield from _do(task)
         return
     with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
-        under_way: set[Future[list[tuple[Key, dict[str, float]]]]] = {pool.submit(_do, task) for task in tasks}
         try:
-            while under_way:
-                finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield from future.result()
+            for done in as_completed([pool.submit(_do, task) for task in tasks]):
+                yield from done.result()
         finally:
-            for future in under_way:
-                future.cancel()
+            pool.shutdown(cancel_futures=True)
 
 
 def _do(keys: list[Key]) -> list[tuple[Key, dict[str, float]]]:

@@ -7,20 +7,21 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from string import Template
 
-from tkmeans.paper.agreement import Mean, Row
-from tkmeans.paper.publication import Cell
+from tkmeans.paper import text_of
+from tkmeans.paper.agreement import Cell, Mean, Row
 
 COLUMN_TITLES = {"released": "as released", "correct": "correct equations", "defaults": "our defaults"}
 
 _MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
-_HEADER = ["method", "published", "as released", "z", "correct equations", "our defaults"]
+_HEADER = ("method", "published", "as released", "z", "correct equations", "our defaults")
+_RULE = ("---",) * len(_HEADER)
 
 
-def pipes(lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first line is its head."""
-    ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
-    return "\n".join("| " + " | ".join(line) + " |" for line in ruled)
+def pipes(lines: Iterable[Sequence[str]]) -> str:
+    """Lines of a Markdown table."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def number(mean: Mean | Cell | None, measure: str) -> str:
@@ -45,35 +46,14 @@ def _cells(row: Row) -> list[str]:
 def markdown(table: Iterable[Row]) -> str:
     """A Markdown table for each data set and measure."""
     return "\n\n".join(
-        f"**{name}**, {measure}\n\n{pipes([_HEADER, *(_cells(row) for row in group)])}"
+        f"**{name}**, {measure}\n\n{pipes([_HEADER, _RULE, *map(_cells, group)])}"
         for (name, measure), group in _grouped(table).items()
     )
 
 
-_STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; color: #222; max-width: 60em; margin: 2em auto; padding: 0 1em }
-h2 { font-size: 1.1em; margin: 2em 0 .4em }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-th { font-weight: 600; border-bottom: 2px solid #888 }
-td, th { padding: .25em .9em; text-align: right; white-space: nowrap }
-td { border-bottom: 1px solid #ddd }
-td:first-child, th:first-child { text-align: left; padding-left: 0 }
-.agrees { background: #c8e6c9 } .near { background: #fff3c4 } .differs { background: #ffcdd2 }
-"""
-
-
 def html(table: Iterable[Row], title: str) -> str:
     """A page with a table for each data set and measure, coloured by agreement."""
-    parts = [
-        '<!doctype html><html lang="en"><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
-        f"<h1>{escape(title)}</h1>",
-        "<p>Mean ± standard deviation over repetitions. The released code gives the published figure "
-        '<span class="agrees">within 3 standard errors</span>, <span class="near">within 5</span>, '
-        '<span class="differs">not</span>;'
-        " z is the distance in standard errors, rounding of the printed figures allowed for.</p>",
-    ]
+    parts = []
     for (name, measure), group in _grouped(table).items():
         parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
         parts.append("<tr>" + "".join(f"<th>{escape(text)}</th>" for text in _HEADER) + "</tr>")
@@ -82,7 +62,7 @@ def html(table: Iterable[Row], title: str) -> str:
             cells = [f"{tinted if i in (2, 3) else '<td>'}{escape(text)}</td>" for i, text in enumerate(_cells(row))]
             parts.append("<tr>" + "".join(cells) + "</tr>")
         parts.append("</table>")
-    return "\n".join(parts) + "\n"
+    return Template(text_of("table_page.html")).substitute(title=escape(title), tables="\n".join(parts))
 
 
 def as_csv(table: Sequence[Row]) -> str:
