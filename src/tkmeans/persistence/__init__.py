@@ -64,7 +64,13 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     >>> again.predict([[0, 0], [9, 9]])
     array([0, 1])
     """
-    names, scaler, last = _taken_apart(estimator)
+    names, scaler, last = None, None, estimator  # the names of a pipeline's steps
+    if isinstance(estimator, Pipeline):
+        if len(estimator.steps) != 2:
+            n_steps = len(estimator.steps)
+            raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {n_steps} steps")
+        (scaler_name, scaler), (last_name, last) = estimator.steps
+        names = [scaler_name, last_name]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -124,16 +130,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 # ---- writing ---------------------------------------------------------------------
 
 
-def _taken_apart(estimator: Any) -> tuple[list[str] | None, Any, Any]:
-    """The names of a pipeline's steps, its scaler, and the estimator itself."""
-    if not isinstance(estimator, Pipeline):
-        return None, None, estimator
-    if len(estimator.steps) != 2:
-        raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {len(estimator.steps)} steps")
-    (scaler_name, scaler), (name, last) = estimator.steps
-    return [scaler_name, name], scaler, last
-
-
 def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
     name = type(estimator).__name__
     if name not in allowed or type(estimator) is not class_of(name):
@@ -141,15 +137,17 @@ def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) ->
         raise TypeError(f"a model file can hold {', '.join(allowed)}{place}, got {estimator!r}")
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)
-    fitted = {
-        field: getattr(estimator, field, None)
-        for field, kind in kinds(name, params).items()
-        if training_rows or "[n]" not in kind
-    }
+    wanted = [field for field, kind in kinds(name, params).items() if training_rows or "[n]" not in kind]
+    found = {field: getattr(estimator, field, None) for field in wanted}
     return {
         "class": name,
         "params": {key: _encoded_param(key, value) for key, value in params.items()},
-        "fitted": {field: _encoded(value) for field, value in fitted.items() if not _absent(value)},
+        # What dask would still have to compute is left out.
+        "fitted": {
+            field: _encoded(value)
+            for field, value in found.items()
+            if value is not None and not hasattr(value, "__dask_graph__")
+        },
     }
 
 
@@ -161,11 +159,6 @@ def _encoded_param(key: str, value: Any) -> Any:
             f"a model file cannot hold {key}={value!r}; it does not matter to a fitted estimator: "
             f"set_params({key}=...) to text, a number, an array or None"
         ) from None
-
-
-def _absent(value: Any) -> bool:
-    """Whether a fit does not have this, or not yet: what dask would compute is left out."""
-    return value is None or hasattr(value, "__dask_graph__")
 
 
 def _encoded(value: Any) -> Any:
@@ -254,10 +247,9 @@ def _with_params(name: str, params: dict[str, Any]) -> Any:
     known = estimator.get_params(deep=False)
     if unknown := sorted(set(params) - set(known)):
         raise ModelFileError(f"has a {name} with the unknown parameter {unknown[0]!r}")
-    tuples = {
-        key: tuple(value) for key, value in params.items() if isinstance(known[key], tuple) and isinstance(value, list)
-    }
-    estimator.set_params(**params | tuples)
+    for key, value in params.items():
+        is_tuple = isinstance(known[key], tuple) and isinstance(value, list)
+        estimator.set_params(**{key: tuple(value) if is_tuple else value})
     try:
         check_params(estimator, getattr(estimator, "_checks", {}))
     except (TypeError, ValueError) as fault:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from itertools import chain
 from numbers import Integral, Real
 from typing import Any
@@ -23,16 +22,9 @@ class ModelFileError(ValueError):
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> import tkmeans
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "model.json").write_text('{"format": "another"}')
-    ...     try:
-    ...         tkmeans.load(f"{folder}/model.json")
-    ...     except tkmeans.ModelFileError as fault:
-    ...         print(type(fault).__name__)
-    ModelFileError
+    >>> issubclass(tkmeans.ModelFileError, ValueError)
+    True
     """
 
 
@@ -164,13 +156,12 @@ def _decode_array(written: dict[str, Any]) -> Array:
         if not all(isinstance(part, list) and len(part) == size for part in flat):
             raise ModelFileError(f"has an array that is not of the shape {tuple(shape)} it says")
         flat = list(chain.from_iterable(flat))
-    numbers: Iterable[Any] = flat
     if dtype.startswith("float"):
-        numbers = [value if type(value) is float else _decode_float(value) for value in flat]
+        flat = [_decode_float(value) for value in flat]
     elif wrong := [value for value in flat if type(value) is not int]:
         raise ModelFileError(f"has {wrong[0]!r} in the place of an integer")
     try:
         with np.errstate(over="raise"):
-            return np.array(numbers, dtype=dtype).reshape(shape)
+            return np.array(flat, dtype=dtype).reshape(shape)
     except (OverflowError, FloatingPointError):
         raise ModelFileError(f"has a number that does not fit into {dtype}") from None
