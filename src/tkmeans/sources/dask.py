@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -70,17 +70,17 @@ class DaskSource(Source):
         """The merged summaries of all partitions, in their order, in one graph."""
         from dask import delayed
 
-        level = self._on_every_partition(_summarized, summarize)
+        level = self._on_every_partition(merged, summarize)
         while len(level) > 1:
             groups = (level[i : i + _MERGED_AT_ONCE] for i in range(0, len(level), _MERGED_AT_ONCE))
-            level = [delayed(_merged, pure=False)(*group) for group in groups]
+            level = [delayed(merged, pure=False)(group) for group in groups]
         return self._compute(level)[0]
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass; the counts of each partition are kept."""
         if not self._surveys:
             # The range of weights is looked at before they are made to fit the rows' type.
-            self._surveys = self._compute(self._on_every_partition(_summarized, survey, weight_dtype=np.float64))
+            self._surveys = self._compute(self._on_every_partition(merged, survey, weight_dtype=np.float64))
             self._lengths = [found.n_rows for found in self._surveys]
         return merged(self._surveys)
 
@@ -88,7 +88,7 @@ class DaskSource(Source):
         """What `look` will say of each row: lazy arrays, and no summary."""
         import dask.array as da
 
-        found = self._on_every_partition(_looked_at, look)
+        found = self._on_every_partition(_columns, look)
         whole = []
         for j, column in enumerate(columns):
             width = () if column.width is None else (column.width,)
@@ -100,16 +100,14 @@ class DaskSource(Source):
         return whole, None
 
     def _on_every_partition(
-        self, task: Callable[..., Any], function: Callable[[Block], Any], weight_dtype: Any = None
+        self, join: Callable[[Iterable[Any]], Any], function: Callable[[Block], Any], weight_dtype: Any = None
     ) -> list[Any]:
         from dask import delayed
 
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
-        shared = _Shared(
-            function, getattr(self, "frame", None), self.dtype, weight_dtype or self.dtype, self.n_features
-        )
-        shared = delayed(shared, traverse=False)
-        task = delayed(task, pure=False)
+        frame, types = getattr(self, "frame", None), (self.dtype, weight_dtype or self.dtype)
+        shared = delayed(_Shared(join, function, frame, *types, self.n_features), traverse=False)
+        task = delayed(_visited, pure=False)
         pairs = zip(self._parts, self._weights, strict=True)
         return [task(shared, part, weight, number) for number, (part, weight) in enumerate(pairs)]
 
@@ -201,6 +199,7 @@ class DaskSource(Source):
 class _Shared(NamedTuple):
     """What all tasks of a pass have in common."""
 
+    join: Callable[[Iterable[Any]], Any]
     function: Callable[[Block], Any]
     frame: Frame | None
     dtype: Any
@@ -208,27 +207,16 @@ class _Shared(NamedTuple):
     n_features: int
 
 
-def _summarized(shared: _Shared, part: Any, weight: Any, number: int) -> Any:
-    return _named(number, lambda: merged(map(shared.function, _blocks(shared, part, weight))))
-
-
-def _merged(*parts: Any) -> Any:
-    return merged(parts)
-
-
-def _looked_at(shared: _Shared, part: Any, weight: Any, number: int) -> tuple[Array, ...]:
-    def look() -> tuple[Array, ...]:
-        seen = [shared.function(block).rows for block in _blocks(shared, part, weight)]
-        return tuple(np.concatenate(column) for column in zip(*seen, strict=True))
-
-    return _named(number, look)
-
-
-def _named(number: int, function: Callable[[], Any]) -> Any:
+def _visited(shared: _Shared, part: Any, weight: Any, number: int) -> Any:
     try:
-        return function()
+        return shared.join(map(shared.function, _blocks(shared, part, weight)))
     except Exception as error:
         raise PartitionError(f"partition {number} of X cannot be looked at: {_told(error)}") from error
+
+
+def _columns(answers: Iterable[Answer]) -> tuple[Array, ...]:
+    """What was found of all rows, one column after the other."""
+    return tuple(map(np.concatenate, zip(*(answer.rows for answer in answers), strict=True)))
 
 
 def _told(error: Exception) -> str:
@@ -251,10 +239,7 @@ def _blocks(shared: _Shared, part: Any, weight: Any) -> list[Block]:
 def _counted_rows(part: Any, weight: Any, places: Array, dtype: Any) -> tuple[Array, Array]:
     """Rows by their place among those that count."""
     X = _array(part, dtype)
-    if weight is None:
-        picked = places.astype(np.int64)
-        return X[picked], np.ones(len(picked))
-    weight = _array(weight, dtype)
+    weight = np.ones(len(X)) if weight is None else _array(weight, dtype)
     picked = np.flatnonzero(weight > 0)[places.astype(np.int64)]
     return X[picked], weight[picked].astype(np.float64)
 
@@ -262,13 +247,9 @@ def _counted_rows(part: Any, weight: Any, places: Array, dtype: Any) -> tuple[Ar
 def _rows_by_mass(part: Any, weight: Any, places: Array, dtype: Any) -> tuple[Array, Array]:
     """The rows in which the places along the cumulated weight lie, and how many do in each."""
     X = _array(part, dtype)
-    if weight is None:
-        picked = np.minimum(np.floor(places).astype(np.int64), len(X) - 1)
-    else:
-        weight = _array(weight, dtype)
-        picked = np.searchsorted(np.cumsum(weight, dtype=np.float64), places, side="right")
-        picked = np.minimum(picked, np.flatnonzero(weight > 0)[-1])
-    picked, times = np.unique(picked, return_counts=True)
+    weight = np.ones(len(X)) if weight is None else _array(weight, dtype)
+    found = np.searchsorted(np.cumsum(weight, dtype=np.float64), places, side="right")
+    picked, times = np.unique(np.minimum(found, np.flatnonzero(weight > 0)[-1]), return_counts=True)
     return X[picked], times
 
 
