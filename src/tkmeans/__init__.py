@@ -33,27 +33,21 @@ __all__ = [
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
-    "DataFile": "tkmeans.sources.files",
-    "FastTKMeans": "tkmeans.estimators",
-    "MiniBatchTKMeans": "tkmeans.estimators",
-    "ModelFileError": "tkmeans.persistence",
-    "Selection": "tkmeans.selection",
-    "Stability": "tkmeans.cluster_stability",
-    "StudentTMixture": "tkmeans.estimators",
-    "TKMeans": "tkmeans.estimators",
-    "load": "tkmeans.persistence",
-    "save": "tkmeans.persistence",
-    "select_n_clusters": "tkmeans.selection",
-    "show_versions": "tkmeans.versions",
-    "stability": "tkmeans.cluster_stability",
-    "write_report": "tkmeans.report",
+    "tkmeans.cluster_stability": ("Stability", "stability"),
+    "tkmeans.estimators": ("FastTKMeans", "MiniBatchTKMeans", "StudentTMixture", "TKMeans"),
+    "tkmeans.persistence": ("ModelFileError", "load", "save"),
+    "tkmeans.report": ("write_report",),
+    "tkmeans.selection": ("Selection", "select_n_clusters"),
+    "tkmeans.sources.files": ("DataFile",),
+    "tkmeans.versions": ("show_versions",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tkmeans' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'tkmeans' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -20,18 +20,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     What was there before stays until the new file is complete and on the disk. A device or
     a pipe cannot be replaced and is written to directly.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = Path(folder.name) / "numbers.txt"
-    >>> with replacing(path) as file:
-    ...     _ = file.write(b"1 2 3")
-    >>> path.read_text()
-    '1 2 3'
-    >>> folder.cleanup()
     """
     target = Path(os.path.realpath(path))  # a link stays, the file it points to is replaced
     before = target.stat() if target.exists() else None

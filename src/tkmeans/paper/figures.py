@@ -15,7 +15,7 @@ from tkmeans.paper.agreement import METHODS, Row
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.authors.methods import uniform
 from tkmeans.paper.corrections import fitted, limit
-from tkmeans.paper.protocol import PLANAR, TABLES, prepared
+from tkmeans.paper.protocol import TABLES, prepared
 from tkmeans.paper.table_formats import COLUMN_TITLES
 from tkmeans.plots import LossDisplay
 from tkmeans.stats import Array
@@ -53,10 +53,8 @@ def loss(path: Path) -> None:
 
 def table1(rows: list[Row], path: Path) -> None:
     """Table 1 with error bars of one standard deviation: a panel for each set, a line for each method."""
-    plt = _pyplot()
-    names = TABLES["table1"]
-    figure, axes = plt.subplots(2, 5, figsize=(13, 8.2), sharex=True, sharey=True, layout="constrained")
-    for ax, name in zip(axes.flat, names, strict=True):
+    figure, axes = _pyplot().subplots(2, 5, figsize=(13, 8.2), sharex=True, sharey=True, layout="constrained")
+    for ax, name in zip(axes.flat, TABLES["table1"], strict=True):
         own = {row.method: row for row in rows if row.dataset == name}
         for i in range(0, len(METHODS), 2):
             ax.axhspan(i - 0.5, i + 0.5, color="0.94", lw=0)
@@ -79,9 +77,8 @@ def table1(rows: list[Row], path: Path) -> None:
 
 def voronoi(name: str, path: Path, seed: int = 0) -> None:
     """Centres and their Voronoi cells, as the released script draws them, for three methods."""
-    plt = _pyplot()
     X, y, n_clusters = prepared(name)
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.9), layout="constrained")
+    figure, axes = _pyplot().subplots(1, 3, figsize=(10.5, 3.9), layout="constrained")
     shown = (("released", "k-means"), ("released", "fast t-k-means"), ("defaults", "t-k-means"))
     for ax, (column, method) in zip(axes, shown, strict=True):
         start = RELEASED[method].start(X, n_clusters, np.random.RandomState(seed))
@@ -108,10 +105,9 @@ def _cell_borders(centers: Array) -> list[Array]:
 
 def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:
     """The literal limit alpha -> 0: every centre falls onto a row; with tau alone none does."""
-    plt = _pyplot()
     X, _, n_clusters = prepared(name)
     start = uniform(X, n_clusters, np.random.RandomState(seed))
-    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
+    figure, axes = _pyplot().subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
     literal, released = r"weights $\tau u\propto\tau/D$: the limit, literally", r"weights $\tau$: as released"
     for ax, power, title in ((axes[0], 1, literal), (axes[1], 0, released)):
         # Below the rounding error of the coordinates a centre *is* a row.
@@ -143,6 +139,7 @@ def draw_all(rows: list[Row], folder: Path) -> list[Path]:
     collapse(folder / "collapse.png")
     if rows:
         table1(rows, folder / "table1.png")
-    for name in PLANAR:
-        voronoi(name, folder / f"voronoi-{name}.png")
+    for name in TABLES["table1"]:
+        if not name.startswith("dim"):  # in the plane
+            voronoi(name, folder / f"voronoi-{name}.png")
     return sorted(folder.glob("*.png"))

@@ -14,7 +14,6 @@ from tkmeans.datasets import fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
 from tkmeans.paper import text_of
 from tkmeans.paper.agreement import METHODS, Cell, Mean, Row
-from tkmeans.paper.protocol import PLANAR
 from tkmeans.paper.table_formats import COLUMN_TITLES, markdown, marked_z, number, pipes
 
 _UNSCALED = "fast t-k-means++"  # the row of Table 1 that was made from unscaled rows
@@ -58,7 +57,6 @@ def text(tables: Mapping[str, list[Row]], figures: str, table1_seconds: float) -
         ),
         table1_minutes=f"{table1_seconds / 60:.1f}",
         table1_minutes_on_two=f"{table1_seconds / 120:.1f}",
-        voronoi="\n\n".join(f"![{name}]({figures}/voronoi-{name}.png)" for name in PLANAR),
         figures=figures,
         gmm_iris_std=f"{mse['iris', 'GMM'].std:.3f}",
         gmm_bezdekiris_std=f"{mse['bezdekiris', 'GMM'].std:.3f}",

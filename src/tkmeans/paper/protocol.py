@@ -30,7 +30,6 @@ from tkmeans.stats import Array
 
 MEASURES = ("ARI", "MSE", "W/B", "iterations", "seconds")
 TABLES = {"table1": SYNTHETIC, "table2": REAL, "table3": ("iris",)}
-PLANAR = tuple(name for name in SYNTHETIC if not name.startswith("dim"))
 _REPS_PER_TASK = 5
 # glibc keeps freed memory at hand up to twice the largest block that was freed so far, 32 MiB at most. Without
 # such a block every iteration of a large run gets its arrays from the system anew, up to a third of its time.
@@ -92,14 +91,12 @@ def wanted(tables: Iterable[str], reps: int) -> list[Key]:
 def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Callable[[int], object] = int) -> Results:
     """All these runs: those in the file are read from it, the others are done and added to it."""
     done = read(path)
-    if path.exists() and not path.read_bytes().endswith(b"\n"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or not path.read_bytes().endswith(b"\n"):
         _write(path, done)  # the next line would go on where the last one was cut off
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            _write(path, {})
         with path.open("a", newline="") as file:
             writer = csv.writer(file)
             for key, row in _results(open_keys, n_jobs or os.cpu_count() or 1):
@@ -112,10 +109,9 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
 
 def read(path: Path) -> Results:
     """The runs that a file holds; a line that was cut off counts as not done, even if what is left looks whole."""
-    if not path.exists():
-        return {}
     results: Results = {}
-    whole, _, _ = path.read_text(encoding="utf-8", errors="replace").rpartition("\n")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    whole, _, _ = text.rpartition("\n")
     for line in csv.DictReader(whole.splitlines()):
         try:
             key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))

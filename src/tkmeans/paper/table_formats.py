@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import groupby
 from string import Template
 
 from tkmeans.paper import text_of
@@ -43,18 +44,22 @@ def _cells(row: Row) -> list[str]:
     return [row.method, number(row.published, row.measure), released, marked_z(row), correct, defaults]
 
 
+def _place(row: Row) -> tuple[str, str]:
+    return row.dataset, row.measure
+
+
 def markdown(table: Iterable[Row]) -> str:
     """A Markdown table for each data set and measure."""
     return "\n\n".join(
         f"**{name}**, {measure}\n\n{pipes([_HEADER, _RULE, *map(_cells, group)])}"
-        for (name, measure), group in _grouped(table).items()
+        for (name, measure), group in groupby(table, _place)
     )
 
 
 def html(table: Iterable[Row], title: str) -> str:
     """A page with a table for each data set and measure, coloured by agreement."""
     parts = []
-    for (name, measure), group in _grouped(table).items():
+    for (name, measure), group in groupby(table, _place):
         parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
         parts.append("<tr>" + "".join(f"<th>{escape(text)}</th>" for text in _HEADER) + "</tr>")
         for row in group:
@@ -78,10 +83,3 @@ def as_csv(table: Sequence[Row]) -> str:
         z = "" if math.isnan(row.z()) else row.z()
         writer.writerow([row.dataset, row.measure, row.method, *row.published, *means, z, row.verdict()])
     return out.getvalue()
-
-
-def _grouped(table: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in table:
-        groups.setdefault((row.dataset, row.measure), []).append(row)
-    return groups

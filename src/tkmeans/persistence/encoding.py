@@ -45,8 +45,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
-        number = _encode_float(float(value))
-        return {"float": number} if isinstance(number, str) else number
+        number = float(value)
+        return number if np.isfinite(number) else {"float": str(number)}
     if isinstance(value, dict):
         return {key: encode(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -124,10 +124,6 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _encode_float(value: float) -> float | str:
-    return value if np.isfinite(value) else str(value)
-
-
 def _decode_float(value: Any) -> float:
     if isinstance(value, float):
         return value
@@ -141,7 +137,7 @@ def _encode_array(array: Array) -> dict[str, Any]:
         raise TypeError(f"a model file cannot hold an array of {array.dtype}")
     data: Any = array.tolist()  # a float32 as the float64 of the same value
     if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
-        flat = np.array([_encode_float(value) for value in array.ravel().tolist()], dtype=object)
+        flat = np.array([x if np.isfinite(x) else str(x) for x in array.ravel().tolist()], dtype=object)
         data = flat.reshape(array.shape).tolist()
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
 

@@ -138,17 +138,17 @@ class DaskSource(Source):
         """The coordinates to work in, from rows at equal intervals."""
         n_counted = self._of_partitions("n_counted")
         stride = max(1, int(sum(n_counted)) // MEASURED_ROWS)
-        X, weight = self._rows(np.arange(0, sum(n_counted), stride), n_counted, _counted_rows)
+        X, weight = self._rows(np.arange(0, sum(n_counted), stride), n_counted)
         return measure(X, None if self.weight is None else weight)
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
         """About `size` rows in proportion to weight, evenly along the rows; all rows if no more."""
         n_counted, masses = self._of_partitions("n_counted"), self._of_partitions("total")
         if sum(n_counted) <= size:
-            X, weight = self._rows(np.arange(sum(n_counted)), n_counted, _counted_rows)
+            X, weight = self._rows(np.arange(sum(n_counted)), n_counted)
         else:
             each = float(sum(masses)) / size
-            X, times = self._rows((np.arange(size) + rng.random_sample()) * each, masses, _rows_by_mass)
+            X, times = self._rows((np.arange(size) + rng.random_sample()) * each, masses, by_mass=True)
             weight = times * each
         return Sample(self.frame.enter(X).astype(np.float64), weight)
 
@@ -156,15 +156,15 @@ class DaskSource(Source):
         self.survey()
         return [getattr(found, field) for found in self._surveys]
 
-    def _rows(self, places: Array, extents: list[float], pick: Callable[..., Any]) -> tuple[Array, Array]:
+    def _rows(self, places: Array, extents: list[float], *, by_mass: bool = False) -> tuple[Array, Array]:
         """Rows by ascending places on a line along which the partitions have these extents, in one pass."""
         from dask import delayed
 
-        pick = delayed(pick, pure=False)
+        pick = delayed(_picked, pure=False)
         ends = np.cumsum(extents)
         owner = np.minimum(np.searchsorted(ends, places, side="right"), len(ends) - 1)
         tasks = [
-            pick(self._parts[i], self._weights[i], places[owner == i] - (ends[i] - extents[i]), self.dtype)
+            pick(self._parts[i], self._weights[i], places[owner == i] - (ends[i] - extents[i]), self.dtype, by_mass)
             for i in np.unique(owner)
         ]
         X, weight = zip(*self._compute(tasks), strict=True)
@@ -236,21 +236,14 @@ def _blocks(shared: _Shared, part: Any, weight: Any) -> list[Block]:
     return [Block(X[cut], None if weight is None else weight[cut], frame) for cut in cuts]
 
 
-def _counted_rows(part: Any, weight: Any, places: Array, dtype: Any) -> tuple[Array, Array]:
-    """Rows by their place among those that count."""
+def _picked(part: Any, weight: Any, places: Array, dtype: Any, by_mass: bool) -> tuple[Array, Array]:
+    """Rows by places along the cumulated weight, and how often; or by numbers among those that count, and weights."""
     X = _array(part, dtype)
     weight = np.ones(len(X)) if weight is None else _array(weight, dtype)
-    picked = np.flatnonzero(weight > 0)[places.astype(np.int64)]
-    return X[picked], weight[picked].astype(np.float64)
-
-
-def _rows_by_mass(part: Any, weight: Any, places: Array, dtype: Any) -> tuple[Array, Array]:
-    """The rows in which the places along the cumulated weight lie, and how many do in each."""
-    X = _array(part, dtype)
-    weight = np.ones(len(X)) if weight is None else _array(weight, dtype)
-    found = np.searchsorted(np.cumsum(weight, dtype=np.float64), places, side="right")
-    picked, times = np.unique(np.minimum(found, np.flatnonzero(weight > 0)[-1]), return_counts=True)
-    return X[picked], times
+    up_to = np.cumsum(weight if by_mass else weight > 0, dtype=np.float64)
+    found = np.minimum(np.searchsorted(up_to, places, side="right"), np.flatnonzero(weight > 0)[-1])
+    picked, times = np.unique(found, return_counts=True)
+    return X[picked], times if by_mass else weight[picked].astype(np.float64)
 
 
 def _array(part: Any, dtype: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from tkmeans.atomic import replacing
 from tkmeans.sources.base import Answer, Column, Source, to_numpy
-from tkmeans.stats import Block
+from tkmeans.stats import Array, Block
+
+_ROW_GROUP = 1_000_000  # values in a row group of the output
 
 
 def write_parquet(source: Source, look: Callable[[Block], Answer], column: Column, out: Any) -> Path:
@@ -25,25 +27,21 @@ def write_parquet(source: Source, look: Callable[[Block], Answer], column: Colum
 
     names = [column.name] if column.width is None else [f"{column.name}{k}" for k in range(column.width)]
     schema = pa.schema([(name, pa.from_numpy_dtype(np.dtype(column.dtype))) for name in names])
+    values = (to_numpy(seen.rows[0]).astype(column.dtype, copy=False) for seen in source.map(look))
     with replacing(out) as file, pq.ParquetWriter(file, schema) as writer:
-        waiting: list[Any] = []
-        for seen in source.map(look):
-            values = to_numpy(seen.rows[0]).astype(column.dtype, copy=False)
-            waiting.append(values)
-            if sum(map(len, waiting)) >= _ROW_GROUP // (column.width or 1):
-                _flush(pa, writer, schema, waiting)
-        _flush(pa, writer, schema, waiting)
+        for group in _joined(values, _ROW_GROUP // (column.width or 1)):
+            columns = [group] if group.ndim == 1 else list(np.ascontiguousarray(group.T))
+            writer.write_table(pa.table(columns, schema=schema))
     return Path(out)
 
 
-# Values in a row group of the output.
-_ROW_GROUP = 1_000_000
-
-
-def _flush(pa: Any, writer: Any, schema: Any, waiting: list[Any]) -> None:
-    if not waiting:
-        return
-    values = np.concatenate(waiting)
-    waiting.clear()
-    columns = [values] if values.ndim == 1 else list(np.ascontiguousarray(values.T))
-    writer.write_table(pa.table(columns, schema=schema))
+def _joined(parts: Iterable[Array], n_rows: int) -> Iterator[Array]:
+    """The same rows, at least so many at a time."""
+    waiting: list[Array] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(map(len, waiting)) >= n_rows:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)

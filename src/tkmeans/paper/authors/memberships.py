@@ -51,8 +51,8 @@ class Memberships(NamedTuple):
 
     def merge(self, other: Memberships) -> Memberships:
         """All rows, in their order."""
-        (rows, *own, det), (more_rows, *more, _) = self.measured, other.measured
-        pairs = zip([*own, self.tau, self.trust], [*more, other.tau, other.trust], strict=True)
+        (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
+        pairs = ((d2, more_d2), (self.tau, other.tau), (self.trust, other.trust))
         d2, tau, trust = (np.concatenate(pair, axis=1) for pair in pairs)
         measured = Measured(rows.join(more_rows), d2, det)
         return Memberships(measured, tau, trust, self.sizes + other.sizes, self.objective + other.objective)
