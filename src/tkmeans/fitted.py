@@ -366,8 +366,9 @@ class Review(NamedTuple):
     def comparable(self) -> Sketch:
         """The distances that say who is an outlier: of complete rows if there are enough, else of all."""
         assert self.complete is not None
-        few = self.incomplete is not None and self.n_complete < ENOUGH_COMPLETE_ROWS
-        return (self.complete.merge(self.incomplete) if few else self.complete).sketch()
+        if self.incomplete is None or self.n_complete >= ENOUGH_COMPLETE_ROWS:
+            return self.complete.sketch()
+        return self.complete.merge(self.incomplete).sketch()
 
 
 class Training(NamedTuple):
