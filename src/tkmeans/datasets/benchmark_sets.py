@@ -3,63 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
 _HOME = "https://raw.githubusercontent.com/THUYimingLi/t-k-means/e33b4ab1c9700c911431be52f84ce03dfa4b7998/datamat/"
 
+# Of each set its number of clusters, the SHA-256 of its .mat file, and what is strange about it.
+_CATALOGUE = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_SETS: dict[str, dict[str, Any]] = _CATALOGUE["sets"]
 
-class _Entry(NamedTuple):
-    n_clusters: int
-    sha256: str  # of the .mat file
-    oddity: str
-
-
-_INTEGERS = "Each feature was rescaled affinely and rounded to integers."
-_UNLABELLED = "The file has no labels: its last column is 0."
-_SETS = {
-    "A1": _Entry(20, "bd4239e542e3b556a5ff4721f3bb92383f860a07095e17bd1a9171b4456ed439", ""),
-    "A2": _Entry(35, "031c78de33785bbed262147877831dbd81be83468638e9b019ddb7b3aeae6d5d", ""),
-    "A3": _Entry(50, "6c0277097cbb539f50e7e726e209f678ac10890fa166a89a878c696d63df3774", ""),
-    "S1": _Entry(15, "318d36c09d7ca7faed73b139cc489bc925896c0060c2f8dc1e2549093dc6c417", ""),
-    "S2": _Entry(15, "346fff5cae2f520f433794824f28a9e4fac33643297b786c815855a9bf10dc85", ""),
-    "S3": _Entry(15, "3b7e61492d9ed6f3dce6827d2aeb98ddc764ddf4da348d243dce0f2da5a02d88", ""),
-    "S4": _Entry(15, "b6297f26edead892b0cebb60249321c4bf91ec27fb3a1f3fd9d6e6094544cd58", ""),
-    "unbalance": _Entry(
-        8,
-        "d00e35049b88292f93cddc7bdd86b2f10b68d8e233dcdf78169206028166b1bd",
-        "Three clusters have 2000 rows each and five have 100.",
-    ),
-    "dim032": _Entry(16, "b89d15043a35287ca0398efe7228f2ea245d24d16c636439a772ed2d30b926ed", ""),
-    "dim064": _Entry(16, "282aeb0cc859b4b19cbfdc5721afb494bfb8388b1571a974133377c1933a900c", ""),
-    "bezdekiris": _Entry(
-        3,
-        "20c51f6eb1d3a2f518ba047ab6604266cab2fb27fa8a49400abbbaa889da2964",
-        "This is scikit-learn's iris (Bezdek's corrected copy), and is taken from there, with its labels.",
-    ),
-    "iris": _Entry(
-        3,
-        "e6b097be0b2f05f157161fa4d28608f0e71bd099ff40ef92e3615002e0ee8c6e",
-        f"UCI's iris with its two wrong rows, the 35th and the 38th. {_INTEGERS} {_UNLABELLED}",
-    ),
-    "seed": _Entry(3, "0de62da48c4ca6ed9c3c6f87c50c41d5a15e2a3ee5cdccbb5e06d2849646ac5d", _UNLABELLED),
-    "wine": _Entry(
-        3,
-        "669e7f218fef9eac428cf3320cf545b9eff3cafbc136180bd9e73a59cbdf1890",
-        f"The 14th feature repeats the 13th, so that proline counts twice. {_INTEGERS} {_UNLABELLED}",
-    ),
-}
 SYNTHETIC = ("A1", "A2", "A3", "S1", "S2", "S3", "S4", "unbalance", "dim032", "dim064")
 REAL = ("bezdekiris", "iris", "seed", "wine")
-
-_SOURCES = (
-    "Synthetic sets: P. Fränti and S. Sieranoja, K-means properties on six clustering benchmark datasets, "
-    "Applied Intelligence 48 (2018), 4743-4759. Real sets: UCI Machine Learning Repository."
-)
 
 
 def fetch_benchmark(
@@ -110,10 +69,10 @@ def fetch_benchmark(
     X, y = _rows(name, data_home, base_url)
     if return_X_y:
         return X, y
-    n_clusters, _, oddity = _SETS[name]
+    n_clusters, oddity, sources = _SETS[name]["n_clusters"], _SETS[name]["oddity"], _CATALOGUE["sources"]
     kind = "synthetic" if name in SYNTHETIC else "real"
     text = f"{name}: {len(X)} rows, {X.shape[1]} features, {n_clusters} clusters ({kind}). {oddity}".strip()
-    return Bunch(data=X, target=y, n_clusters=n_clusters, name=name, oddity=oddity, DESCR=f"{text}\n\n{_SOURCES}")
+    return Bunch(data=X, target=y, n_clusters=n_clusters, name=name, oddity=oddity, DESCR=f"{text}\n\n{sources}")
 
 
 def scaled(X: Any) -> Any:
@@ -169,7 +128,7 @@ def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str)
     folder = Path(data_home) if data_home is not None else pooch.os_cache("tkmeans")
     pooch.get_logger().setLevel("WARNING")
     try:
-        return Path(pooch.retrieve(url, f"sha256:{_SETS[name].sha256}", f"{name}.mat", folder))
+        return Path(pooch.retrieve(url, f"sha256:{_SETS[name]['sha256']}", f"{name}.mat", folder))
     except OSError as error:  # what requests raises is one
         raise OSError(f"the data set {name!r} could not be fetched from {url} ({error}); {ways_out}") from error
 
@@ -179,10 +138,10 @@ def _read(path: Path, name: str) -> tuple[Any, Any]:
         with np.load(path) as file:
             y = file["y"].astype(np.int64) - 1 if "y" in file else None
             return file["X"].astype(float), y
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != _SETS[name].sha256:
+    found, expected = hashlib.sha256(path.read_bytes()).hexdigest(), _SETS[name]["sha256"]
+    if found != expected:
         raise ValueError(
-            f"{path} is not the data set {name!r}: its SHA-256 is {found}, expected {_SETS[name].sha256}; "
+            f"{path} is not the data set {name!r}: its SHA-256 is {found}, expected {expected}; "
             "delete it and fetch it again"
         )
     from scipy.io import loadmat

@@ -8,9 +8,9 @@ import numpy as np
 
 from tkmeans.plots.projections import Array
 from tkmeans.plots.style import color
-from tkmeans.report.markup import number, text
+from tkmeans.report.markup import fragment, number, text
 
-_WIDTH, _HEIGHT = 640, 260
+_WIDTH, _HEIGHT = 640, 260  # as in the fragment "chart"
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 16, 14, 46
 
 
@@ -47,14 +47,8 @@ def line_chart(
         for a, b in [*spots, (_WIDTH - 150, _TOP + 8 + 20 * line)]:  # on the curve, and beside its meaning
             parts.append(f'<circle class="mark {kind}" cx="{a:.1f}" cy="{b:.1f}" r="6"/>')
         parts.append(f'<text class="told" x="{_WIDTH - 136}" y="{_TOP + 12 + 20 * line}">{text(words)}</text>')
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text class="name" x="{middle:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">{text(x_name)}</text>')
-    parts.append(
-        f'<text class="name" transform="translate(14 {(_HEIGHT - _BOTTOM + _TOP) / 2:.0f}) rotate(-90)" '
-        f'text-anchor="middle">{text(y_name)}</text>'
-    )
-    box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}"'
-    return f'<svg class="chart" {box} role="img" aria-label="{text(label)}">{"".join(parts)}</svg>'
+    names = {"x_name": text(x_name), "y_name": text(y_name), "label": text(label)}
+    return fragment("chart", **names, content="".join(parts))
 
 
 def shares_bar(shares: Sequence[tuple[str, float]], label: str) -> str:
@@ -63,10 +57,7 @@ def shares_bar(shares: Sequence[tuple[str, float]], label: str) -> str:
     for kind, share in shares:
         parts.append(f'<rect class="{kind}" x="{100 * start:.2f}" y="0" width="{100 * share:.2f}" height="6"/>')
         start += share
-    return (
-        f'<svg class="shares" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="{text(label)}">'
-        f"{''.join(parts)}</svg>"
-    )
+    return fragment("shares", label=text(label), content="".join(parts))
 
 
 def range_strip(low: float, high: float, usual: float, center: float, spread: float, cluster: int) -> str:
@@ -78,12 +69,9 @@ def range_strip(low: float, high: float, usual: float, center: float, spread: fl
         return float(np.clip(8 + 84 * (value - low) / (high - low), 2, 98))
 
     left, right = at(center - spread), at(center + spread)
-    band = f'<rect class="band" x="{left:.1f}" y="3" width="{right - left:.1f}" height="8" rx="2"/>'
-    return (
-        f'<svg class="strip" viewBox="0 0 100 14" fill="{color(cluster)}" aria-hidden="true">'
-        f'<path class="grid" d="M2 7H98"/><path class="usual" d="M{at(usual):.1f} 2V12"/>'
-        f'{"" if np.isnan(spread) else band}<circle cx="{at(center):.1f}" cy="7" r="3.4"/></svg>'
-    )
+    band = "" if np.isnan(spread) else fragment("band", left=f"{left:.1f}", width=f"{right - left:.1f}")
+    places = {"usual": f"{at(usual):.1f}", "center": f"{at(center):.1f}"}
+    return fragment("strip", color=color(cluster), band=band, **places)
 
 
 def _ticks(low: float, high: float, about: int = 5) -> list[float]:

@@ -7,7 +7,7 @@ import numpy as np
 from tkmeans.plots.projections import Array
 from tkmeans.report.charts import range_strip
 from tkmeans.report.clustering import Clustering, quantiles
-from tkmeans.report.markup import cell, count, named, number, percent, swatch, table, tag
+from tkmeans.report.markup import cell, count, fragment, named, number, percent, swatch, table, tag
 
 _CARD_COLUMNS = 6  # told on the card of a cluster
 _EXAMPLES = 3  # typical rows, and as many least typical ones
@@ -21,36 +21,25 @@ _SURE, _LIKELY = 0.95, 0.7
 
 def clusters(found: Clustering) -> str:
     """A card for each cluster, and all centres in one table."""
-    columns = _told_columns(found, _CARD_COLUMNS)
-    cards = "".join(_card(found, k, columns) for k in range(found.n_clusters))
+    cards = "".join(_card(found, k) for k in range(found.n_clusters))
     return f'<div class="cards">{cards}</div>{_centers(found)}'
 
 
 def outliers(found: Clustering) -> str:
     """The rows that fit nowhere, the farthest first, or those that are trusted least."""
     if found.outliers is not None:
-        chosen = np.flatnonzero(found.outliers)
+        chosen, words = np.flatnonzero(found.outliers), fragment("far-rows")
         chosen = chosen[np.argsort(-found.distances[chosen], kind="stable")]
     elif found.weights is not None:
-        chosen = np.argsort(found.weights, kind="stable")[:20]
+        chosen, words = np.argsort(found.weights, kind="stable")[:20], fragment("least-trusted")
     else:
         return ""
     if len(chosen) == 0:
-        return "<p>None. Every row lies within what its cluster explains; its card lists those at the rim.</p>"
+        return fragment("no-rows")
     listed = chosen[:_LISTED_ROWS]
-    words = "This method gives no verdict on outliers. These are the rows it trusts least."
-    if found.outliers is not None:
-        words = (
-            "These rows are so far from every centre that they are better explained as strays. Each is listed under "
-            "its nearest cluster, but had almost no say in where the centres are."
-        )
     if len(listed) < len(chosen):
         words += f" The {len(listed)} farthest of {count(len(chosen), 'row')} are listed."
-    return (
-        f"<p>{words} <b>How far</b> compares with a usual row of the same cluster. "
-        "A press on a heading sorts the table; a press on a row’s name shows it in the picture.</p>"
-        + _row_table(found, listed)
-    )
+    return fragment("listed-rows", words=words, table=_row_table(found, listed))
 
 
 def sureness(found: Clustering) -> list[tuple[str, str, float]]:
@@ -83,33 +72,21 @@ def columns(found: Clustering) -> str:
     if found.n_columns > _LISTED_COLUMNS:
         note = f"<p>The first {_LISTED_COLUMNS} of {count(found.n_columns, 'column')}.</p>"
     header = [_heading(name) for name in ("Column", "Missing", "Least", "Median", "Largest")]
-    return note + table(header, rows, label="Columns of the data", class_="sortable")
+    return note + table(header, rows, label="Columns of the data", kind="sortable")
 
 
 # ---- clusters ------------------------------------------------------------------------
 
 
-def _card(found: Clustering, k: int, told: Array) -> str:
-    title = f"<h3>{swatch(k)} Cluster {k}</h3><p>{_size(found, k)}</p>"
+def _card(found: Clustering, k: int) -> str:
+    parts = {"cluster": k, "swatch": swatch(k), "size": _size(found, k)}
     if found.sizes[k] == 0:
-        return f'<article class="card">{title}</article>'
-    told = told if found.n_columns <= _CARD_COLUMNS else np.argsort(-np.abs(found.apart[k]))[:_CARD_COLUMNS]
-    low, usual, high = found.overall[:, told]
-    profile = "".join(
-        f'<tr><th scope="row">{named(found.names[j])}</th>'
-        f"<td>{range_strip(low[i], high[i], usual[i], found.centers[k, j], found.spreads[k, j], k)}</td>"
-        f"<td>{_plus_minus(found, k, j)}</td><td>{_words(found.apart[k, j])}</td></tr>"
-        for i, j in enumerate(told)
-    )
-    more = ""
-    if found.n_columns > len(told):
-        more = f'<p class="note">The {len(told)} columns that set it apart most, of {found.n_columns}.</p>'
-    return (
-        f'<article class="card">{title}<table class="profile"><thead><tr><th scope="col">Column</th>'
-        '<th scope="col"><span class="hidden">Where it lies</span></th>'
-        '<th scope="col">Centre ± spread</th><th scope="col">Among all</th></tr></thead>'
-        f"<tbody>{profile}</tbody></table>{more}{_examples(found, k, told)}</article>"
-    )
+        return fragment("card", **parts, content="")
+    all_fit = found.n_columns <= _CARD_COLUMNS
+    told = np.sort(found.telling) if all_fit else np.argsort(-np.abs(found.apart[k]))[:_CARD_COLUMNS]
+    profile = fragment("profile", rows="".join(_profile_row(found, k, j) for j in told))
+    more = f'<p class="note">The {len(told)} columns that set it apart most, of {found.n_columns}.</p>'
+    return fragment("card", **parts, content=profile + ("" if all_fit else more) + _examples(found, k, told))
 
 
 def _size(found: Clustering, k: int) -> str:
@@ -126,11 +103,18 @@ def _size(found: Clustering, k: int) -> str:
     return words + (f"; the closest rival is cluster {rival}." if mean[rival] >= 0.001 else ".")
 
 
-def _plus_minus(found: Clustering, k: int, j: int) -> str:
+def _profile_row(found: Clustering, k: int, j: int) -> str:
+    low, usual, high = found.overall[:, j]
+    center, spread = found.centers[k, j], found.spreads[k, j]
     digits = 1 if found.digits[j] == 0 else found.digits[j]  # a centre of whole numbers is not whole
-    spread = found.spreads[k, j]
-    around = "" if np.isnan(spread) else f' <span class="faint">± {cell(spread, digits)}</span>'
-    return cell(found.centers[k, j], digits) + around
+    return fragment(
+        "profile-row",
+        column=named(found.names[j]),
+        strip=range_strip(low, high, usual, center, spread, k),
+        center=cell(center, digits),
+        around="" if np.isnan(spread) else f' <span class="faint">± {cell(spread, digits)}</span>',
+        words=_words(found.apart[k, j]),
+    )
 
 
 def _words(apart: float) -> str:
@@ -140,24 +124,22 @@ def _words(apart: float) -> str:
 
 
 def _examples(found: Clustering, k: int, told: Array) -> str:
+    header = [tag("th", name, scope="col") for name in ("Row", *(named(found.names[j]) for j in told))]
+
+    def listed(rows: Array, label: str) -> str:
+        names = (tag("th", _pointer(found, i), scope="row") for i in rows)
+        cells = ([name, *(_value(found, i, j) for j in told)] for name, i in zip(names, rows, strict=True))
+        return table(header, cells, label=f"{label} of cluster {k}")
+
     typical, rim = found.typical(k, _EXAMPLES)
-    header = [tag("th", "Row", scope="col"), *(tag("th", named(found.names[j]), scope="col") for j in told)]
-    parts = [table(header, _examples_of(found, typical, told), label=f"Typical rows of cluster {k}")]
-    if len(rim):
-        parts.append("<h4>Least typical rows that still belong</h4>")
-        parts.append(table(header, _examples_of(found, rim, told), label=f"Least typical rows of cluster {k}"))
+    least = f"<h4>Least typical rows that still belong</h4>{listed(rim, 'Least typical rows')}" if len(rim) else ""
     unfolded = " open" if found.n_clusters <= _FEW_CLUSTERS else ""
-    summary = "<summary>Typical and least typical rows</summary><h4>Typical rows</h4>"
-    return f"<details{unfolded}>{summary}{''.join(parts)}</details>"
-
-
-def _examples_of(found: Clustering, rows: Array, told: Array) -> list[list[str]]:
-    return [[tag("th", _pointer(found, i), scope="row"), *(_value(found, i, j) for j in told)] for i in rows]
+    return fragment("examples", unfolded=unfolded, typical=listed(typical, "Typical rows"), rim=least)
 
 
 def _centers(found: Clustering) -> str:
-    told = _told_columns(found, _TABLE_COLUMNS)
-    header = [_heading("Cluster"), _heading("Rows"), *(_heading(named(found.names[j])) for j in told)]
+    told = np.sort(found.telling[:_TABLE_COLUMNS])
+    header = [_heading(name) for name in ("Cluster", "Rows", *(named(found.names[j]) for j in told))]
     rows = []
     for k in range(found.n_clusters):
         cells = [tag("th", f"{swatch(k)} {k}", scope="row", data_v=k), _td(f"{found.sizes[k]}", float(found.sizes[k]))]
@@ -169,23 +151,17 @@ def _centers(found: Clustering) -> str:
         rows.append(cells)
     note = "" if len(told) == found.n_columns else f" (the {len(told)} columns that tell clusters apart best)"
     unfolded = " open" if len(told) <= _CARD_COLUMNS else ""
-    return (
-        f"<details{unfolded}><summary>All centres in one table{note}</summary>"
-        '<p class="note">Orange is higher than usual, blue is lower; the stronger, the farther.</p>'
-        + table(header, rows, label="Centres of all clusters", class_="sortable centers")
-        + "</details>"
-    )
+    centers = table(header, rows, label="Centres of all clusters", kind="sortable centers")
+    return fragment("centers", unfolded=unfolded, note=note, table=centers)
 
 
 # ---- tables of rows ------------------------------------------------------------------
 
 
 def _row_table(found: Clustering, rows: Array) -> str:
-    told = _told_columns(found, _LISTED_VALUES)
-    header = [_heading(name) for name in ("Row", "Cluster", "How far", "Stands out in")]
-    if found.pvalues is not None:
-        header.append(_heading("p-value"))
-    header += [_heading(named(found.names[j])) for j in told]
+    told = np.sort(found.telling[:_LISTED_VALUES])
+    known = ("Row", "Cluster", "How far", "Stands out in", *(["p-value"] if found.pvalues is not None else []))
+    header = [_heading(name) for name in (*known, *(named(found.names[j]) for j in told))]
     body = []
     for i in rows:
         k = int(found.labels[i])
@@ -199,7 +175,7 @@ def _row_table(found: Clustering, rows: Array) -> str:
         if found.pvalues is not None:
             cells.append(_td(number(found.pvalues[i], 2), found.pvalues[i]))
         body.append(cells + [_value(found, i, j) for j in told])
-    return table(header, body, label="Rows that stand out", class_="sortable tall")
+    return table(header, body, label="Rows that stand out", kind="sortable tall")
 
 
 def _reason(found: Clustering, i: int) -> str:
@@ -209,16 +185,13 @@ def _reason(found: Clustering, i: int) -> str:
     if np.isnan(away).all():
         return '<span class="missing">all values missing</span>'
     j = int(np.nanargmax(away))
-    digits = found.digits[j]
-    return (
-        f"{named(found.names[j])}: <b>{cell(found.values[i, j], digits)}</b> "
-        f'<span class="faint">not {cell(found.centers[k, j], digits)}</span>'
-    )
+    value, expected = (cell(x, found.digits[j]) for x in (found.values[i, j], found.centers[k, j]))
+    return fragment("reason", column=named(found.names[j]), value=value, expected=expected)
 
 
 def _pointer(found: Clustering, i: int) -> str:
     """The name of a row, as a button that shows it in the picture."""
-    return f'<button type="button" class="pointer" data-row="{int(i)}">{named(found.row_name(i))}</button>'
+    return fragment("pointer", row=int(i), name=named(found.row_name(i)))
 
 
 def _value(found: Clustering, i: int, j: int) -> str:
@@ -237,8 +210,3 @@ def _bare(value: float) -> str:
 
 def _heading(name: str) -> str:
     return f'<th scope="col"><button type="button">{name}</button></th>'
-
-
-def _told_columns(found: Clustering, most: int) -> Array:
-    """Columns to show, in their order: all, or those that tell clusters apart best."""
-    return np.sort(found.telling[:most])

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
+from functools import cache
 from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,18 @@ from tkmeans.plots.projections import Array
 MISSING = '<span class="missing" title="no value">–</span>'
 _LONG = 60  # characters of a name; the rest is in its title
 _VERY_LONG = 300
+
+# The markers of clusters as SVG.
+PATHS = {
+    "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "s": "M-3.6-3.6h7.2v7.2h-7.2z",
+    "^": "M0-4.6L4.4 3.4h-8.8z",
+    "D": "M0-5L5 0L0 5L-5 0z",
+    "v": "M0 4.6L4.4-3.4h-8.8z",
+    "P": "M-1.6-4.8h3.2v3.2h3.2v3.2h-3.2v3.2h-3.2v-3.2h-3.2v-3.2h3.2z",
+    "*": "M0-5L1.4-1.7L5-1.6L2.2.7L3.1 4.2L0 2.2L-3.1 4.2L-2.2.7L-5-1.6L-1.4-1.7z",
+    ">": "M4.6 0L-3.4 4.4v-8.8z",
+}
 
 
 def text(value: Any) -> str:
@@ -88,6 +104,22 @@ def cell(x: float, decimals: int | None) -> str:
     return (f"{x:.4g}" if decimals is None else f"{x:.{decimals}f}").replace("-", "−")
 
 
+def part(file: str) -> str:
+    """A file that the page is made of."""
+    return files("tkmeans.report").joinpath(file).read_text(encoding="utf-8")
+
+
+@cache
+def _fragments() -> dict[str, Template]:
+    pieces = re.findall(r'<template id="(.+?)">(.*?)</template>', part("fragments.html"), re.DOTALL)
+    return {name: Template(piece.replace("\n", "")) for name, piece in pieces}
+
+
+def fragment(piece: str, /, **parts: object) -> str:
+    """A piece of the page with its parts, which are HTML already."""
+    return _fragments()[piece].substitute(parts)
+
+
 def tag(name: str, content: str = "", **attributes: Any) -> str:
     """An element; `content` is HTML already, attributes are text. A trailing underscore of a name is dropped."""
     told = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
@@ -101,28 +133,12 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
 
 
-def table(header: Iterable[str], rows: Iterable[Iterable[str]], *, label: str, class_: str = "") -> str:
+def table(header: Iterable[str], rows: Iterable[Iterable[str]], *, label: str, kind: str = "") -> str:
     """A table in a box that scrolls by itself; header cells and rows of cells are complete elements."""
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return (
-        f'<div class="scroll {class_}" role="region" tabindex="0" aria-label="{text(label)}"><table class="{class_}">'
-        f"<thead><tr>{''.join(header)}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return fragment("table", kind=kind, label=text(label), header="".join(header), body=body)
 
 
 def swatch(cluster: int) -> str:
     """The marker of a cluster, in its colour."""
-    drawn = f'<path fill="{style.color(cluster)}" d="{PATHS[style.marker(cluster)]}"/>'
-    return f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true">{drawn}</svg>'
-
-
-PATHS = {
-    "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
-    "s": "M-3.6-3.6h7.2v7.2h-7.2z",
-    "^": "M0-4.6L4.4 3.4h-8.8z",
-    "D": "M0-5L5 0L0 5L-5 0z",
-    "v": "M0 4.6L4.4-3.4h-8.8z",
-    "P": "M-1.6-4.8h3.2v3.2h3.2v3.2h-3.2v3.2h-3.2v-3.2h-3.2v-3.2h3.2z",
-    "*": "M0-5L1.4-1.7L5-1.6L2.2.7L3.1 4.2L0 2.2L-3.1 4.2L-2.2.7L-5-1.6L-1.4-1.7z",
-    ">": "M4.6 0L-3.4 4.4v-8.8z",
-}
+    return fragment("swatch", color=style.color(cluster), path=PATHS[style.marker(cluster)])

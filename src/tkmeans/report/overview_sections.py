@@ -10,7 +10,7 @@ from tkmeans.plots.diagnostic_displays import criterion_title, objective_name
 from tkmeans.report.charts import line_chart, shares_bar
 from tkmeans.report.cluster_sections import sureness
 from tkmeans.report.clustering import Clustering
-from tkmeans.report.markup import count, facts, grouped, named, number, percent, text
+from tkmeans.report.markup import count, facts, fragment, grouped, named, number, percent, text
 from tkmeans.versions import versions
 
 _CRITERIA = {
@@ -18,21 +18,26 @@ _CRITERIA = {
     "bic": ", which weighs how well the clusters describe the rows against how many they are",
     "stability": ", which asks whether every cluster comes back when the rows are drawn again",
 }
+_TAILS = (
+    "heavy tails; far rows are expected and count little",  # ν below 3
+    "somewhat heavier tails than a bell curve’s",  # below 30
+    "tails like those of a bell curve; there are hardly any far rows",
+)
 
 
 def lead(found: Clustering, method: str) -> str:
     """The answer in a sentence or two."""
-    words = (
-        f"{count(found.n_rows, 'row')} with {count(found.n_columns, 'column')} were sorted into "
-        f"<b>{count(found.n_clusters, 'cluster')}</b> of similar rows by {text(method)}. "
+    rows, columns = count(found.n_rows, "row"), count(found.n_columns, "column")
+    words = fragment(
+        "lead", rows=rows, columns=columns, clusters=count(found.n_clusters, "cluster"), method=text(method)
     )
     if found.outliers is None:
         return words
     strays = int(found.outliers.sum())
     if strays == 0:
-        return words + "<b>No outliers</b>: no row stands so far out that it fits none of them."
+        return words + fragment("no-outliers")
     fit = "fits none of them: an outlier" if strays == 1 else "fit none of them: the outliers"
-    return words + f"<b>{count(strays, 'row')}</b> ({percent(strays / found.n_rows)}) {fit}."
+    return words + fragment("some-outliers", rows=count(strays, "row"), share=percent(strays / found.n_rows), fit=fit)
 
 
 def tiles(found: Clustering) -> str:
@@ -71,46 +76,32 @@ def remarks(found: Clustering, estimator: Any) -> str:
 
 def glossary(found: Clustering) -> str:
     """The words of the page, for a reader who has never met them."""
-    words = {
-        "Cluster": "a group of rows that resemble each other more than they resemble the rest.",
-        "Centre": "what a typical row of the cluster looks like.",
-        "Spread": "how far the rows of a cluster usually are from its centre: about two in three are within it.",
-    }
-    if found.outliers is not None:
-        words["Outlier"] = (
-            "a row too far from every centre to be one of the cluster: an error, a rare case, or a discovery. "
-            "Far rows count little when the centres are found, so that they cannot pull them away."
-        )
-    if found.pvalues is not None:
-        words["p-value"] = (
-            "the share of a cluster’s rows that would be at least as far out, under the fitted model. "
-            "The smaller, the stranger the row."
-        )
-    if found.probabilities is not None:
-        words["Probability"] = "how likely the row’s cluster is the right one, as against the other clusters."
-    return "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in words.items())
+    known = [name for name in ("outliers", "pvalues", "probabilities") if getattr(found, name) is not None]
+    return fragment("words") + "".join(fragment(f"words-{name}") for name in known)
 
 
 def how_many(found: Clustering, selection: Any) -> str:
     """Where the number of clusters comes from."""
     if selection is None:
-        return f"<p>The number of clusters, {found.n_clusters}, was given; other numbers were not tried.</p>"
-    tried = np.asarray(selection.n_clusters)
-    name = str(selection.criterion)
-    shown = name.upper() if len(name) <= 3 else name
-    runner_up = getattr(selection, "runner_up", None)
-    best, span = int(selection.best), f"{tried.min()} to {tried.max()}"
-    words = (
-        f"<p>{count(len(tried), 'number')} of clusters from {span} were tried. "
-        f"By the criterion {text(shown)}{_CRITERIA.get(name, '')}, <b>{best}</b> is best"
-    )
-    marks = [(float(best), "best", f"chosen: {best}")]
-    if runner_up is not None:
-        words += f" and {int(runner_up)} comes next"
+        return fragment("given", clusters=found.n_clusters)
+    tried, name, best = np.asarray(selection.n_clusters), str(selection.criterion), int(selection.best)
+    criterion, span = name.upper() if len(name) <= 3 else name, f"{tried.min()} to {tried.max()}"
+    marks, following = [(float(best), "best", f"chosen: {best}")], ""
+    if (runner_up := getattr(selection, "runner_up", None)) is not None:
+        following = f" and {int(runner_up)} comes next"
         marks.append((float(runner_up), "second", f"runner-up: {int(runner_up)}"))
     names = {"x_name": "number of clusters", "y_name": criterion_title(name)}
-    label = f"{shown} for {span} clusters; best at {best}"
-    return f"{words}.</p>" + line_chart(tried, getattr(selection, name), **names, label=label, marks=marks)
+    label = f"{criterion} for {span} clusters; best at {best}"
+    return fragment(
+        "tried",
+        numbers=count(len(tried), "number"),
+        span=span,
+        criterion=text(criterion),
+        meaning=_CRITERIA.get(name, ""),
+        best=best,
+        next=following,
+        chart=line_chart(tried, getattr(selection, name), **names, label=label, marks=marks),
+    )
 
 
 def how_sure(found: Clustering) -> str:
@@ -119,14 +110,10 @@ def how_sure(found: Clustering) -> str:
     if not shares or found.n_clusters == 1:
         return ""
     label = "; ".join(f"{percent(share)} {words}" for _, words, share in shares)
-    keys = "".join(
-        f'<li><span class="key {kind}"></span><b>{percent(share)}</b> {words}</li>' for kind, words, share in shares
-    )
+    keys = "".join(fragment("key", kind=kind, words=words, share=percent(share)) for kind, words, share in shares)
     whom = "Of the rows that are no outliers" if np.any(~found.core) else "Of all rows"
-    return (
-        f"<h3>How clearly rows belong</h3><p>{whom}, by the probability of their cluster:</p>"
-        f'{shares_bar([(kind, share) for kind, _, share in shares], label)}<ul class="keys">{keys}</ul>'
-    )
+    bar = shares_bar([(kind, share) for kind, _, share in shares], label)
+    return fragment("sure", whom=whom, bar=bar, keys=keys)
 
 
 def data_facts(found: Clustering, scaler: Any) -> str:
@@ -171,7 +158,7 @@ def fit_facts(estimator: Any) -> str:
     if hasattr(estimator, "dof_"):
         dof = np.atleast_1d(estimator.dof_).astype(float)
         values = ", ".join(number(value, 3) for value in dof[:12]) + (", …" if len(dof) > 12 else "")
-        told.append(("Tail parameter ν", f"{values}: {_tails(float(np.min(dof)))}"))
+        told.append(("Tail parameter ν", f"{values}: {_TAILS[np.digitize(np.min(dof), [3, 30])]}"))
     if hasattr(estimator, "scale_"):
         told.append(("Width of a cluster √α", f"{number(float(np.sqrt(estimator.scale_)))}, the same for all clusters"))
     return facts(told)
@@ -184,8 +171,8 @@ def convergence(estimator: Any) -> str:
     values = np.asarray(estimator.lower_bounds_, dtype=float)
     name = objective_name(estimator)
     label = f"The {name} rises from {values[0]:.6g} to {values[-1]:.6g} in {len(values) - 1} iterations"
-    words = f"<p>How well the clusters describe the rows ({name}), at the start and after every iteration:</p>"
-    return words + line_chart(np.arange(len(values)), values, x_name="iteration", y_name=name, label=label)
+    chart = line_chart(np.arange(len(values)), values, x_name="iteration", y_name=name, label=label)
+    return fragment("convergence", name=name, chart=chart)
 
 
 def made_by(estimator: Any, call: str) -> str:
@@ -195,16 +182,5 @@ def made_by(estimator: Any, call: str) -> str:
         for name, value in sorted(estimator.get_params(deep=False).items())
     ]
     software = [(text(name), text(value)) for name, value in versions().items() if value != "not installed"]
-    return (
-        f'<pre tabindex="0"><code>{text(call or f"{estimator!r}.fit(X)")}</code></pre>'
-        f"<details><summary>All parameters</summary>{facts(parameters)}</details>"
-        f"<details><summary>Versions</summary>{facts(software)}</details>"
-    )
-
-
-def _tails(dof: float) -> str:
-    if dof < 3:
-        return "heavy tails; far rows are expected and count little"
-    if dof < 30:
-        return "somewhat heavier tails than a bell curve’s"
-    return "tails like those of a bell curve; there are hardly any far rows"
+    call = text(call or f"{estimator!r}.fit(X)")
+    return fragment("made", call=call, parameters=facts(parameters), software=facts(software))

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from tkmeans.atomic import replacing
 from tkmeans.report import cluster_sections, overview_sections
 from tkmeans.report.clustering import Clustering, look
-from tkmeans.report.markup import count, embedded, swatch, text
+from tkmeans.report.markup import count, embedded, fragment, part, swatch, text
 from tkmeans.report.picture_data import drawing
 
 
@@ -85,11 +84,17 @@ def write_report(
 
 
 def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
-    style, script = _part("style.css"), "".join(map(_part, ("geometry.js", "picture.js", "report.js")))
+    style, script = part("style.css"), "".join(map(part, ("geometry.js", "picture.js", "report.js")))
     strays = cluster_sections.outliers(found)
     strays_title = "Least trusted rows" if found.outliers is None else "Outliers"
     data = drawing(found, scaler)
-    return Template(_part("page.html")).substitute(
+    n_drawn = len(base64.b64decode(data["outliers"]))
+    sample = f"Of {count(found.n_rows, 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "
+    legend = (
+        fragment("legend", cluster=k, swatch=swatch(k), rows=count(int(size), "row"))
+        for k, size in enumerate(found.sizes)
+    )
+    return Template(part("page.html")).substitute(
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -100,10 +105,10 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         tiles=overview_sections.tiles(found),
         remarks=overview_sections.remarks(found, estimator),
         glossary=overview_sections.glossary(found),
-        legend=_legend(found),
-        drawn=_drawn(found, data),
+        legend="".join(legend),
+        drawn="" if n_drawn == found.n_rows else sample,
         clusters=cluster_sections.clusters(found),
-        outliers=f'<section id="outliers"><h2>{strays_title}</h2>{strays}</section>' if strays else "",
+        outliers=fragment("outliers", title=strays_title, content=strays) if strays else "",
         outliers_link=f'<a href="#outliers">{strays_title}</a>' if strays else "",
         how_many=overview_sections.how_many(found, selection),
         how_sure=overview_sections.how_sure(found),
@@ -115,25 +120,6 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
     )
 
 
-def _part(name: str) -> str:
-    return files("tkmeans.report").joinpath(name).read_text(encoding="utf-8")
-
-
 def _hash(content: str) -> str:
     """What a Content-Security-Policy knows an element by: nothing else may run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-def _legend(found: Clustering) -> str:
-    return "".join(
-        f'<button type="button" aria-pressed="true" data-cluster="{k}">{swatch(k)} {k} '
-        f'<span class="faint">{count(int(found.sizes[k]), "row")}</span></button>'
-        for k in range(found.n_clusters)
-    )
-
-
-def _drawn(found: Clustering, data: dict[str, Any]) -> str:
-    n_drawn = len(base64.b64decode(data["outliers"]))
-    if n_drawn == found.n_rows:
-        return ""
-    return f"Of {count(found.n_rows, 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "
