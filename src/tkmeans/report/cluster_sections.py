@@ -68,14 +68,10 @@ def columns(found: Clustering) -> str:
         ]
         for j in range(shown.shape[1])
     ]
-    note = ""
-    if found.n_columns > _LISTED_COLUMNS:
-        note = f"<p>The first {_LISTED_COLUMNS} of {count(found.n_columns, 'column')}.</p>"
+    all_listed = found.n_columns <= _LISTED_COLUMNS
+    note = "" if all_listed else f"<p>The first {_LISTED_COLUMNS} of {count(found.n_columns, 'column')}.</p>"
     header = [_heading(name) for name in ("Column", "Missing", "Least", "Median", "Largest")]
     return note + table(header, rows, label="Columns of the data", kind="sortable")
-
-
-# ---- clusters ------------------------------------------------------------------------
 
 
 def _card(found: Clustering, k: int) -> str:
@@ -153,9 +149,6 @@ def _centers(found: Clustering) -> str:
     unfolded = " open" if len(told) <= _CARD_COLUMNS else ""
     centers = table(header, rows, label="Centres of all clusters", kind="sortable centers")
     return fragment("centers", unfolded=unfolded, note=note, table=centers)
-
-
-# ---- tables of rows ------------------------------------------------------------------
 
 
 def _row_table(found: Clustering, rows: Array) -> str:

@@ -27,10 +27,8 @@ _TAILS = (
 
 def lead(found: Clustering, method: str) -> str:
     """The answer in a sentence or two."""
-    rows, columns = count(found.n_rows, "row"), count(found.n_columns, "column")
-    words = fragment(
-        "lead", rows=rows, columns=columns, clusters=count(found.n_clusters, "cluster"), method=text(method)
-    )
+    told = {"rows": count(found.n_rows, "row"), "columns": count(found.n_columns, "column")}
+    words = fragment("lead", **told, clusters=count(found.n_clusters, "cluster"), method=text(method))
     if found.outliers is None:
         return words
     strays = int(found.outliers.sum())
@@ -54,8 +52,7 @@ def tiles(found: Clustering) -> str:
     if shares and found.n_clusters > 1:
         whom = "of the other rows" if np.any(~found.core) else "of the rows"
         shown.append((percent(shares[0][2]), f"{whom} surely in their cluster"))
-    missing = float(np.isnan(found.values).mean())
-    if missing:
+    if missing := float(np.isnan(found.values).mean()):
         shown.append((percent(missing), "of the values missing"))
     return "".join(f"<div><dt>{what}</dt><dd>{value}</dd></div>" for value, what in shown)
 
@@ -65,11 +62,9 @@ def remarks(found: Clustering, estimator: Any) -> str:
     heard = list(found.remarks)
     if getattr(estimator, "converged_", True) is False:
         heard.append(f"The fit did not settle within {estimator.n_iter_} iterations: the clusters may still be moving.")
-    blank = int(np.isnan(found.values).all(axis=1).sum())
-    if blank:
+    if blank := int(np.isnan(found.values).all(axis=1).sum()):
         heard.append(f"{count(blank, 'row')} without a single value: nothing tells where they belong.")
-    empty = int(np.sum(found.sizes == 0))
-    if empty:
+    if empty := int(np.sum(found.sizes == 0)):
         heard.append(f"{count(empty, 'cluster')} without any row: there may be fewer than were asked for.")
     return "".join(f'<p class="remark" role="note">{text(words)}</p>' for words in heard)
 
@@ -92,16 +87,10 @@ def how_many(found: Clustering, selection: Any) -> str:
         marks.append((float(runner_up), "second", f"runner-up: {int(runner_up)}"))
     names = {"x_name": "number of clusters", "y_name": criterion_title(name)}
     label = f"{criterion} for {span} clusters; best at {best}"
-    return fragment(
-        "tried",
-        numbers=count(len(tried), "number"),
-        span=span,
-        criterion=text(criterion),
-        meaning=_CRITERIA.get(name, ""),
-        best=best,
-        next=following,
-        chart=line_chart(tried, getattr(selection, name), **names, label=label, marks=marks),
-    )
+    told = {"span": span, "best": best, "next": following, "criterion": text(criterion)}
+    told |= {"numbers": count(len(tried), "number"), "meaning": _CRITERIA.get(name, "")}
+    chart = line_chart(tried, getattr(selection, name), **names, label=label, marks=marks)
+    return fragment("tried", **told, chart=chart)
 
 
 def how_sure(found: Clustering) -> str:
@@ -118,18 +107,12 @@ def how_sure(found: Clustering) -> str:
 
 def data_facts(found: Clustering, scaler: Any) -> str:
     """What was clustered."""
-    missing, missing_words = np.isnan(found.values), "none"
-    if missing.any():
-        missing_words = (
-            f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
-            "nothing was filled in: a row counts with the values it has"
-        )
-    told = [
-        ("Rows", count(found.n_rows, "row")),
-        ("Columns", count(found.n_columns, "column")),
-        ("Missing values", missing_words),
-        ("Scaling", "none: columns were used in their own units" if scaler is None else _scaling(scaler)),
-    ]
+    missing, told = np.isnan(found.values), [("Rows", count(found.n_rows, "row"))]
+    gaps = f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
+    gaps += "nothing was filled in: a row counts with the values it has"
+    told.append(("Columns", count(found.n_columns, "column")))
+    told.append(("Missing values", gaps if missing.any() else "none"))
+    told.append(("Scaling", "none: columns were used in their own units" if scaler is None else _scaling(scaler)))
     if found.row_names is None:
         told.append(("Row numbers", "begin with 0"))
     return facts(told)
@@ -166,10 +149,9 @@ def fit_facts(estimator: Any) -> str:
 
 def convergence(estimator: Any) -> str:
     """The objective over the iterations."""
-    if len(getattr(estimator, "lower_bounds_", ())) < 2:
+    values, name = np.array(getattr(estimator, "lower_bounds_", ()), dtype=float), objective_name(estimator)
+    if len(values) < 2:
         return ""
-    values = np.asarray(estimator.lower_bounds_, dtype=float)
-    name = objective_name(estimator)
     label = f"The {name} rises from {values[0]:.6g} to {values[-1]:.6g} in {len(values) - 1} iterations"
     chart = line_chart(np.arange(len(values)), values, x_name="iteration", y_name=name, label=label)
     return fragment("convergence", name=name, chart=chart)

@@ -40,10 +40,9 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
         columns.append(_packed("height", "(height means nothing)", height, np.full(found.n_clusters, 0.5), 1e-9))
         view = [0, 1]
     elif found.n_columns > 2:
-        plane = _plane_columns(found, drawn)
         pair = _clearest_pair(found, drawn)
         view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
-        columns = plane + columns
+        columns = [*_plane_columns(found, drawn), *columns]
     certainty = found.certainty
     return {
         "columns": columns,
