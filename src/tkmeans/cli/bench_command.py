@@ -9,7 +9,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from rich.progress import Progress
 
 from tkmeans.cli import screen
 from tkmeans.cli.column_choice import column_named
@@ -27,15 +26,6 @@ class Task(NamedTuple):
     Z: Array
     truth: Sequence[Any] | None  # the cluster of each row
     genuine: Array  # (n,) bool: the rows that are no outliers
-
-
-class Measured(NamedTuple):
-    """What came of one method."""
-
-    method: str
-    cpu_seconds: float  # the least of all rounds
-    ari: float | None  # against the truth, on genuine rows
-    agreement: float  # the mean ARI between seeds
 
 
 def bench(
@@ -68,13 +58,13 @@ def bench(
     }
     measured = _measure(methods, task, [seed + i for i in range(rounds)])
     if json:
-        screen.print_json({"data": task.what, "rounds": rounds, "methods": [each._asdict() for each in measured]})
+        screen.print_json({"data": task.what, "rounds": rounds, "methods": measured})
         return
-    base = next(each.cpu_seconds for each in measured if each.method == "KMeans, n_init=10")
+    base = next(each["cpu_seconds"] for each in measured if each["method"] == "KMeans, n_init=10")
     header = ["method", "CPU seconds", "relative", *(["ARI"] if task.truth is not None else []), "ARI between seeds"]
     lines = [
-        [each.method, f"{each.cpu_seconds:.3f}", f"{each.cpu_seconds / base:.2f}"]
-        + [f"{ari:.3f}" for ari in (each.ari, each.agreement) if ari is not None]
+        [each["method"], f"{each['cpu_seconds']:.3f}", f"{each['cpu_seconds'] / base:.2f}"]
+        + [f"{ari:.3f}" for ari in (each["ari"], each["agreement"]) if ari is not None]
         for each in measured
     ]
     screen.tell(task.what + ".")
@@ -104,14 +94,14 @@ def _own(file: str, reading: ReadingOptions, choice: ColumnOptions, truth: str |
     return Task(f"{file}: {int(whole.sum())} rows", data.Z[whole], labels, np.ones(int(whole.sum()), dtype=bool))
 
 
-def _measure(methods: dict[str, Callable[[int], Any]], task: Task, seeds: list[int]) -> list[Measured]:
+def _measure(methods: dict[str, Callable[[int], Any]], task: Task, seeds: list[int]) -> list[dict[str, Any]]:
+    """For each method the CPU seconds of its quickest fit, and its ARI with the truth and between seeds."""
     from sklearn.metrics import adjusted_rand_score
     from threadpoolctl import threadpool_limits
 
     seconds = dict.fromkeys(methods, np.inf)
     labels: dict[str, list[Array]] = {name: [] for name in methods}
-    quiet = not screen.err.is_terminal
-    with threadpool_limits(1), Progress(console=screen.err, transient=True, disable=quiet) as progress:
+    with threadpool_limits(1), screen.progress() as progress:
         bar = progress.add_task("measuring", total=len(seeds) * len(methods))
         for seed in seeds:
             for name, method in methods.items():
@@ -127,5 +117,5 @@ def _measure(methods: dict[str, Callable[[int], Any]], task: Task, seeds: list[i
             truth = np.asarray(task.truth)[task.genuine]
             right = float(np.mean([adjusted_rand_score(truth, each[task.genuine]) for each in found]))
         agreement = float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(found, 2)]))
-        measured.append(Measured(name, seconds[name], right, agreement))
+        measured.append({"method": name, "cpu_seconds": seconds[name], "ari": right, "agreement": agreement})
     return measured

@@ -6,7 +6,6 @@ import csv
 import difflib
 import shlex
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +16,6 @@ RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that are a
 
 _WORDS_FOR_MISSING = 3  # a complaint about bad cells suggests no more of them
 _ID_NAMES = ("id", "index", "rowid", "row_id", "unnamed: 0")
-
-
-class Chosen(NamedTuple):
-    """Columns to cluster by, and what is to be said about the others."""
-
-    names: list[str]
-    notes: list[str]
 
 
 def named(table: Table, text: str) -> list[str]:
@@ -46,15 +38,15 @@ def column_named(table: Table, word: str) -> str:
     raise TableError(f"{table.source} has no column {word!r}; {hint}")
 
 
-def choose(table: Table, columns: str | None, without: str | None, taken: Sequence[str]) -> Chosen:
-    """The columns to cluster by; `taken`, for weights and names of rows, are not among them."""
+def choose(table: Table, columns: str | None, without: str | None, taken: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The columns to cluster by, and notes on the others; `taken`, for weights and names of rows, are not chosen."""
     if columns is not None:
         names = [name for name in named(table, columns) if name not in taken]
         for name in names:
             check_numbers(table, table.column(name))
             if table.column(name).is_empty:
                 raise TableError(f"{table.source}: column {name!r} is empty; leave it out")
-        return Chosen(names, [])
+        return names, []
     ignored = {*taken, *(named(table, without) if without is not None else [])}
     earlier = set(RESULTS) if set(RESULTS) <= set(table.names) else set()
     found: list[str] = []
@@ -71,7 +63,7 @@ def choose(table: Table, columns: str | None, without: str | None, taken: Sequen
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not found:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
-    return Chosen(found, [f"carried along, but not clustered by: {others}"] if aside else [])
+    return found, [f"carried along, but not clustered by: {others}"] if aside else []
 
 
 def _why_not(column: Column) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -33,13 +33,9 @@ for each in (demo, fit, predict, select_k, outliers, report, bench, reproduce):
 def main() -> None:
     """Run the command."""
     if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, _end)
+        # End like after Ctrl-C: files that were being written are removed.
+        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     app()
-
-
-def _end(number: int, _frame: object) -> NoReturn:
-    """End like after Ctrl-C: files that were being written are removed."""
-    sys.exit(128 + number)
 
 
 def _print_version(wanted: bool) -> None:

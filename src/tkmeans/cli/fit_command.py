@@ -36,9 +36,7 @@ def fit(
     output_files.check_new_columns(data.table, output)
     estimator = model_answers.fitted(data, n_clusters, settings)
     found = model_answers.answer(estimator, data.Z, data.table)
-    if output.out is not None:
-        added = output_files.new_columns(found, output.prefix, mark_outliers=mark_outliers)
-        output_files.write_output(data.table, output.out, added)
+    output_files.write_output(data.table, output, found, mark_outliers=mark_outliers)
     if model is not None:
         output_files.save_model(estimator, data, model)
     if report is not None:

@@ -41,10 +41,7 @@ def outliers(
     found = model_answers.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]
-    if output.out is not None:
-        output_files.write_output(
-            data.table, output.out, output_files.new_columns(found, output.prefix), np.sort(strays)
-        )
+    output_files.write_output(data.table, output, found, rows=np.sort(strays))
     if json:
         described = _described(data, estimator, found, strays)
         screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})

@@ -21,8 +21,6 @@ from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
 
-# ---- before the work -------------------------------------------------------------
-
 
 def check_files(table: Path | None, *others: Path | None, source: str, json: bool = False) -> None:
     """Complain before the work, not after it, about files that could not be written."""
@@ -30,23 +28,19 @@ def check_files(table: Path | None, *others: Path | None, source: str, json: boo
         raise typer.BadParameter("--json and --out - cannot both have standard output", param_hint="--out")
     paths = [path for path in (table, *others) if path is not None and str(path) != "-"]
     for path in paths:
-        _check_file(path, source)
+        folder = path.resolve().parent
+        if path.is_dir():
+            raise TableError(f"{path} is a folder; name a file in it")
+        if not folder.is_dir():
+            raise TableError(f"there is no folder {folder} to write {path.name} to")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise TableError(f"{path} cannot be written: no permission")
+        if path.exists() and Path(source).exists() and path.samefile(source):
+            raise TableError(f"{path} is the input, which is not overwritten; choose another name")
     if len({path.resolve() for path in paths}) < len(paths):
         raise typer.BadParameter(f"{paths[0]} cannot take two things", param_hint="--out, --model, --report")
     if table is not None:
         check_format(table)
-
-
-def _check_file(path: Path, source: str) -> None:
-    if path.is_dir():
-        raise TableError(f"{path} is a folder; name a file in it")
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise TableError(f"there is no folder {folder} to write {path.name} to")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise TableError(f"{path} cannot be written: no permission")
-    if path.exists() and Path(source).exists() and path.samefile(source):
-        raise TableError(f"{path} is the input, which is not overwritten; choose another name")
 
 
 def check_new_columns(table: Table, output: OutputOptions) -> None:
@@ -59,31 +53,28 @@ def check_new_columns(table: Table, output: OutputOptions) -> None:
         )
 
 
-# ---- after it ---------------------------------------------------------------------
-
-
-def new_columns(found: Answer, prefix: str, *, mark_outliers: bool = False) -> dict[str, Added]:
-    """The columns to append to the table."""
+def write_output(
+    table: Table, output: OutputOptions, found: Answer, *, rows: Array | None = None, mark_outliers: bool = False
+) -> None:
+    """Write the table with its new columns where that is wanted, as a whole or not at all."""
+    if output.out is None:
+        return
     label = np.where(found.known, found.label, -1).astype(np.int64)
     if mark_outliers and found.outlier is not None:
         label[found.outlier] = -1
     columns = dict(zip(RESULTS, (label, found.probability, found.pvalue), strict=True))
-    return {
-        prefix + name: Added(values if name == "cluster" else np.where(found.known, values, np.nan), found.known)
+    added = {
+        output.prefix + name: Added(values if name == "cluster" else np.where(found.known, values, np.nan), found.known)
         for name, values in columns.items()
         if values is not None
     }
-
-
-def write_output(table: Table, out: Path, added: dict[str, Added], rows: Array | None = None) -> None:
-    """Write the table with its new columns, as a whole or not at all."""
-    with screen.working(f"writing {out}"):
-        if str(out) == "-":
+    with screen.working(f"writing {output.out}"):
+        if str(output.out) == "-":
             write_table(table, sys.stdout.buffer, added, rows=rows)
             sys.stdout.buffer.flush()
             return
-        with replacing(out) as file:
-            write_table(table, file, added, rows=rows, like=out)
+        with replacing(output.out) as file:
+            write_table(table, file, added, rows=rows, like=output.out)
 
 
 def save_model(estimator: Any, data: Data, path: Path) -> None:

@@ -42,9 +42,7 @@ def predict(
     with model_answers.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = model_answers.answer(steps[-1], Z, table)
-    if output.out is not None:
-        added = output_files.new_columns(found, output.prefix, mark_outliers=mark_outliers)
-        output_files.write_output(table, output.out, added)
+    output_files.write_output(table, output, found, mark_outliers=mark_outliers)
     if json:
         strays = np.flatnonzero(found.outlier if found.outlier is not None else []) + 1
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
@@ -59,7 +57,7 @@ def predict(
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     """The columns that the model was made from."""
     if not hasattr(first, "feature_names_in_"):
-        columns = choose(table, None, None, []).names
+        columns = choose(table, None, None, [])[0]
         if len(columns) != first.n_features_in_:
             raise TableError(
                 f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers, "

@@ -36,9 +36,9 @@ class Data(NamedTuple):
 def read_file(file: str, said: ReadingOptions) -> Table:
     """The table in a file."""
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(said.delimiter or "", said.delimiter)
-    reading = Reading(delimiter, said.decimal, said.thousands, said.encoding, said.header, tuple(said.missing or ()))
+    given = said._asdict() | {"delimiter": delimiter, "missing": tuple(said.missing or ())}
     with screen.working(f"reading {file}"):
-        return read_table(file, reading)
+        return read_table(file, Reading(**given))
 
 
 def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
@@ -47,17 +47,17 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     id_column = None if choice.id is None else column_named(table, choice.id)
     weight_column = None if choice.weights is None else column_named(table, choice.weights)
     others = [name for name in (id_column, weight_column) if name is not None]
-    chosen = choose(table, choice.columns, choice.without, others)
-    X = numbers(table, chosen.names)
+    names, aside = choose(table, choice.columns, choice.without, others)
+    X = numbers(table, names)
     weights = None if weight_column is None else weights_of(table, weight_column)
-    scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, chosen.names)
-    columns = f"{screen.count(len(chosen.names), 'column')}: {listed(chosen.names)}"
+    scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, names)
+    columns = f"{screen.count(len(names), 'column')}: {listed(names)}"
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {columns}"
-    notes = [*table.notes, clustered, *chosen.notes, *missing_values(X), *notes]
+    notes = [*table.notes, clustered, *aside, *missing_values(X), *notes]
     screen.notes(notes)
     row_names = None if id_column is None else table.cells(id_column)
     Z = X if scaler is None else scaler.transform(X)
-    return Data(table, chosen.names, X, Z, weights, id_column, row_names, scaler, notes)
+    return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes)
 
 
 def numbers(table: Table, names: list[str]) -> Array:
@@ -91,11 +91,8 @@ def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
     notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
     if scale is Scale.robust:
         low, high = np.nanpercentile(X, [25, 75], axis=0)
-        flat = [j for j in range(len(names)) if low[j] == high[j]]
-        for j in flat:
-            # Half of the values are equal, and dividing by their range is not possible.
-            scaler.scale_[j] = np.nanstd(X[:, j]) or 1.0
-        if flat:
-            listed = ", ".join(names[j] for j in flat)
-            notes.append(f"half of the values are equal in {listed}: scaled by the standard deviation instead")
+        if len(flat := np.flatnonzero(low == high)):  # dividing by their range is not possible
+            scaler.scale_[flat] = [np.nanstd(X[:, j]) or 1.0 for j in flat]
+            equal = ", ".join(names[j] for j in flat)
+            notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
     return scaler, notes

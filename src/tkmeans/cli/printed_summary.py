@@ -44,10 +44,9 @@ def print_clusters(data: Data, model: Any, found: Answer) -> None:
         for k, center in enumerate(shown_centers)
     ]
     screen.print_table(header, rows)
-    hidden = len(data.columns) - len(shown)
-    said = "Each line shows the centre of a cluster, in your units"
-    less = f"; not shown: {screen.count(hidden, 'column')} in which the clusters differ less" if hidden else ""
-    screen.tell(f"{said}{less}.")
+    hidden = screen.count(len(data.columns) - len(shown), "column")
+    less = "" if len(data.columns) == len(shown) else f"; not shown: {hidden} in which the clusters differ less"
+    screen.tell(f"Each line shows the centre of a cluster, in your units{less}.")
 
 
 def _telling_columns(centers: Array, columns: list[str]) -> list[int]:

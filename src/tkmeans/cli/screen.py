@@ -7,17 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich import progress as bars
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
@@ -57,28 +49,29 @@ def tell(text: str, *, to: Console | None = None) -> None:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that something takes its time; nothing if nobody looks."""
-    if not err.is_terminal:
-        yield
-        return
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True
-    ) as progress:
-        progress.add_task(escape(what))
+    columns = (bars.SpinnerColumn(), bars.TextColumn("{task.description}"), bars.TimeElapsedColumn())
+    with progress(*columns) as shown:
+        shown.add_task(escape(what))
         yield
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     """A function to be told how many of how many are done; nothing is shown if nobody looks."""
-    with progress_bar(transient=True) as progress:
-        bar = progress.add_task(escape(what), total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
+    with progress_bar(transient=True) as shown:
+        bar = shown.add_task(escape(what), total=None)
+        yield lambda done, total: shown.update(bar, completed=done, total=total)
 
 
-def progress_bar(*, transient: bool) -> Progress:
+def progress_bar(*, transient: bool) -> bars.Progress:
     """A bar with what is done, of how much, and the time that is left; nothing if nobody looks."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
+    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn())
+    return progress(*columns, bars.TimeRemainingColumn(), transient=transient)
+
+
+def progress(*columns: bars.ProgressColumn, transient: bool = True) -> bars.Progress:
+    """Bars of these columns, or of the usual ones; nothing if nobody looks."""
+    return bars.Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
 
 
 def print_json(document: Any) -> None:

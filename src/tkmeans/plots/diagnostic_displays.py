@@ -251,9 +251,8 @@ class RobustWeightsDisplay(_Display):
 
     def __init__(self, *, weights: Any, outliers: Any = None) -> None:
         self.weights: Array = np.asarray(weights, dtype=float)
-        self.outliers: Array = np.zeros(len(self.weights), dtype=bool)
-        if outliers is not None:
-            self.outliers = np.asarray(outliers, dtype=bool)
+        none: Array = np.zeros(len(self.weights))
+        self.outliers: Array = np.asarray(none if outliers is None else outliers, dtype=bool)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
@@ -282,19 +281,7 @@ class RobustWeightsDisplay(_Display):
 
     @classmethod
     def from_predictions(cls, weights: Any, *, outliers: Any = None, ax: Axes | None = None) -> Self:
-        """Draw weights from anywhere.
-
-        Parameters
-        ----------
-        weights, outliers
-            As in the class.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : RobustWeightsDisplay
-        """
+        """Draw weights from anywhere; the parameters are those of the class and of :meth:`plot`."""
         return cls(weights=weights, outliers=outliers).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -348,19 +335,7 @@ class StabilityDisplay(_Display):
 
     @classmethod
     def from_predictions(cls, jaccard: Any, *, sizes: Any = None, ax: Axes | None = None) -> Self:
-        """Draw similarities that were computed somewhere.
-
-        Parameters
-        ----------
-        jaccard, sizes
-            As in the class.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : StabilityDisplay
-        """
+        """Draw similarities from anywhere; the parameters are those of the class and of :meth:`plot`."""
         return cls(jaccard=jaccard, sizes=sizes).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -368,8 +343,7 @@ class StabilityDisplay(_Display):
         numbers = np.arange(n_clusters)
         ax.axvspan(0, DOUBTFUL, color="#E4E4E4", lw=0)
         ax.axvspan(DOUBTFUL, STABLE, color="#F3F3F3", lw=0)
-        heights = np.repeat(numbers[None], n_resamples, axis=0)
-        heights = heights + 0.24 * np.linspace(-1, 1, n_resamples)[:, None]
+        heights = numbers + 0.24 * np.linspace(-1, 1, n_resamples)[:, None]
         self.points_ = ax.scatter(self.jaccard, heights, s=12, color=style.color(0), alpha=0.55, linewidths=0, zorder=2)
         self.means_ = ax.scatter(self.mean, numbers, s=52, marker="D", color=style.INK, edgecolors="white", zorder=3)
         above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
