@@ -26,7 +26,7 @@ class Table(ABC):
     n_features: int
     dtype: Any
     n_rows: int | None  # None if nobody has counted them
-    _path: Path
+    _path: Any  # or the dataset
 
     def stamp(self) -> tuple[Any, ...]:
         """What would be another if somebody wrote to the file; empty where that cannot be seen."""
@@ -152,6 +152,18 @@ class NpyTable(Table):
 class ArrowTable(Table):
     """A table that pyarrow reads, in batches of columns."""
 
+    _purpose = "to read this file"
+
+    def __init__(self, path: Any, columns: list[str] | None) -> None:
+        self.place = repr(str(path)) if isinstance(path, Path) else "the dataset"
+        self._pa, self._path, self.n_rows = pyarrow(self._purpose), path, None
+        with self._naming_the_file():
+            self._choose(self._schema(), columns)
+
+    @abstractmethod
+    def _schema(self) -> Any:
+        """The columns there are, and their types."""
+
     @abstractmethod
     def _batches(self, n_rows: int) -> Iterator[Any]:
         """Record batches with the columns of `names`."""
@@ -170,11 +182,11 @@ class ArrowTable(Table):
 
     def _choose(self, schema: Any, columns: list[str] | None) -> None:
         """The columns to read, and their common type; complain of those that are missing or not numbers."""
-        pa = pyarrow("to read this file")
+        pa, self._header = self._pa, schema.names
         for name in columns or []:
-            if name not in schema.names:
-                raise ValueError(f"{self.place} has no column {name!r}; it has {', '.join(map(repr, schema.names))}")
-        self.names = list(columns or schema.names)
+            if name not in self._header:
+                raise ValueError(f"{self.place} has no column {name!r}; it has {', '.join(map(repr, self._header))}")
+        self.names = list(columns or self._header)
         self.n_features = len(self.names)
         types = [schema.field(name).type for name in self.names]
         numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
@@ -189,12 +201,11 @@ class ArrowTable(Table):
 
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:
-        pa = pyarrow("to read this file")
         try:
             yield
-        except pa.ArrowMemoryError:
+        except self._pa.ArrowMemoryError:
             raise  # which is no fault of the file
-        except (pa.ArrowException, OSError) as error:
+        except (self._pa.ArrowException, OSError) as error:
             raise ValueError(f"{self.place} cannot be read: {self._sentence(error)}") from error
 
     def _sentence(self, error: Exception) -> str:
@@ -205,11 +216,10 @@ class ArrowTable(Table):
 class ParquetTable(ArrowTable):
     """A Parquet file, decoded a few pages at a time."""
 
-    def __init__(self, path: Path, columns: list[str] | None) -> None:
-        self.place, self._path = repr(str(path)), path
-        with self._naming_the_file(), self._file() as file:
-            self._choose(file.schema_arrow, columns)
+    def _schema(self) -> Any:
+        with self._file() as file:
             self.n_rows = file.metadata.num_rows
+            return file.schema_arrow
 
     def _file(self) -> Any:
         import pyarrow.parquet as pq
@@ -226,19 +236,16 @@ class ParquetTable(ArrowTable):
 class FeatherTable(ArrowTable):
     """An Arrow file, also known as Feather; its batches are as the writer made them."""
 
-    def __init__(self, path: Path, columns: list[str] | None) -> None:
-        self.place, self._path = repr(str(path)), path
-        pa = pyarrow("to read Feather")
-        with self._naming_the_file(), pa.OSFile(str(path)) as file:
-            reader = pa.ipc.open_file(file)
-            self._choose(reader.schema, columns)
-            self._fields = [reader.schema.get_field_index(name) for name in self.names or []]
-        self.n_rows = None
+    _purpose = "to read Feather"
+
+    def _schema(self) -> Any:
+        with self._pa.OSFile(str(self._path)) as file:
+            return self._pa.ipc.open_file(file).schema
 
     def _batches(self, n_rows: int) -> Iterator[Any]:
-        pa = pyarrow("to read Feather")
-        with pa.OSFile(str(self._path)) as file:
-            reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=self._fields))
+        ipc, fields = self._pa.ipc, [self._header.index(name) for name in self.names or []]
+        with self._pa.OSFile(str(self._path)) as file:
+            reader = ipc.open_file(file, options=ipc.IpcReadOptions(included_fields=fields))
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
                 for start in range(0, batch.num_rows, n_rows):
@@ -249,13 +256,11 @@ class FeatherTable(ArrowTable):
 class CsvTable(ArrowTable):
     """A CSV file with a header; tabs separate a .tsv."""
 
-    def __init__(self, path: Path, columns: list[str] | None) -> None:
-        self.place, self._path = repr(str(path)), path
-        pyarrow("to read CSV")
-        with self._naming_the_file(), self._reader({}) as reader:
-            self._header = reader.schema.names
-            self._choose(reader.schema, columns)
-        self.dtype, self.n_rows = np.dtype("f8"), None
+    _purpose = "to read CSV"
+
+    def _schema(self) -> Any:
+        with self._reader({}) as reader:
+            return reader.schema
 
     def _reader(self, options: dict[str, Any]) -> Any:
         import pyarrow.csv as csv
@@ -269,8 +274,9 @@ class CsvTable(ArrowTable):
         )
 
     def _batches(self, n_rows: int) -> Iterator[Any]:
-        pa = pyarrow("to read CSV")
-        types = dict.fromkeys(self.names or [], pa.float64())  # what looks like integers at first may not be later
+        types = dict.fromkeys(
+            self.names or [], self._pa.float64()
+        )  # what looks like integers at first may not be later
         with self._reader({"include_columns": self.names, "column_types": types}) as reader:
             yield from reader
 
@@ -284,10 +290,8 @@ class CsvTable(ArrowTable):
 class DatasetTable(ArrowTable):
     """A `pyarrow.dataset.Dataset`, filtered or not."""
 
-    def __init__(self, dataset: Any, columns: list[str] | None) -> None:
-        self.place, self._dataset = "the dataset", dataset
-        self._choose(dataset.schema, columns)
-        self.n_rows = None
+    def _schema(self) -> Any:
+        return self._path.schema
 
     def stamp(self) -> tuple[Any, ...]:
         """Its files may be anywhere."""
@@ -295,7 +299,7 @@ class DatasetTable(ArrowTable):
 
     def _batches(self, n_rows: int) -> Iterator[Any]:
         # Little is read ahead here: what is waiting to be computed should be bounded.
-        return self._dataset.to_batches(columns=self.names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1)
+        return self._path.to_batches(columns=self.names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1)
 
 
 def run_rows(row_bytes: int, block_rows: int) -> int:

@@ -29,14 +29,6 @@ class Layout(NamedTuple):
     newline: str
 
 
-class Shape(NamedTuple):
-    """How the cells of records fall into columns."""
-
-    names: list[str]  # empty without a header
-    header: bool
-    trailing: bool  # whether records end with one more delimiter than the header
-
-
 class Lines(NamedTuple):
     """The records of a file as they stand there."""
 
@@ -52,15 +44,16 @@ class TextTable(Table):
 
     format = "text"
 
-    def __init__(self, source: str, lines: Lines, layout: Layout, shape: Shape) -> None:
-        n_header = int(shape.header)
-        names, notes = unique_names(shape.names)
-        if not shape.header:
+    def __init__(self, source: str, lines: Lines, layout: Layout, header: bool) -> None:
+        n_header = int(header)
+        names, self._trailing = _column_names(lines, header, layout.delimiter, source)
+        names, notes = unique_names(names)
+        if not header:
             named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
             called = f"columns are called {named}; add --header if it has their names"
             notes = [f"the first line looks like data, so {called}"]
         super().__init__(source, names, len(lines.raw) - n_header, notes)
-        self.layout, self._trailing = layout, shape.trailing
+        self.layout = layout
         self._header, self._raw, self._line = lines.raw[:n_header], lines.raw[n_header:], lines.line[n_header:]
         self._columns = {column.name: column for column in self._numbers()}
 
@@ -129,7 +122,7 @@ def read_text(data: bytes, reading: Reading, source: str) -> TextTable:
     numerals = guess_numerals([cell for row in below for cell in row], reading, source)
     header = has_header(lines.sample, numerals) if reading.header is None else reading.header
     layout = Layout(decoded.encoding, decoded.mark, preamble, delimiter, numerals, newline)
-    table = TextTable(source, lines, layout, _shape(lines, header, delimiter, source))
+    table = TextTable(source, lines, layout, header)
     if unusual := _unusual(layout, guessed=decoded.guessed):
         table.notes.insert(0, f"read as text with {unusual}")
     return table
@@ -154,8 +147,8 @@ def _read_lines(text: str, delimiter: str, n_before: int, source: str) -> Lines:
     return Lines(raw, np.array(line), np.array(width), sample)
 
 
-def _shape(lines: Lines, header: bool, delimiter: str, source: str) -> Shape:
-    """The names of the columns; complain if records do not have as many cells as there are names."""
+def _column_names(lines: Lines, header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
+    """Names of the columns, empty without a header, and whether records end with one more delimiter than it."""
     below = lines.width[1:] if header else lines.width
     if len(below) == 0:
         raise TableError(f"{source} has the names of columns but no rows; add --no-header if its only line is data")
@@ -178,7 +171,7 @@ def _shape(lines: Lines, header: bool, delimiter: str, source: str) -> Shape:
             f"{source}: line {lines.line[0]} has {len(names)} cells {divided}, "
             f"but {named}{rest}; put quotation marks around cells that contain the delimiter, or add --delimiter"
         )
-    return Shape(names, header, trailing)
+    return names, trailing
 
 
 def _unusual(layout: Layout, *, guessed: bool) -> str:
