@@ -202,7 +202,9 @@ def select_n_clusters(
     weight = checked_sample_weight(sample_weight, X)
     rng = check_random_state(random_state)
     numbers = _checked_numbers(n_clusters, X, weight)
-    X, weight = _sampled(X, weight, max(MAX_ROWS, MAX_ROWS_PER_CLUSTER * numbers[-1]), rng)
+    if len(X) > (size := max(MAX_ROWS, MAX_ROWS_PER_CLUSTER * numbers[-1])):
+        rows = np.sort(rng.choice(len(X), size, replace=False))
+        X, weight = X[rows], None if weight is None else weight[rows]
     template = TKMeans() if estimator is None else estimator
     seeds = rng.randint(np.iinfo(np.int32).max, size=len(numbers))
     resamples = n_resamples if criterion == "stability" else 0
@@ -271,10 +273,3 @@ def _checked_numbers(n_clusters: Iterable[int], X: Array, weight: Array | None) 
     if numbers[-1] > n_rows:
         raise ValueError(f"n_clusters must be at most the {n_rows} rows of X, got {numbers[-1]}")
     return [int(k) for k in numbers]
-
-
-def _sampled(X: Array, weight: Array | None, size: int, rng: np.random.RandomState) -> tuple[Array, Array | None]:
-    if len(X) <= size:
-        return X, weight
-    rows = np.sort(rng.choice(len(X), size, replace=False))
-    return X[rows], None if weight is None else weight[rows]
