@@ -72,6 +72,8 @@ def _open_file(path: Path, columns: list[str] | None) -> Table:
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "csv")
     if kind == "csv" and path.suffix.lower() in (".npy", ".parquet", ".feather", ".arrow"):
         raise ValueError(f"{str(path)!r} does not begin like a {path.suffix} file; it is damaged or misnamed")
+    if purpose := {"feather": "to read Feather", "csv": "to read CSV"}.get(kind):
+        pyarrow(purpose)
     tables: dict[str, Any] = {"npy": NpyTable, "parquet": ParquetTable, "feather": FeatherTable, "csv": CsvTable}
     return tables[kind](path, columns)
 
@@ -152,11 +154,9 @@ class NpyTable(Table):
 class ArrowTable(Table):
     """A table that pyarrow reads, in batches of columns."""
 
-    _purpose = "to read this file"
-
     def __init__(self, path: Any, columns: list[str] | None) -> None:
         self.place = repr(str(path)) if isinstance(path, Path) else "the dataset"
-        self._pa, self._path, self.n_rows = pyarrow(self._purpose), path, None
+        self._pa, self._path, self.n_rows = pyarrow(), path, None
         with self._naming_the_file():
             self._choose(self._schema(), columns)
 
@@ -236,8 +236,6 @@ class ParquetTable(ArrowTable):
 class FeatherTable(ArrowTable):
     """An Arrow file, also known as Feather; its batches are as the writer made them."""
 
-    _purpose = "to read Feather"
-
     def _schema(self) -> Any:
         with self._pa.OSFile(str(self._path)) as file:
             return self._pa.ipc.open_file(file).schema
@@ -256,28 +254,22 @@ class FeatherTable(ArrowTable):
 class CsvTable(ArrowTable):
     """A CSV file with a header; tabs separate a .tsv."""
 
-    _purpose = "to read CSV"
-
     def _schema(self) -> Any:
-        with self._reader({}) as reader:
+        with self._reader() as reader:
             return reader.schema
 
-    def _reader(self, options: dict[str, Any]) -> Any:
+    def _reader(self, **options: Any) -> Any:
         import pyarrow.csv as csv
 
-        delimiter = "\t" if self._path.suffix.lower() == ".tsv" else ","
-        return csv.open_csv(
-            self._path,
-            read_options=csv.ReadOptions(block_size=1 << 22),
-            parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(**options),
-        )
+        reading = csv.ReadOptions(block_size=1 << 22)
+        parsing = csv.ParseOptions(delimiter="\t" if self._path.suffix.lower() == ".tsv" else ",")
+        return csv.open_csv(self._path, reading, parsing, csv.ConvertOptions(**options))
 
     def _batches(self, n_rows: int) -> Iterator[Any]:
         types = dict.fromkeys(
             self.names or [], self._pa.float64()
         )  # what looks like integers at first may not be later
-        with self._reader({"include_columns": self.names, "column_types": types}) as reader:
+        with self._reader(include_columns=self.names, column_types=types) as reader:
             yield from reader
 
     def _sentence(self, error: Exception) -> str:
@@ -307,7 +299,7 @@ def run_rows(row_bytes: int, block_rows: int) -> int:
     return block_rows * max(1, math.floor((1 << 18) / (row_bytes * block_rows)))
 
 
-def pyarrow(purpose: str) -> Any:
+def pyarrow(purpose: str = "to read this file") -> Any:
     """The pyarrow module, or how to get it."""
     try:
         import pyarrow

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
@@ -80,59 +80,50 @@ class Numerals:
         return f"{value:.6g}".replace(".", self.decimal)
 
 
-class _Evidence(NamedTuple):
-    """How often a sign stands before decimals, between groups of three digits, or in a place that could be either."""
-
-    decimal: Counter[str]
-    thousands: Counter[str]
-    either: Counter[str]
-
-
 def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:
     """Find out which sign stands before the decimals; complain where only a person can know."""
-    seen = _evidence(cells)
+    before, between, either = _evidence(cells)
     other = {".": ",", ",": "."}
     decimal, thousands = reading.decimal, reading.thousands
     if decimal is None and thousands in other:
         decimal = other[thousands]
-    if decimal is None and not seen.decimal and not seen.thousands and seen.either[","]:
+    if decimal is None and not before and not between and either[","]:
         example = next(cell for cell in cells if re.fullmatch(_GROUPS.format(","), cell.strip()))
         raise TableError(
             f"{source}: {example!r} may be {example.replace(',', '.')} or {example.replace(',', '')}; "
             "add --decimal , or --thousands , to say which"
         )
     if decimal is None:
-        votes = Counter({sign: seen.decimal[sign] for sign in other})
+        votes = Counter({sign: before[sign] for sign in other})
         for sign, against in other.items():  # what groups digits does not stand before decimals
-            votes[against] += seen.thousands[sign]
+            votes[against] += between[sign]
         decimal = "," if votes[","] > votes["."] else "."
     if thousands is None:
         group = other.get(decimal, "")
-        thousands = group if seen.thousands[group] or seen.either[group] else ""
-        thousands += SPACES if seen.thousands[" "] else ""
+        thousands = group if between[group] or either[group] else ""
+        thousands += SPACES if between[" "] else ""
     return Numerals(decimal, thousands, reading.missing)
 
 
-def _evidence(cells: Iterable[str]) -> _Evidence:
-    seen = _Evidence(Counter(), Counter(), Counter())
+def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """How often a sign stands before decimals, between groups of three digits, or in a place that could be either."""
+    before, between, either = Counter[str](), Counter[str](), Counter[str]()
     for cell in cells:
         numeric = _NUMERIC.fullmatch(cell.strip())
         if not numeric:
             continue
         text = numeric[1]
         if any(sign in text for sign in SPACES):
-            seen.thousands[" "] += 1
+            between[" "] += 1
             text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
         signs = [sign for sign in text if sign in ".,"]
         if not signs:
             continue
         if len(set(signs)) == 2:
-            seen.decimal[signs[-1]] += 1
-            seen.thousands[signs[0]] += 1
+            before[signs[-1]] += 1
+            between[signs[0]] += 1
         elif not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
-            seen.decimal[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
-        elif len(signs) > 1:
-            seen.thousands[signs[0]] += 1
+            before[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
         else:
-            seen.either[signs[0]] += 1
-    return seen
+            (between if len(signs) > 1 else either)[signs[0]] += 1
+    return before, between, either

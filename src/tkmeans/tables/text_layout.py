@@ -7,6 +7,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -31,30 +32,23 @@ _LOOKED_AT = 100  # records that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
 
 
-class Decoded(NamedTuple):
-    """Text, and how to turn it into the same bytes again."""
+def decode(data: bytes, encoding: str | None, source: str) -> tuple[str, str, bytes, bool]:
+    """Text, its encoding, its byte-order mark, and whether that is a guess.
 
-    text: str
-    encoding: str
-    mark: bytes  # the byte-order mark, if there was one
-    guessed: bool = False  # neither a mark nor the bytes themselves settle it
-
-
-def decode(data: bytes, encoding: str | None, source: str) -> Decoded:
-    """Decode by what the user says, by the byte-order mark, or by what the bytes look like."""
+    By what the user says, by the mark, or by what the bytes look like.
+    """
     mark, marked = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
-    wanted = _checked(encoding) if encoding else marked
-    if wanted is not None:
-        try:
-            text = data.removeprefix(mark).decode(wanted)
-        except UnicodeDecodeError as fault:
-            raise TableError(f"{source} is not {wanted}: byte {fault.start} does not fit; add --encoding") from None
-        return Decoded(text, wanted, mark)
+    try:
+        wanted = codecs.lookup(encoding).name if encoding else marked
+        if wanted is not None:
+            return data.removeprefix(mark).decode(wanted), wanted, mark, False
+    except LookupError:
+        raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
+    except UnicodeDecodeError as fault:
+        raise TableError(f"{source} is not {wanted}: byte {fault.start} does not fit; add --encoding") from None
     for name in _plausible(data):
-        try:
-            return Decoded(data.decode(name), name, b"", guessed=name != "utf-8")
-        except UnicodeDecodeError:
-            continue
+        with suppress(UnicodeDecodeError):
+            return data.decode(name), name, b"", name != "utf-8"
     raise TableError(f"{source} is not a table that tkmeans can read: it is neither text nor Parquet, Feather or NPY")
 
 
@@ -67,13 +61,6 @@ def _plausible(data: bytes) -> tuple[str, ...]:
     if max(even, odd) < 0.4 * len(data) / 2 or min(even, odd) > 0.01 * len(data):
         return ()
     return ("utf-16-be",) if even > odd else ("utf-16-le",)
-
-
-def _checked(encoding: str) -> str:
-    try:
-        return codecs.lookup(encoding).name
-    except LookupError:
-        raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
 
 
 class Record(NamedTuple):

@@ -102,17 +102,15 @@ class TextTable(Table):
         newline = raw[len(body) :] or self.layout.newline
         if trailing:
             body = body.rstrip().removesuffix(self.layout.delimiter)
-        return self.layout.delimiter.join([body, *map(self._quoted, cells)]) + newline
-
-    def _quoted(self, cell: str) -> str:
-        special = self.layout.delimiter in cell or '"' in cell
-        return '"' + cell.replace('"', '""') + '"' if special else cell
+        special = (self.layout.delimiter, '"')
+        quoted = ('"' + cell.replace('"', '""') + '"' if any(s in cell for s in special) else cell for cell in cells)
+        return self.layout.delimiter.join([body, *quoted]) + newline
 
 
 def read_text(data: bytes, reading: Reading, source: str) -> TextTable:
     """Read a text file; what it does not say clearly, the user is asked for."""
-    decoded = decode(data, reading.encoding, source)
-    preamble, text, said = split_preamble(decoded.text)
+    text, encoding, mark, guessed = decode(data, reading.encoding, source)
+    preamble, text, said = split_preamble(text)
     if not text.strip():
         raise TableError(f"{source} is empty")
     delimiter = reading.delimiter or said or guess_delimiter(text, reading.decimal)
@@ -121,9 +119,9 @@ def read_text(data: bytes, reading: Reading, source: str) -> TextTable:
     below = lines.sample[1:] or lines.sample
     numerals = guess_numerals([cell for row in below for cell in row], reading, source)
     header = has_header(lines.sample, numerals) if reading.header is None else reading.header
-    layout = Layout(decoded.encoding, decoded.mark, preamble, delimiter, numerals, newline)
+    layout = Layout(encoding, mark, preamble, delimiter, numerals, newline)
     table = TextTable(source, lines, layout, header)
-    if unusual := _unusual(layout, guessed=decoded.guessed):
+    if unusual := _unusual(layout, guessed=guessed):
         table.notes.insert(0, f"read as text with {unusual}")
     return table
 
