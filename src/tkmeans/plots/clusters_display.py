@@ -121,10 +121,6 @@ class ClustersDisplay:
             Where to draw; None makes a figure.
         **options
             Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : ClustersDisplay
         """
         labels, centers = estimator.predict(X), centers_of(estimator)
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
@@ -162,10 +158,6 @@ class ClustersDisplay:
             Which rows are outliers.
         features, feature_names, boundaries, max_rows, ax, **options
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        display : ClustersDisplay
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
         X, labels = np.asarray(X, dtype=float), np.asarray(labels)

@@ -100,10 +100,6 @@ class ConvergenceDisplay(_Display):
             One that keeps its `lower_bounds_`.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
         """
         if not hasattr(estimator, "lower_bounds_"):
             raise ValueError(
@@ -266,10 +262,6 @@ class RobustWeightsDisplay(_Display):
             The rows.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : RobustWeightsDisplay
         """
         if not hasattr(estimator, "robust_weights"):
             raise ValueError(
@@ -397,10 +389,6 @@ class LossDisplay(_Display):
             The largest distance.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : LossDisplay
         """
         d = np.linspace(-farthest, farthest, 501)
         return cls(distance=d, losses={"l1": np.abs(d), "l2": d**2, "log l2": np.log1p(d**2)}).plot(ax=ax)

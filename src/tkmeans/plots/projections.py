@@ -69,10 +69,7 @@ def choose_view(
     X: Array, features: Sequence[int | str] | None, names: Sequence[str] | None, trusted: Array, expected: Array
 ) -> View:
     """Two columns if two are named or there are no more; otherwise the principal plane of the trusted rows."""
-    p = X.shape[1]
-    labels = [f"feature {j}" for j in range(p)] if names is None else [str(name) for name in names]
-    if len(labels) != p:
-        raise ValueError(f"feature_names must name the {p} columns of X, got {len(labels)} names")
+    p, labels = X.shape[1], column_names(X.shape[1], names)
     if features is not None:
         i, j = _columns(features, labels)
         return Pair((i, j), (labels[i], labels[j]))
@@ -81,6 +78,14 @@ def choose_view(
     if p == 2:
         return Pair((0, 1), (labels[0], labels[1]))
     return principal_plane(X, trusted, expected)
+
+
+def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
+    """The first names that are there, or numbers."""
+    names = next((names for names in given if names is not None), [f"feature {j}" for j in range(n_columns)])
+    if len(names) != n_columns:
+        raise ValueError(f"feature_names must name the {n_columns} columns of X, got {len(names)} names")
+    return [str(name) for name in names]
 
 
 def principal_plane(X: Array, trusted: Array, expected: Array) -> Plane:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.spatial import cKDTree
 
-Array = np.ndarray[Any, Any]
+from tkmeans.plots.projections import Array
 
 
 def voronoi_cells(centers: Array, low: Array, high: Array) -> list[Array]:

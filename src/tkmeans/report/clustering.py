@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans.plots.projections import Array, centers_of
+from tkmeans.plots.projections import Array, centers_of, column_names
 from tkmeans.report.markup import decimals_of
 
 # What some estimators tell of each row, and the method that tells it.
@@ -142,7 +142,8 @@ def look(
     """Ask a fitted estimator all that it can tell about X."""
     check_is_fitted(estimator)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
-    names = _column_names(X, estimator, feature_names, values.shape[1])
+    known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)
+    names = column_names(values.shape[1], feature_names, *known)
     Z = X if scaler is None else scaler.transform(X)
     seen_centers = centers_of(estimator)
     if values.shape[1] != seen_centers.shape[1]:
@@ -172,15 +173,6 @@ def quantiles(values: Array, levels: list[float]) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanquantile(values, levels, axis=0)
-
-
-def _column_names(X: Any, estimator: Any, given: Sequence[str] | None, p: int) -> list[str]:
-    for names in (given, getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)):
-        if names is not None:
-            if len(names) != p:
-                raise ValueError(f"feature_names must name the {p} columns of X, got {len(names)} names")
-            return [str(name) for name in names]
-    return [f"feature {j}" for j in range(p)]
 
 
 def _row_names(X: Any, given: Sequence[Any] | None, n: int) -> list[str] | None:

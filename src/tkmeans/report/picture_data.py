@@ -42,7 +42,10 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     elif found.n_columns > 2:
         pair = _clearest_pair(found, drawn)
         view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
-        columns = [*_plane_columns(found, drawn), *columns]
+        expected = found.seen_centers[found.labels]
+        plane = principal_plane(found.seen, found.core, expected)
+        places, centers = plane.project(found.seen[drawn], expected[drawn]), plane.place(found.seen_centers)
+        columns = [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)] + columns
     certainty = found.certainty
     return {
         "columns": columns,
@@ -55,14 +58,6 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
         "colors": style.COLORS,
         "shapes": [PATHS[marker] for marker in style.MARKERS],
     }
-
-
-def _plane_columns(found: Clustering, drawn: Array) -> list[dict[str, Any]]:
-    """The principal plane of what the estimator saw, as two more columns."""
-    expected = found.seen_centers[found.labels]
-    plane = principal_plane(found.seen, found.core, expected)
-    places, centers = plane.project(found.seen[drawn], expected[drawn]), plane.place(found.seen_centers)
-    return [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)]
 
 
 def _packed(
