@@ -3,8 +3,6 @@
 The module is not called `stability`, because `tkmeans.stability` is the function.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator

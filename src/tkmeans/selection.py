@@ -1,7 +1,5 @@
 """Selection of the number of clusters: a fit for every K, judged by rows that had no part in their own centre."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass

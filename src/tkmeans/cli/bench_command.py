@@ -1,7 +1,5 @@
 """The command `tkmeans bench`: how TKMeans compares with scikit-learn's KMeans on this machine."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from itertools import combinations

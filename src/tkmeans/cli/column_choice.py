@@ -1,7 +1,5 @@
 """The choice of columns: which are data, which are carried along, and which are at fault."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import shlex

@@ -1,7 +1,5 @@
 """The application: all commands, which import what they compute with when they run, so that help is quick."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The command `tkmeans demo`: the same contaminated data, clustered twice."""
 
-from __future__ import annotations
-
 import io
 import time
 from pathlib import Path

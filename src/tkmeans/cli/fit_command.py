@@ -1,7 +1,5 @@
 """The command `tkmeans fit`: clusters of the rows of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated

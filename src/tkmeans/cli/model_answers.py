@@ -1,7 +1,5 @@
 """A fit for the command, and what a model answers about each row."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The options that commands share, and how every command ends."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from enum import StrEnum

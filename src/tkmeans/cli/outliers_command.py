@@ -1,7 +1,5 @@
 """The command `tkmeans outliers`: the rows that belong to no cluster."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any
 

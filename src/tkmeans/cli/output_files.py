@@ -1,7 +1,5 @@
 """The files that commands write: tables with answers, models and reports; checked before the work."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

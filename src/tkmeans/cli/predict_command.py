@@ -1,7 +1,5 @@
 """The command `tkmeans predict`: the clusters of other rows, by a model that was kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The data of a command: a table, its chosen columns, and its rows scaled for clustering."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The summary of a fit, as it is printed: words, a table, or JSON."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from pathlib import Path

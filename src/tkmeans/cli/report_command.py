@@ -1,7 +1,5 @@
 """The command `tkmeans report`: the clusters as a page to look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

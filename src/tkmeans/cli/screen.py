@@ -1,7 +1,5 @@
 """The screen: results on standard output, messages and progress on standard error."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The command `tkmeans select-k`: how many clusters there are."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any
 

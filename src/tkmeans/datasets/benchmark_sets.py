@@ -1,7 +1,5 @@
 """The fourteen benchmark sets of the paper, from a folder, from scikit-learn or from their public home."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

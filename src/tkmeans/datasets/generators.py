@@ -1,7 +1,5 @@
 """Generators of data: clusters with outliers, and sets of the same kind as the paper's synthetic ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

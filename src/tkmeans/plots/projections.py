@@ -1,7 +1,5 @@
 """Projections of many columns to the two of a picture, and the rows to draw."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Voronoi cells of centres: where one cluster ends and the next begins."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial import cKDTree
 

@@ -1,7 +1,5 @@
 """Charts of the page as SVG: a curve, a divided bar, a range; colours come from the page's style."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sections of the page on clusters, outliers and columns, as HTML; one that has nothing to say is empty."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tkmeans.plots.projections import Array

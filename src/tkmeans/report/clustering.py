@@ -1,7 +1,5 @@
 """The clustering that a report describes: rows, clusters and what the estimator tells of them, computed once."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Text, numbers and tables as HTML; whatever comes from the data is escaped here."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Sections of the page on the whole: in short, how sure, the data, the fit, how it was made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

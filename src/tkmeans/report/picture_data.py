@@ -1,7 +1,5 @@
 """The data of the picture: rows and centres, packed for the page's script."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import warnings

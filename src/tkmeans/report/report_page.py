@@ -1,7 +1,5 @@
 """The page of the report, put together from its sections and written to a file."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Files as a source of rows; they may be larger than memory."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """File formats that are read a run of rows at a time: .npy, Parquet, Arrow (Feather), CSV and Arrow datasets."""
 
-from __future__ import annotations
-
 import math
 import re
 from abc import ABC, abstractmethod

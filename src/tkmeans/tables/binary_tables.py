@@ -1,7 +1,5 @@
 """Tables in binary files: NumPy's .npy, and Parquet and Feather (Arrow IPC) by pyarrow."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from typing import Any, BinaryIO, final

@@ -1,7 +1,5 @@
 """Numerals of a text file: its decimal and thousands signs, and the numbers in its cells."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

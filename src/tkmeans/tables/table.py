@@ -1,7 +1,5 @@
 """The table that commands work on, whatever file it came from: columns, bad cells and added columns."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple

@@ -1,7 +1,5 @@
 """Files that hold tables, read by what their first bytes say and written by what their names say."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """The layout of a text file, mostly guessed: encoding, delimiter, records and header."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -1,7 +1,5 @@
 """Tables as text: CSV, TSV and their relatives, read and written without changing what was there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import BinaryIO, NamedTuple, final
