@@ -168,7 +168,12 @@ def stability(
     (X,) = indexable(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     weight = checked_sample_weight(sample_weight, np.empty((n_rows, 0)))
-    reference = _labels_to_judge(estimator, X, weight)
+    judged = estimator
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        judged = _fitted_copy(estimator, X, weight)
+    reference = _labels(judged, X)
     if reference.shape != (n_rows,):
         raise ValueError(f"estimator was fitted to {len(reference)} rows and X has {n_rows}; give both the same rows")
     counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
@@ -221,22 +226,15 @@ def _similarities(
 ) -> Array:
     """Draw rows, cluster them, and compare."""
     drawn = np.random.RandomState(seed).choice(counted, len(counted))
-    labels = _fitted_labels(clone(estimator), _safe_indexing(X, drawn), None if weight is None else weight[drawn])
+    X = _safe_indexing(X, drawn)
+    labels = _labels(_fitted_copy(estimator, X, None if weight is None else weight[drawn]), X)
     rows, first = np.unique(drawn, return_index=True)  # a row that was drawn twice is one row
     ones = np.ones(len(rows)) if weight is None else weight[rows]
     return best_jaccard(reference[rows], labels[first], clusters, ones)
 
 
-def _labels_to_judge(estimator: Any, X: Any, weight: Array | None) -> Array:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return _fitted_labels(clone(estimator), X, weight)
-    return _labels(estimator, X)
-
-
-def _fitted_labels(estimator: Any, X: Any, weight: Array | None) -> Array:
-    return _labels(estimator.fit(X) if weight is None else estimator.fit(X, sample_weight=weight), X)
+def _fitted_copy(estimator: Any, X: Any, weight: Array | None) -> Any:
+    return clone(estimator).fit(X) if weight is None else clone(estimator).fit(X, sample_weight=weight)
 
 
 def _labels(fitted: Any, X: Any) -> Array:

@@ -16,11 +16,6 @@ _CRITERIA = {
     "bic": ", which weighs how well the clusters describe the rows against how many they are",
     "stability": ", which asks whether every cluster comes back when the rows are drawn again",
 }
-_TAILS = (
-    "heavy tails; far rows are expected and count little",  # ν below 3
-    "somewhat heavier tails than a bell curve’s",  # below 30
-    "tails like those of a bell curve; there are hardly any far rows",
-)
 
 
 def lead(found: Clustering, method: str) -> str:
@@ -138,8 +133,9 @@ def fit_facts(estimator: Any) -> str:
         told.append(("Sum of squared distances", number(float(estimator.inertia_), 6)))
     if hasattr(estimator, "dof_"):
         dof = np.atleast_1d(estimator.dof_).astype(float)
+        tails = ("heavy-tails", "heavier-tails", "light-tails")[np.digitize(np.min(dof), [3, 30])]
         values = ", ".join(number(value, 3) for value in dof[:12]) + (", …" if len(dof) > 12 else "")
-        told.append(("Tail parameter ν", f"{values}: {_TAILS[np.digitize(np.min(dof), [3, 30])]}"))
+        told.append(("Tail parameter ν", f"{values}: {fragment(tails)}"))
     if hasattr(estimator, "scale_"):
         told.append(("Width of a cluster √α", f"{number(float(np.sqrt(estimator.scale_)))}, the same for all clusters"))
     return facts(told)

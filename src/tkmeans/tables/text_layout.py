@@ -31,10 +31,7 @@ _AGREEING = 0.9  # of them have the same number of cells under the right delimit
 
 
 def decode(data: bytes, encoding: str | None, source: str) -> tuple[str, str, bytes, bool]:
-    """Text, its encoding, its byte-order mark, and whether that is a guess.
-
-    By what the user says, by the mark, or by what the bytes look like.
-    """
+    """The text, its encoding, its byte-order mark, and whether the encoding is a guess by what the bytes look like."""
     mark, marked = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
     try:
         wanted = codecs.lookup(encoding).name if encoding else marked
