@@ -38,10 +38,9 @@ def _say(text: str, style: str) -> None:
     err.print(Text(text, style=style), soft_wrap=not err.is_terminal)
 
 
-def tell(text: str, *, to: Console | None = None) -> None:
+def tell(text: str) -> None:
     """Print a line of a result; [bold] and the like are understood, so names must be `escape`d."""
-    console = to or out
-    console.print(text, highlight=False, soft_wrap=not console.is_terminal)
+    out.print(text, highlight=False, soft_wrap=not out.is_terminal)
 
 
 @contextmanager
