@@ -30,7 +30,7 @@ class Components(NamedTuple):
     def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: StudentMixture) -> Left:  # noqa: ARG003
         """What a fit leaves, out of the frame it was made in; what differs by rounding alone is of one size."""
         params, weights = fit.params, np.exp(fit.params.log_weights)
-        covariances = _rescaled(params.spread, frame.unit * np.ones(params.centers.shape[1]))
+        covariances = _rescaled(params.covariances, frame.unit * np.ones(params.centers.shape[1]))
         found = cls(frame.leave(params.centers), covariances, np.array(params.dof), weights, model.shape)
         return Left(found, np.round(weights, 12), float(np.log(frame.unit * np.ones(params.centers.shape[1])).sum()))
 
@@ -79,7 +79,7 @@ class Components(NamedTuple):
         labels = rng.choice(n_components, n_rows, p=self.weights / self.weights.sum())
         frame = self.frame(np.float64)
         params = self.entered(frame)
-        factors, _ = self.shape.whitening(params.spread, p)
+        factors, _ = self.shape.whitening(params.covariances, p)
         noise = rng.standard_normal((n_rows, p))
         for k, factor in enumerate(factors):
             own = labels == k
@@ -108,7 +108,7 @@ class ShapePosterior(NamedTuple):
         """Label, squared distance, log-density and trust of each row."""
         e = self.look(block.frame.enter(block.X))
         label = e.tau.argmax(axis=0)
-        return Rows(label, e.d2[label, np.arange(len(label))], e.log_density, self.gain @ (e.tau * e.trust))
+        return Rows(label, e.d2[label, np.arange(len(label))], e.log_density, self.gain @ (e.tau * e.relative_u))
 
     def log_volume(self, n_observed: Any) -> float:
         """All features are observed."""

@@ -1,7 +1,5 @@
 """Warnings about a fit, at the line of the user's code that led to it."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Collection, Iterator

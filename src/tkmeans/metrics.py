@@ -4,8 +4,6 @@ The adjusted Rand index is scikit-learn's `adjusted_rand_score`. The other two n
 true labels; the paper's text does not define them, these are the formulas of its code.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -9,8 +9,6 @@ information criterion says no, nobody is an outlier. If it says yes, outliers ar
 rows that are more probably strays.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import lru_cache

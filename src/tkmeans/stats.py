@@ -91,8 +91,8 @@ class Kernel(NamedTuple):
     exponent: Array  # (p + 1,) (nu + p) / 2
     log_norm: Array  # (p + 1,) ln of the density at the centre
     gain: Array  # (p + 1,) u at the centre
-    log_trust_bias: Array  # (p + 1,) E(ln u) - ln E(u), eqn: un
-    log_sums: bool = True  # are log_trust and entropy wanted? Without them an engine may take a shorter way
+    log_u_bias: Array  # (p + 1,) E(ln u) - ln E(u), eqn: un
+    log_sums: bool = True  # are log_u and entropy wanted? Without them an engine may take a shorter way
 
 
 class Located(Protocol):
@@ -131,10 +131,10 @@ class Stats(NamedTuple):
 
     n: Array  # (K,) sum of tau
     w: Array  # (K,) sum of tau u^q
-    seen: Array  # (K, p) the same over rows that have the feature, or (K, 1) if all have
+    observed: Array  # (K, p) the same over rows that have the feature, or (K, 1) if all have
     wx: Array  # (K, p) sum of tau u^q (x - mu_old)
     wd2: Array  # (K,) sum of tau u^q |x - mu_old|^2
-    log_trust: Array  # (K,) sum of tau E(ln u)
+    log_u: Array  # (K,) sum of tau E(ln u)
     cells: float  # sum over rows of their observed features
     objective: float  # the log-likelihood, or what the model maximises in its place
     entropy: float  # of the memberships, for ICL
@@ -147,12 +147,12 @@ class Stats(NamedTuple):
     @property
     def step(self) -> Array:
         """From the old centres to the new ones, (K, p), eqn:mu; a centre that nobody claims stays."""
-        return np.divide(self.wx, self.seen, out=np.zeros_like(self.wx), where=self.seen > 0)
+        return np.divide(self.wx, self.observed, out=np.zeros_like(self.wx), where=self.observed > 0)
 
     def merge(self, other: Stats) -> Stats:
         """The statistics of both sets of rows together.
 
-        `seen` of shape (K, 1) and of shape (K, p) add up by broadcasting,
+        `observed` of shape (K, 1) and of shape (K, p) add up by broadcasting,
         which is just what they mean.
         """
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
@@ -170,7 +170,7 @@ class Stats(NamedTuple):
 
         The memberships stay what they were: only the point from which rows are measured moves.
         """
-        wx = self.wx - self.seen * step
+        wx = self.wx - self.observed * step
         return self._replace(wx=wx, wd2=self.wd2 - ((self.wx + wx) * step).sum(axis=1))
 
 

@@ -1,7 +1,5 @@
 """What a bug report should contain."""
 
-from __future__ import annotations
-
 import platform
 from importlib.metadata import PackageNotFoundError, version
 

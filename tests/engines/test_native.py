@@ -69,7 +69,7 @@ def test_every_instruction_set_of_this_machine_agrees_with_the_reference_engine(
             block, params, kernel = case(p, K, n, dtype, **kind)
             for log_sums in (True, False):
                 got = native.summarize(block, params, kernel._replace(log_sums=log_sums))
-                fields = Stats._fields if log_sums else [f for f in Stats._fields if f not in ("log_trust", "entropy")]
+                fields = Stats._fields if log_sums else [f for f in Stats._fields if f not in ("log_u", "entropy")]
                 assert_stats_agree(got, block, params, kernel, 2 * TOLERANCE[dtype], fields)
             assert_rows_agree(block, params, kernel)
 
@@ -130,7 +130,7 @@ def test_native_rows_memberships_and_distances_agree_with_the_reference_engine(d
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("dof", [1.0, 2.0, 3.5, 8.0])
 def test_native_statistics_by_whole_powers_agree_with_those_by_logarithms(dtype, dof):
-    fields = [f for f in Stats._fields if f not in ("log_trust", "entropy")]
+    fields = [f for f in Stats._fields if f not in ("log_u", "entropy")]
     for p, K, n in [(1, 3, 40), (2, 15, 300), (3, 13, 130), (16, 32, 130), (17, 10, 300), (64, 20, 130), (784, 10, 70)]:
         for kind in ({}, {"equal": False, "weighted": True}, {"q": 0}, {"missing": True}):
             block, params, kernel = case(p, K, n, dtype, dof=dof, **kind)
@@ -138,7 +138,7 @@ def test_native_statistics_by_whole_powers_agree_with_those_by_logarithms(dtype,
             got = native.summarize(block, params, kernel)
             assert_stats_agree(got, block, params, kernel, TOLERANCE[dtype], fields)
             assert got.entropy == 0
-            assert not got.log_trust.any()
+            assert not got.log_u.any()
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -303,7 +303,7 @@ def test_rows_without_an_observed_feature_have_density_one_and_the_cluster_weigh
     np.testing.assert_allclose(got.n, 50 * np.exp(params.log_weights))
     np.testing.assert_allclose(native.rows(block, params, kernel).log_density, 0, atol=1e-12)
     assert got.cells == 0
-    assert not got.seen.any()
+    assert not got.observed.any()
 
 
 @pytest.mark.parametrize("p", [2, 17])

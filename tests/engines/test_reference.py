@@ -62,15 +62,15 @@ def test_reference_statistics_are_the_sums_of_a_loop_over_rows_and_clusters(rows
             entropy -= weight[i] * tau[i, k] * np.log(tau[i, k])
     for name, value in {"n": n, "w": w, "wd2": wd2, "wx": wx, "entropy": entropy, "cells": cells}.items():
         np.testing.assert_allclose(getattr(said, name), value, rtol=1e-10, atol=1e-10, err_msg=name)
-    np.testing.assert_allclose(np.broadcast_to(said.seen, (K, p)), seen, rtol=1e-12)
+    np.testing.assert_allclose(np.broadcast_to(said.observed, (K, p)), seen, rtol=1e-12)
 
 
-def test_the_expected_log_trust_is_the_mean_of_a_log_gamma_variable():
+def test_the_expected_log_u_is_the_mean_of_a_log_gamma_variable():
     # Integrated numerically: u given x follows gamma((nu + p) / 2, rate (nu + D / alpha) / 2), eqn:u.
     from scipy.stats import gamma
 
     one = equal_params(CENTERS[:1], scale=0.2, dof=2.5)
-    said = reference.summarize(block_of(X[:5]), one, Student().kernel(one)).log_trust[0]
+    said = reference.summarize(block_of(X[:5]), one, Student().kernel(one)).log_u[0]
     expected = 0.0
     for row in X[:5]:
         d2 = np.sum((row - CENTERS[0]) ** 2)
@@ -151,7 +151,7 @@ def test_statistics_of_single_precision_rows_are_summed_in_double_precision():
     params = equal_params(np.ones((1, 2)))
     said = reference.summarize(Block(rows, weight, plain_frame(2, np.float32)), params, Student().kernel(params))
     assert said.n[0] == 2**24 + 2
-    assert {said.n.dtype, said.w.dtype, said.wx.dtype, said.wd2.dtype, said.log_trust.dtype} == {np.dtype(float)}
+    assert {said.n.dtype, said.w.dtype, said.wx.dtype, said.wd2.dtype, said.log_u.dtype} == {np.dtype(float)}
 
 
 def test_negligible_weights_move_no_centre_in_single_precision():

@@ -25,21 +25,23 @@ def as_is(X, weight=None, **options):
 def random_params(kind, n_components, p, rng):
     A = rng.normal(size=(n_components, p, p))
     full = A @ A.swapaxes(1, 2) + 0.2 * np.eye(p)
-    spread = {
+    covariances = {
         "full": full,
         "tied": np.repeat(full[:1], n_components, axis=0),
         "diag": np.diagonal(full, axis1=1, axis2=2).copy(),
         "spherical": full[:, :1, 0].copy(),
     }[kind]
     weights = rng.dirichlet(np.ones(n_components))
-    return MixtureParams(rng.normal(size=(n_components, p)), spread, rng.uniform(1, 30, n_components), np.log(weights))
+    return MixtureParams(
+        rng.normal(size=(n_components, p)), covariances, rng.uniform(1, 30, n_components), np.log(weights)
+    )
 
 
 def matrices(kind, params):
     p = params.centers.shape[1]
     if kind in ("full", "tied"):
-        return params.spread
-    return [np.diag(np.broadcast_to(spread, p)) for spread in params.spread]
+        return params.covariances
+    return [np.diag(np.broadcast_to(covariances, p)) for covariances in params.covariances]
 
 
 def component_log_densities(kind, X, params):
@@ -81,7 +83,9 @@ def test_em_of_a_student_mixture_with_a_huge_dof_is_scikit_learns_gaussian_mixtu
         theirs.fit(X)
     np.testing.assert_allclose(fit.params.centers, theirs.means_, atol=1e-5)
     np.testing.assert_allclose(np.exp(fit.params.log_weights), theirs.weights_, atol=1e-5)
-    mine = {"tied": fit.params.spread[0], "spherical": fit.params.spread[:, 0]}.get(kind, fit.params.spread)
+    mine = {"tied": fit.params.covariances[0], "spherical": fit.params.covariances[:, 0]}.get(
+        kind, fit.params.covariances
+    )
     np.testing.assert_allclose(mine, theirs.covariances_, atol=1e-5)
 
 
@@ -121,7 +125,7 @@ def test_no_step_lowers_the_log_likelihood_of_a_student_mixture(problem):
         floor=1e-3,
         engine=engines.select(problem["engine"]),
     )
-    start = start._replace(spread=model.shape.raised(start.spread, 1e-3))
+    start = start._replace(covariances=model.shape.raised(start.covariances, 1e-3))
     visited = []
 
     class Recording:
@@ -164,8 +168,8 @@ def test_no_variance_of_a_student_mixture_falls_below_the_floor():
         model = StudentMixture(shape=SHAPES[kind], floor=1e-4)
         start = MixtureParams(X[[0, 10]], SHAPES[kind].start(1.0, 2, 2), np.full(2, 2.0), np.log([0.5, 0.5]))
         fit = em(as_is(X), model, start, stop=Never(), max_iter=50)
-        spread = fit.params.spread
-        variances = np.linalg.eigvalsh(spread) if spread.ndim == 3 else spread
+        covariances = fit.params.covariances
+        variances = np.linalg.eigvalsh(covariances) if covariances.ndim == 3 else covariances
         assert variances.min() == pytest.approx(1e-4)
         assert np.isfinite(fit.history[-1])
 
@@ -182,7 +186,7 @@ def test_statistics_of_a_student_mixture_are_sums_over_all_rows_even_very_far_on
     stats = as_is(X).reduce(model.e_step(params))
     seen = model.looking(params)(X)
     for k, center in enumerate(params.centers):
-        tau_u = seen.tau[k] * seen.trust[k] * (1 + p / params.dof[k])
+        tau_u = seen.tau[k] * seen.relative_u[k] * (1 + p / params.dof[k])
         away = X - center
         np.testing.assert_allclose(stats.wx[k], tau_u @ away, rtol=1e-9)
         np.testing.assert_allclose(stats.scatter[k], (tau_u * away.T) @ away, rtol=1e-9)

@@ -80,7 +80,7 @@ def test_lloyd_counts_the_observed_features_of_the_rows_of_each_cluster():
     d2 = np.nansum((rows[:, None] - centers) ** 2, axis=2)
     nearest = d2.argmin(axis=1)
     for k in range(len(centers)):
-        np.testing.assert_array_equal(said.seen[k], np.sum(~np.isnan(rows[nearest == k]), axis=0))
+        np.testing.assert_array_equal(said.observed[k], np.sum(~np.isnan(rows[nearest == k]), axis=0))
     np.testing.assert_allclose(said.objective, -d2.min(axis=1).sum(), rtol=1e-12)
 
 

@@ -22,16 +22,16 @@ def magnitudes(block, params, kernel):
     tau = weight[:, None] * e.tau
     wtau = tau * e.u**kernel.power
     log_base = np.log1p(kernel.slope * e.d2)
-    log_gain, bias = np.log(kernel.gain)[e.n_seen], kernel.log_trust_bias[e.n_seen]
-    log_density = np.abs(kernel.log_norm[e.n_seen]) + kernel.exponent[e.n_seen] * log_base.min(axis=1) + 1
+    log_gain, bias = np.log(kernel.gain)[e.n_observed], kernel.log_u_bias[e.n_observed]
+    log_density = np.abs(kernel.log_norm[e.n_observed]) + kernel.exponent[e.n_observed] * log_base.min(axis=1) + 1
     return Stats(
         n=tau.sum(axis=0).max(),
         w=wtau.sum(axis=0).max(),
-        seen=wtau.sum(axis=0).max(),
+        observed=wtau.sum(axis=0).max(),
         wx=(wtau.T @ np.abs(e.x) + wtau.sum(axis=0)[:, None] * np.abs(params.centers)).max(),
         wd2=(wtau * e.d2).sum(axis=0).max(),
-        log_trust=(tau * (log_base + np.abs(log_gain)[:, None] + np.abs(bias)[:, None])).sum(axis=0).max(),
-        cells=(weight * e.n_seen).sum(),
+        log_u=(tau * (log_base + np.abs(log_gain)[:, None] + np.abs(bias)[:, None])).sum(axis=0).max(),
+        cells=(weight * e.n_observed).sum(),
         objective=(weight * log_density).sum(),
         entropy=weight.sum(),
     )
@@ -41,6 +41,6 @@ def stats_errors(got, block, params, kernel, fields=Stats._fields):
     """How far each field of `got` is off, relative to its magnitude."""
     block = in_double(block)
     expected, scale = reference.summarize(block, params, kernel), magnitudes(block, params, kernel)
-    assert got.seen.shape == expected.seen.shape
+    assert got.observed.shape == expected.observed.shape
     away = {field: np.max(np.abs(np.asarray(getattr(got, field)) - getattr(expected, field))) for field in fields}
     return {field: float(error / (getattr(scale, field) or 1)) for field, error in away.items()}

@@ -19,7 +19,7 @@ class Lloyd:
 
     def m_step(self, stats, params):
         """Centres are means; one that nobody claims stays."""
-        step = np.divide(stats.wx, stats.seen, out=np.zeros_like(stats.wx), where=stats.seen > 0)
+        step = np.divide(stats.wx, stats.observed, out=np.zeros_like(stats.wx), where=stats.observed > 0)
         return params._replace(centers=params.centers + step)
 
     def pack(self, params):
@@ -42,10 +42,10 @@ def sums_of_the_nearest(block, params):
     return Stats(
         n=n,
         w=n,
-        seen=tau.T @ observed,
+        observed=tau.T @ observed,
         wx=np.einsum("nk,nkp->kp", tau, np.nan_to_num(away)),
         wd2=(tau * d2).sum(axis=0),
-        log_trust=np.zeros_like(n),
+        log_u=np.zeros_like(n),
         cells=float(weight @ observed.sum(axis=1)),
         objective=-float(weight @ d2.min(axis=1)),
         entropy=0.0,

@@ -136,7 +136,7 @@ def check_engine(number):
                 assert np.all(np.isfinite(values)), f"{name} is finite"
         if hostile:
             return "hostile"
-        wanted = Stats._fields if kernel.log_sums else set(Stats._fields) - {"log_trust", "entropy"}
+        wanted = Stats._fields if kernel.log_sums else set(Stats._fields) - {"log_u", "entropy"}
         for field, error in stats_errors(sums, block, params, kernel, wanted).items():
             assert error <= TOLERANCE[dtype], f"{field} is off by {error:.1e}"
         _check_rows(said, tau, distances, in_double(block), params, kernel, TOLERANCE[dtype])

@@ -1,7 +1,5 @@
 """k-medians: centres are coordinate-wise medians."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, final
 

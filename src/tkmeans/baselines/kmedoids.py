@@ -1,7 +1,5 @@
 """k-medoids: centres are rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, final

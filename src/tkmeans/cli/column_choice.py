@@ -72,13 +72,13 @@ def _why_not(column: Column) -> str:
         return "text"
     if column.n_bad:
         return ""
-    seen = column.values[~np.isnan(column.values)]
-    if np.ptp(seen) == 0 and len(column.values) > 1:
+    known = column.values[~np.isnan(column.values)]
+    if np.ptp(known) == 0 and len(column.values) > 1:
         return "the same in every row"
-    whole = len(seen) == len(column.values) and bool(np.all(seen == np.round(seen)))
-    if whole and len(seen) > 2 and bool(np.all(np.diff(seen) == 1)) and seen[0] in (0, 1):
+    whole = len(known) == len(column.values) and bool(np.all(known == np.round(known)))
+    if whole and len(known) > 2 and bool(np.all(np.diff(known) == 1)) and known[0] in (0, 1):
         return "counts the rows"
-    if whole and column.name.strip().casefold() in _ID_NAMES and len(np.unique(seen)) == len(seen):
+    if whole and column.name.strip().casefold() in _ID_NAMES and len(np.unique(known)) == len(known):
         return "numbers the rows"
     return ""
 

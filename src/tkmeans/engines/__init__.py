@@ -1,7 +1,5 @@
 """Engines turn a block of rows into statistics: `reference` defines the numbers."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from types import ModuleType

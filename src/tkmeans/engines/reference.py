@@ -4,8 +4,6 @@ Every other engine must return these numbers. It needs nothing but an array
 library that follows the array API, so it runs wherever such arrays live.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats, namespace
@@ -15,8 +13,8 @@ NAME = "reference"
 
 class _EStep(NamedTuple):
     x: Array  # (n, p) in the frame, 0 where missing
-    seen: Array | None  # (n, p) 1 where observed, 0 where missing; None if all are observed
-    n_seen: Array  # (n,) observed features per row
+    observed: Array | None  # (n, p) 1 where observed, 0 where missing; None if all are observed
+    n_observed: Array  # (n,) observed features per row
     d2: Array  # (n, K) squared distances over the observed features
     tau: Array  # (n, K) eqn:tau
     u: Array  # (n, K) eqn:u_nk
@@ -32,20 +30,20 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     tau = e.tau * weight[:, None]  # (n, K)
     wtau = tau * e.u if kernel.power else tau  # (n, K) tau u^q
     w = _total(wtau)  # (K,)
-    seen = w[:, None] if e.seen is None else _double(wtau.T @ e.seen)
-    wx = _double(wtau.T @ e.x) - seen * _double(_like(params.centers, e.x))
+    observed = w[:, None] if e.observed is None else _double(wtau.T @ e.observed)
+    wx = _double(wtau.T @ e.x) - observed * _double(_like(params.centers, e.x))
     if e.x.dtype == xp.float32:
-        wx = xp.where(seen > CRUMBS_SINGLE, wx, xp.zeros_like(wx))
-    log_trust = e.log_u + _by_row(kernel.log_trust_bias, e.n_seen, e.x)[:, None]  # eqn: un
+        wx = xp.where(observed > CRUMBS_SINGLE, wx, xp.zeros_like(wx))
+    log_u = e.log_u + _by_row(kernel.log_u_bias, e.n_observed, e.x)[:, None]  # eqn: un
     log_tau = xp.log(xp.where(e.tau > 0, e.tau, xp.ones_like(e.tau)))
     return Stats(
         n=_total(tau),
         w=w,
-        seen=seen,
+        observed=observed,
         wx=wx,
         wd2=_total(wtau * e.d2),
-        log_trust=_total(tau * log_trust),
-        cells=float(_total(weight * _like(e.n_seen, e.x))),
+        log_u=_total(tau * log_u),
+        cells=float(_total(weight * _like(e.n_observed, e.x))),
         objective=float(_total(weight * e.log_density)),
         entropy=-float(xp.sum(_total(tau * log_tau))),
     )
@@ -70,8 +68,8 @@ def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
 
 def distances(block: Block, params: Params) -> Array:
     """Euclidean distance of each row to every centre, (n, K), in the frame."""
-    x, seen, _ = _enter(block)
-    return namespace(x).sqrt(_squared_distances(x, seen, params.centers))
+    x, observed, _ = _enter(block)
+    return namespace(x).sqrt(_squared_distances(x, observed, params.centers))
 
 
 def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
@@ -87,20 +85,20 @@ def exponentials(values: Array, factor: float, out: Array) -> None:
 
 
 def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
-    x, seen, n_seen = _enter(block)
+    x, observed, n_observed = _enter(block)
     xp = namespace(x)
-    d2 = _squared_distances(x, seen, params.centers)  # (n, K)
+    d2 = _squared_distances(x, observed, params.centers)  # (n, K)
     log_base = xp.log1p(kernel.slope * d2)  # one logarithm serves both tau and u
-    gain = _by_row(kernel.gain, n_seen, x)[:, None]
+    gain = _by_row(kernel.gain, n_observed, x)[:, None]
     u = gain / (1 + kernel.slope * d2)
     log_u = xp.log(gain) - log_base
-    exponent = _by_row(kernel.exponent, n_seen, x)[:, None]
+    exponent = _by_row(kernel.exponent, n_observed, x)[:, None]
     log_f = _like(params.log_weights, x)[None, :] - exponent * log_base
     top = xp.max(log_f, axis=1, keepdims=True)
     f = xp.exp(log_f - top)
     total = xp.sum(f, axis=1, keepdims=True)
-    log_density = (top + xp.log(total))[:, 0] + _by_row(kernel.log_norm, n_seen, x)
-    return _EStep(x, seen, n_seen, d2, f / total, u, log_u, log_density)
+    log_density = (top + xp.log(total))[:, 0] + _by_row(kernel.log_norm, n_observed, x)
+    return _EStep(x, observed, n_observed, d2, f / total, u, log_u, log_density)
 
 
 def _enter(block: Block) -> tuple[Array, Array | None, Array]:
@@ -110,21 +108,21 @@ def _enter(block: Block) -> tuple[Array, Array | None, Array]:
     missing = xp.isnan(x)
     if not xp.any(missing):
         return x, None, xp.full(x.shape[0], x.shape[1], dtype=xp.int64, device=x.device)
-    seen = xp.astype(~missing, x.dtype)
-    return xp.where(missing, xp.zeros_like(x), x), seen, xp.sum(xp.astype(~missing, xp.int64), axis=1)
+    observed = xp.astype(~missing, x.dtype)
+    return xp.where(missing, xp.zeros_like(x), x), observed, xp.sum(xp.astype(~missing, xp.int64), axis=1)
 
 
-def _squared_distances(x: Array, seen: Array | None, centers: Array) -> Array:
+def _squared_distances(x: Array, observed: Array | None, centers: Array) -> Array:
     """By differences, one centre at a time: exact where |x|^2 + |c|^2 - 2xc is not."""
     xp = namespace(x)
     centers = _like(centers, x)
     away = (x - centers[k, :] for k in range(centers.shape[0]))
-    return xp.stack([xp.sum(d * d if seen is None else d * d * seen, axis=1) for d in away], axis=1)
+    return xp.stack([xp.sum(d * d if observed is None else d * d * observed, axis=1) for d in away], axis=1)
 
 
-def _by_row(table: Array, n_seen: Array, x: Array) -> Array:
+def _by_row(table: Array, n_observed: Array, x: Array) -> Array:
     """The entry of a kernel's table that goes with each row's number of observed features."""
-    return namespace(x).take(_like(table, x), n_seen)
+    return namespace(x).take(_like(table, x), n_observed)
 
 
 def _like(values: Array, x: Array) -> Array:

@@ -1,7 +1,5 @@
 """The face that all estimators share: from what people pass to a fitted model, and from it to answers."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -57,7 +55,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _checks: ClassVar[Mapping[str, Check]]  # of the parameters
     _accepts: ClassVar[Accepts] = Accepts()
     _lacks: ClassVar[frozenset[str]] = frozenset()  # methods of this class that make no sense for the estimator
-    _family: ClassVar[Any] = Clusters  # the record of the parameters, see `tkmeans.fitted.FittedParams`
+    _family: ClassVar[Any] = Clusters  # the record of the parameters, see `tkmeans.fitted`
     _numbered_by_rows: ClassVar[bool] = True  # rather than by what the fit says of sizes
     _size: ClassVar[str] = "n_clusters"  # the parameter that K is
     _objective: ClassVar[str] = "objective"  # to the reader of a progress report
@@ -177,13 +175,13 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 fitted = FittedModel(model, params, params.frame(dtype))
                 tallied = "outliers" not in self._lacks
                 training = fitted.training(source, names, sizes, by_rows=self._numbered_by_rows, tallied=tallied)
-                found |= {"labels_": training.rows["label"], "inertia_": training.review.inertia}
-                found |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
-                found |= plan.extras(training, fit, source, found) if plan.extras else {}
+                of_rows = {"labels_": training.rows["label"], "inertia_": training.review.inertia}
+                of_rows |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
+                of_rows |= plan.extras(training, fit, source, found) if plan.extras else {}
             except KeyboardInterrupt:
                 training = None
         if training is not None:
-            params = training.params
+            params, found = training.params, found | of_rows
         elif not self._interruptible:
             raise KeyboardInterrupt
         elif sizes is not None:

@@ -1,7 +1,5 @@
 """FastTKMeans: the paper's fast t-k-means and fast t-k-means++."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, final

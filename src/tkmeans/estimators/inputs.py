@@ -1,7 +1,5 @@
 """From what people pass to rows that can be visited, and rows that no fit can be made of."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

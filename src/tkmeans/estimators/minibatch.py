@@ -1,7 +1,5 @@
 """MiniBatchTKMeans: t-k-means for rows that arrive in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Self, final

@@ -1,7 +1,5 @@
 """StudentTMixture: for people who use GaussianMixture and have outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, final
@@ -181,8 +179,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         dof = np.full(self.n_components, _FIRST_DOF if self.dof == "estimate" else float(self.dof))
         for _ in range(self.n_init if self.means_init is None else 1):
             centers, scale, log_weights = self._clusters(sample, source.frame, rng)
-            spread = model.shape.start(max(scale, self.reg_covar), self.n_components, p)
-            yield partial(run, rows, model, MixtureParams(centers, spread, dof, log_weights))
+            covariances = model.shape.start(max(scale, self.reg_covar), self.n_components, p)
+            yield partial(run, rows, model, MixtureParams(centers, covariances, dof, log_weights))
 
     def _clusters(self, sample: Sample, frame: Frame, rng: np.random.RandomState) -> tuple[Array, float, Array]:
         """First centres, squared scale and ln weights."""

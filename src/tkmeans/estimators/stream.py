@@ -86,8 +86,8 @@ class Latest(NamedTuple):
 
     def shifts(self) -> Array:
         """From each centre to where the latest rows would have it, (K, p)."""
-        wx, seen = self.stats.wx, self.stats.seen
-        return np.divide(wx, seen, out=np.zeros_like(wx), where=seen > 0)
+        wx, observed = self.stats.wx, self.stats.observed
+        return np.divide(wx, observed, out=np.zeros_like(wx), where=observed > 0)
 
     def pvalues(self) -> Array:
         """How probable shifts at least this long are if the centres are where they should be, (K,).

@@ -1,7 +1,5 @@
 """TKMeans: the paper's t-k-means, for people who use KMeans."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, final

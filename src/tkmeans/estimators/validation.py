@@ -1,7 +1,5 @@
 """Parameters that people may pass, and what they are told otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from numbers import Integral, Real

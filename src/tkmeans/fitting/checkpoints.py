@@ -15,7 +15,7 @@ from tkmeans.em import Anderson, Progress
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Outcome, Params, Stats
 
-_FORMAT = "tkmeans checkpoint 1"
+_FORMAT = "tkmeans checkpoint 2"
 
 # What may change between a fit and its continuation.
 _FREE = {"checkpoint", "engine", "max_iter", "max_time", "n_jobs", "random_state", "tol", "verbose"}

@@ -1,7 +1,5 @@
 """Who is told of a run: printed lines, scikit-learn's callbacks, a limit of time, a checkpoint."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

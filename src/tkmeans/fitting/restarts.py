@@ -1,7 +1,5 @@
 """The restarts of a fit, and the best of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Where runs of EM begin: centres from a sample of the rows, with a scale and a dof to go with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

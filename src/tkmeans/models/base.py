@@ -1,7 +1,5 @@
 """What the EM loop asks of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
 from typing import Protocol, runtime_checkable

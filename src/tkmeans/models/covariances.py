@@ -5,8 +5,6 @@ Shapes come as stacks, one entry for each component: matrices (K, p, p), varianc
 it, what to sum over rows, and the best admissible shape for given sums.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
@@ -28,7 +26,7 @@ class Shape(ABC):
         """Round shapes of this variance."""
 
     @abstractmethod
-    def whitening(self, spread: Array, n_features: int) -> tuple[Array, Array]:
+    def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """What makes differences round (see `whiten`), and ln det of each shape."""
 
     @abstractmethod
@@ -40,15 +38,15 @@ class Shape(ABC):
         """The sum over rows that the shape follows from."""
 
     @abstractmethod
-    def below(self, spread: Array, floor: float) -> Array:
+    def below(self, covariances: Array, floor: float) -> Array:
         """Which shapes have a variance below `floor` in some direction, (K,)."""
 
     @abstractmethod
-    def raised(self, spread: Array, floor: float) -> Array:
+    def raised(self, covariances: Array, floor: float) -> Array:
         """The most likely shapes with no variance below `floor`."""
 
     @abstractmethod
-    def logarithm(self, spread: Array) -> Array:
+    def logarithm(self, covariances: Array) -> Array:
         """Without constraints, for extrapolation."""
 
     @abstractmethod
@@ -71,12 +69,12 @@ class Ellipsoid(Shape):
         """Multiples of the identity."""
         return np.tile(variance * np.eye(n_features), (n_components, 1, 1))
 
-    def whitening(self, spread: Array, n_features: int) -> tuple[Array, Array]:
+    def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """The inverse of the Cholesky factor or, where rounding leaves none, axes over their standard deviations."""
         try:
-            root = np.linalg.cholesky(spread)
+            root = np.linalg.cholesky(covariances)
         except np.linalg.LinAlgError:
-            variances, axes = _principal(spread)
+            variances, axes = _principal(covariances)
             return (axes / np.sqrt(variances)[:, None, :]).swapaxes(1, 2), np.log(variances).sum(axis=1)
         inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root])
         return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
@@ -90,18 +88,18 @@ class Ellipsoid(Shape):
         part = np.sqrt(weight) * away
         return part @ part.T  # symmetric, which halves the work
 
-    def below(self, spread: Array, floor: float) -> Array:
+    def below(self, covariances: Array, floor: float) -> Array:
         """Those that are not positive definite without the floor."""
-        return np.array([dpotrf(matrix)[1] != 0 for matrix in spread - floor * np.eye(spread.shape[1])])
+        return np.array([dpotrf(matrix)[1] != 0 for matrix in covariances - floor * np.eye(covariances.shape[1])])
 
-    def raised(self, spread: Array, floor: float) -> Array:
+    def raised(self, covariances: Array, floor: float) -> Array:
         """Eigenvalues below the floor are raised to it: the constrained maximum of the likelihood."""
-        variances, axes = np.linalg.eigh(spread)
+        variances, axes = np.linalg.eigh(covariances)
         return _composed(np.maximum(variances, floor), axes)
 
-    def logarithm(self, spread: Array) -> Array:
+    def logarithm(self, covariances: Array) -> Array:
         """The matrix logarithm."""
-        variances, axes = _principal(spread)
+        variances, axes = _principal(covariances)
         return _composed(np.log(variances), axes)
 
     def exponential(self, logarithm: Array, like: Array) -> Array:
@@ -125,9 +123,9 @@ class AxisAligned(Shape):
         """The same variance everywhere."""
         return np.full((n_components, 1 if self.round else n_features), variance)
 
-    def whitening(self, spread: Array, n_features: int) -> tuple[Array, Array]:
+    def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """One over the standard deviations."""
-        return 1 / np.sqrt(spread), np.log(spread).mean(axis=1) * n_features
+        return 1 / np.sqrt(covariances), np.log(covariances).mean(axis=1) * n_features
 
     def whiten(self, away: Array, factor: Array) -> Array:
         """Feature by feature."""
@@ -138,17 +136,17 @@ class AxisAligned(Shape):
         squares = np.square(away) @ weight
         return squares.mean(keepdims=True) if self.round else squares
 
-    def below(self, spread: Array, floor: float) -> Array:
+    def below(self, covariances: Array, floor: float) -> Array:
         """The least variance decides."""
-        return spread.min(axis=1) < floor
+        return covariances.min(axis=1) < floor
 
-    def raised(self, spread: Array, floor: float) -> Array:
+    def raised(self, covariances: Array, floor: float) -> Array:
         """Variances below the floor are raised to it."""
-        return np.maximum(spread, floor)
+        return np.maximum(covariances, floor)
 
-    def logarithm(self, spread: Array) -> Array:
+    def logarithm(self, covariances: Array) -> Array:
         """Number by number."""
-        return np.log(spread)
+        return np.log(covariances)
 
     def exponential(self, logarithm: Array, like: Array) -> Array:
         """Number by number."""
@@ -159,9 +157,9 @@ class AxisAligned(Shape):
         return n_components * (1 if self.round else n_features)
 
 
-def _principal(spread: Array) -> tuple[Array, Array]:
+def _principal(covariances: Array) -> tuple[Array, Array]:
     """Variances along the axes, and the axes; positive even where rounding leaves nothing of the least."""
-    variances, axes = np.linalg.eigh(spread)
+    variances, axes = np.linalg.eigh(covariances)
     return np.maximum(variances, 1e-15 * variances[:, -1:]), axes
 
 

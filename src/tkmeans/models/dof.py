@@ -1,7 +1,5 @@
 """The degrees of freedom nu: their bounds, eqn:nu_eq solved as it stands, and gamma functions in full precision."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fast t-k-means: nu fixed and alpha -> 0, as published."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +41,7 @@ class Fast:
             exponent=(params.dof + p) / 2,
             log_norm=zeros,
             gain=ones,
-            log_trust_bias=zeros,
+            log_u_bias=zeros,
         )
 
     def e_step(self, params: Params) -> Callable[[Block], Stats]:

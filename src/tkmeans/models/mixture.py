@@ -29,7 +29,7 @@ class MixtureParams(NamedTuple):
     """What EM estimates, in the coordinates of a frame."""
 
     centers: Array  # (K, p) mu
-    spread: Array  # (K, ...) Sigma, see tkmeans.models.covariances
+    covariances: Array  # (K, ...) Sigma, see tkmeans.models.covariances
     dof: Array  # (K,) nu
     log_weights: Array  # (K,) ln pi
 
@@ -41,7 +41,7 @@ class MixtureStats(NamedTuple):
     w: Array  # (K,) sum of tau u
     wx: Array  # (K, p) sum of tau u (x - mu_old)
     scatter: Array  # (K, ...) sum of tau u (x - mu_old)(x - mu_old)^T, or of its diagonal
-    log_trust: Array  # (K,) sum of tau E(ln u)
+    log_u: Array  # (K,) sum of tau E(ln u)
     objective: float  # the log-likelihood
     entropy: float  # of the memberships, for ICL
 
@@ -59,7 +59,7 @@ class EStep(NamedTuple):
     """The E-step of each row."""
 
     tau: Array  # (K, n) eqn:tau
-    trust: Array  # (K, n) u over its value at the centre, 1 + p/nu
+    relative_u: Array  # (K, n) u over its value at the centre, 1 + p/nu
     log_base: Array  # (K, n) ln(1 + D/nu)
     log_density: Array  # (n,)
     entropy: Array  # (n,) of the memberships
@@ -85,18 +85,18 @@ class StudentMixture:
     def looking(self, params: MixtureParams) -> Callable[[Array], EStep]:
         """A function that does the E-step under `params` for rows in the frame."""
         n_components, p = params.centers.shape
-        factors, log_det = self.shape.whitening(params.spread, p)
+        factors, log_det = self.shape.whitening(params.covariances, p)
         exponent = (params.dof[:, None] + p) / 2
         norm = [log_gamma_ratio(dof / 2, p / 2) - p / 2 * math.log(2 * math.pi) for dof in params.dof]
         height = (params.log_weights + np.array(norm) - log_det / 2)[:, None]
 
         def look(x: Array) -> EStep:
-            d2, log_base, trust = np.empty((3, n_components, len(x)))
+            d2, log_base, relative_u = np.empty((3, n_components, len(x)))
             features = by_feature(x)
             for k, center in enumerate(params.centers):
                 white = self.shape.whiten(features - center[:, None], factors[k])
                 np.einsum("pn,pn->n", white, white, out=d2[k])
-                self.engine.bases(d2[k], 1 / params.dof[k], log_base[k], trust[k])
+                self.engine.bases(d2[k], 1 / params.dof[k], log_base[k], relative_u[k])
             log_f = height - exponent * log_base
             top = log_f.max(axis=0)
             tau = log_f - top
@@ -105,7 +105,7 @@ class StudentMixture:
             tau /= whole
             log_density = top + np.log(whole)
             entropy = log_density - np.einsum("kn,kn->n", tau, log_f)  # ln tau = ln f - ln density
-            return EStep(tau, trust, log_base, log_density, entropy, d2)
+            return EStep(tau, relative_u, log_base, log_density, entropy, d2)
 
         return look
 
@@ -115,17 +115,17 @@ class StudentMixture:
         p = params.centers.shape[1]
         half = (params.dof + p) / 2
         gain = (1 + p / params.dof)[:, None]
-        log_trust_bias = digamma(half) - np.log(half) + np.log(gain[:, 0])
+        log_u_bias = digamma(half) - np.log(half) + np.log(gain[:, 0])
 
         def summarize(block: Block) -> MixtureStats:
             x = block.frame.enter(block.X)
-            tau, trust, log_base, log_density, entropy, _ = look(x)
+            tau, relative_u, log_base, log_density, entropy, _ = look(x)
             weight = np.ones(len(x)) if block.weight is None else block.weight
             tau *= weight
-            wtau = np.multiply(tau, trust, out=trust)
+            wtau = np.multiply(tau, relative_u, out=relative_u)
             wtau *= gain  # tau u
             n = tau.sum(axis=1)
-            wx, scatter = np.empty_like(params.centers), np.empty_like(params.spread)
+            wx, scatter = np.empty_like(params.centers), np.empty_like(params.covariances)
             features = by_feature(x)
             for k, center in enumerate(params.centers):
                 own = own_rows(tau[k], p)
@@ -137,7 +137,7 @@ class StudentMixture:
                 w=wtau.sum(axis=1),
                 wx=wx,
                 scatter=scatter,
-                log_trust=n * log_trust_bias - np.einsum("kn,kn->k", tau, log_base),
+                log_u=n * log_u_bias - np.einsum("kn,kn->k", tau, log_base),
                 objective=float(weight @ log_density),
                 entropy=float(weight @ entropy),
             )
@@ -152,23 +152,23 @@ class StudentMixture:
             [self.shape.scatter(w[None], s[:, None]) for w, s in zip(stats.w, step, strict=True)]
         )
         expansion = self._expansion(stats, n, params.dof)
-        spread = self._spread(around_new_centers, n * expansion)
-        at_floor = self.shape.below(spread, self.floor)
+        covariances = self._covariances(around_new_centers, n * expansion)
+        at_floor = self.shape.below(covariances, self.floor)
         if np.any(at_floor):
             expansion = np.where(at_floor, 1.0, expansion)
-            spread = self._spread(around_new_centers, n * expansion)
-            spread[at_floor] = self.shape.raised(spread[at_floor], self.floor)
+            covariances = self._covariances(around_new_centers, n * expansion)
+            covariances[at_floor] = self.shape.raised(covariances[at_floor], self.floor)
         lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
         if not self.shape.tied:
-            spread[lost] = params.spread[lost]
+            covariances[lost] = params.covariances[lost]
         dof = params.dof
         if self.estimate_dof:
-            eta = 1 + stats.log_trust / n - stats.w / n / expansion - np.log(expansion)  # (K,)
+            eta = 1 + stats.log_u / n - stats.w / n / expansion - np.log(expansion)  # (K,)
             if self.shared_dof:
                 dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n))))
             else:
                 dof = np.where(lost, params.dof, [solve_dof(float(value)) for value in np.where(lost, -1.0, eta)])
-        return MixtureParams(params.centers + step, spread, dof, log_shares(n))
+        return MixtureParams(params.centers + step, covariances, dof, log_shares(n))
 
     def _expansion(self, stats: MixtureStats, n: Array, dof: Array) -> Array:
         """The scale of u in each component, (K,): its most likely value, or 1 where that has no closed form."""
@@ -178,15 +178,15 @@ class StudentMixture:
             return np.full(len(n), (dof @ stats.w) / (dof @ n))
         return np.ones(len(n))
 
-    def _spread(self, scatter: Array, mass: Array) -> Array:
+    def _covariances(self, scatter: Array, mass: Array) -> Array:
         if self.shape.tied:
             return np.repeat(scatter.sum(axis=0, keepdims=True) / mass.sum(), len(mass), axis=0)
         return scatter / mass.reshape(-1, *[1] * (scatter.ndim - 1))
 
     def pack(self, params: MixtureParams) -> Array:
         """The centres, and the logarithms of what must stay positive."""
-        spread = params.spread[:1] if self.shape.tied else params.spread
-        parts = [np.ravel(params.centers), np.ravel(self.shape.logarithm(spread)), params.log_weights]
+        covariances = params.covariances[:1] if self.shape.tied else params.covariances
+        parts = [np.ravel(params.centers), np.ravel(self.shape.logarithm(covariances)), params.log_weights]
         if self.estimate_dof:
             parts.append(np.log(params.dof[:1] if self.shared_dof else params.dof))
         return np.concatenate(parts)
@@ -194,10 +194,10 @@ class StudentMixture:
     def unpack(self, vector: Array, like: MixtureParams) -> MixtureParams:
         """The admissible parameters nearest to an extrapolated vector."""
         n_components, p = like.centers.shape
-        spread = like.spread[:1] if self.shape.tied else like.spread
-        cuts = np.cumsum([n_components * p, spread.size, n_components])
-        centers, log_spread, log_weights, log_dof = np.split(vector, cuts)
-        new = self.shape.exponential(log_spread.reshape(spread.shape), spread)
+        covariances = like.covariances[:1] if self.shape.tied else like.covariances
+        cuts = np.cumsum([n_components * p, covariances.size, n_components])
+        centers, log_covariances, log_weights, log_dof = np.split(vector, cuts)
+        new = self.shape.exponential(log_covariances.reshape(covariances.shape), covariances)
         low = self.shape.below(new, self.floor)
         new[low] = self.shape.raised(new[low], self.floor)
         dof = like.dof
@@ -205,7 +205,7 @@ class StudentMixture:
             dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), *BOUNDS), n_components)
         return MixtureParams(
             centers.reshape(n_components, p),
-            np.broadcast_to(new, like.spread.shape).copy(),
+            np.broadcast_to(new, like.covariances.shape).copy(),
             dof,
             normalized(log_weights),
         )

@@ -6,8 +6,6 @@ The memory fades, because its oldest part was judged by parameters that knew lit
 (docs/decisions/0011).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, final

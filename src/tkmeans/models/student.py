@@ -9,7 +9,7 @@ field              in the paper                                 where
 `exponent`         (nu + p) / 2                                 eqn:tau, of the t density
 `log_norm`         ln t(mu), the density where D = 0            eqn:tau; only likelihoods need it
 `gain`             (nu + p) / nu                                eqn:u_nk where D = 0
-`log_trust_bias`   phi((nu + p) / 2) - ln((nu + p) / 2)         eqn: un
+`log_u_bias`       phi((nu + p) / 2) - ln((nu + p) / 2)         eqn: un
 `power`            1: rows count tau u                          eqn:mu and eqn:alpha
 =================  ===========================================  ==================================
 
@@ -18,8 +18,6 @@ likelihood differ we take the latter: alpha and nu come from parameter-expanded 
 (`Student.m_step`), eta is pooled over all rows (`eta`), and eqn:nu_eq is solved exactly
 (`tkmeans.models.dof`).
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -62,7 +60,7 @@ class Student:
             exponent=half,
             log_norm=log_gamma_ratio(nu / 2, p / 2) - p / 2 * math.log(2 * math.pi * alpha),
             gain=(nu + p) / nu,
-            log_trust_bias=digamma(half) - np.log(half),
+            log_u_bias=digamma(half) - np.log(half),
             log_sums=self.estimate_dof or self.want_entropy,
         )
 
@@ -82,7 +80,7 @@ class Student:
             return params  # a batch in which nothing was observed teaches nothing
         step, expansion = stats.step, mean_u(stats)  # eqn:mu, and c
         # sum of tau u |x - mu|^2 around the new centres, from the sum around the old ones
-        scatter = stats.wd2.sum() - (stats.seen * step**2).sum()
+        scatter = stats.wd2.sum() - (stats.observed * step**2).sum()
         if scatter < self.scale_floor * stats.cells * expansion:
             expansion = 1.0  # at the floor only the paper's own step is sure to climb
         scale = float(scatter / (stats.cells * expansion))  # eqn:alpha; `cells` is p times the sum of tau
@@ -131,5 +129,5 @@ def eta(stats: Stats, expansion: float) -> float:
     The derivative of Q_1 by nu/2 is the sum of tau (ln(nu/2) + 1 - phi(nu/2) + E(ln u) - u), and vanishes
     where ln(nu/2) - phi(nu/2) + eta = 0 with eta = 1 + mean E(ln u) - mean u. Here u is u / expansion.
     """
-    mean_log_u = stats.log_trust.sum() / stats.n.sum()
+    mean_log_u = stats.log_u.sum() / stats.n.sum()
     return float(1 + mean_log_u - mean_u(stats) / expansion - np.log(expansion))

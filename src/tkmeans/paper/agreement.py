@@ -1,7 +1,5 @@
 """What the paper printed, and whether a figure of ours is the same: means over runs, and how far apart they are."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Mapping

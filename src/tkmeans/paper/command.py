@@ -1,7 +1,5 @@
 """`tkmeans reproduce`: the paper's tables and figures, rebuilt."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same nine methods done right, from the same starts, and what our defaults make of them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

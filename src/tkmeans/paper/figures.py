@@ -1,7 +1,5 @@
 """The paper's pictures, drawn anew, and those that explain its tables."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any
@@ -125,11 +123,11 @@ def nearest_rows(X: Array, start: Array, power: int, n_iter: int = 60) -> Array:
     from scipy.spatial import KDTree
 
     tree = KDTree(X)
-    seen = [tree.query(start)[0]]
+    path = [tree.query(start)[0]]
     for _ in range(n_iter):  # the loop tells the objective, not the centres: one step at a time
         start = limit(X, start, power, Never(), 1).params.centers
-        seen.append(tree.query(start)[0])
-    return np.array(seen)
+        path.append(tree.query(start)[0])
+    return np.array(path)
 
 
 def draw_all(rows: list[Row], folder: Path) -> list[Path]:

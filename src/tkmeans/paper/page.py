@@ -1,7 +1,5 @@
 """The page that tells readers of the paper what became of its figures: page.md, filled in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from string import Template
 from typing import NamedTuple

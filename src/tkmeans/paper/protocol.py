@@ -4,8 +4,6 @@ A run is one repetition of one method on one data set in one column of the table
 Results go to a file line by line, so that a stopped experiment goes on where it was.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """Tables of published and of our figures, in Markdown, CSV and HTML."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

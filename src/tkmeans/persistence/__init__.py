@@ -4,8 +4,6 @@ A file holds parameters and fitted attributes as JSON, floats to the last bit, w
 version and a checksum. Only the classes in `recipes` can come out of it.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Values as JSON and back, to the last bit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from itertools import chain

@@ -5,8 +5,6 @@ A field's kind is one of "number", "count" (an integer), "truth", "numbers" (a l
 p features, n training rows. "?" marks what may be absent or None, "|" alternatives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple

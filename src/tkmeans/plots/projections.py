@@ -35,9 +35,9 @@ class Plane(NamedTuple):
 
     def project(self, X: Array, expected: Array) -> Array:
         """Where the row falls; a value that is missing is expected to be its centre's."""
-        seen = ~np.isnan(X)
-        places = (np.where(seen, X, expected) - self.origin) @ self.axes
-        places[~seen.any(axis=1)] = np.nan
+        observed = ~np.isnan(X)
+        places = (np.where(observed, X, expected) - self.origin) @ self.axes
+        places[~observed.any(axis=1)] = np.nan
         return places
 
     def place(self, centers: Array) -> Array:

@@ -172,7 +172,7 @@ def _row_table(found: Clustering, rows: Array) -> str:
 def _reason(found: Clustering, i: int) -> str:
     """The column that makes most of the row's distance, its value, and what its cluster has."""
     k = found.labels[i]
-    away = np.square(found.seen[i] - found.seen_centers[k])
+    away = np.square(found.inputs[i] - found.input_centers[k])
     if np.isnan(away).all():
         return '<span class="missing">all values missing</span>'
     j = int(np.nanargmax(away))

@@ -23,16 +23,16 @@ _SIGMA = 1.4826  # a median absolute deviation times this is a standard deviatio
 class Clustering:
     """Rows, clusters, and what the estimator says about them; what it cannot tell is None.
 
-    Values are in the user's units. `seen` and `seen_centers` are what the estimator saw: the
+    Values are in the user's units. `inputs` and `input_centers` are what the estimator saw: the
     scaler's output, or the same values.
     """
 
     values: Array  # (n, p)
     names: list[str]  # of the p columns
     row_names: list[str] | None
-    seen: Array  # (n, p)
+    inputs: Array  # (n, p)
     centers: Array  # (K, p)
-    seen_centers: Array  # (K, p)
+    input_centers: Array  # (K, p)
     labels: Array  # (n,)
     outliers: Array | None  # (n,) bool
     pvalues: Array | None  # (n,)
@@ -68,9 +68,11 @@ class Clustering:
     @cached_property
     def distances(self) -> Array:
         """How far each row is from its centre, as the estimator saw it; over the columns it has, brought up to all."""
-        d2 = np.square(self.seen - self.seen_centers[self.labels])
-        n_seen = np.sum(~np.isnan(d2), axis=1)
-        return np.where(n_seen > 0, np.sqrt(np.nansum(d2, axis=1) * self.n_columns / np.maximum(n_seen, 1)), np.nan)
+        d2 = np.square(self.inputs - self.input_centers[self.labels])
+        n_observed = np.sum(~np.isnan(d2), axis=1)
+        return np.where(
+            n_observed > 0, np.sqrt(np.nansum(d2, axis=1) * self.n_columns / np.maximum(n_observed, 1)), np.nan
+        )
 
     @cached_property
     def usual_distances(self) -> Array:
@@ -143,10 +145,10 @@ def look(
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)
     names = column_names(values.shape[1], feature_names, *known)
     Z = X if scaler is None else scaler.transform(X)
-    seen_centers = centers_of(estimator)
-    if values.shape[1] != seen_centers.shape[1]:
+    input_centers = centers_of(estimator)
+    if values.shape[1] != input_centers.shape[1]:
         raise ValueError(
-            f"X has {values.shape[1]} columns but {type(estimator).__name__} was fitted on {seen_centers.shape[1]}"
+            f"X has {values.shape[1]} columns but {type(estimator).__name__} was fitted on {input_centers.shape[1]}"
         )
     with warnings.catch_warnings(record=True) as heard:  # they belong into the report
         warnings.simplefilter("always", UserWarning)
@@ -157,9 +159,9 @@ def look(
         values=values,
         names=names,
         row_names=_row_names(X, row_names, len(values)),
-        seen=values if scaler is None else np.asarray(Z, dtype=float),
-        centers=seen_centers if scaler is None else np.asarray(scaler.inverse_transform(seen_centers), dtype=float),
-        seen_centers=seen_centers,
+        inputs=values if scaler is None else np.asarray(Z, dtype=float),
+        centers=input_centers if scaler is None else np.asarray(scaler.inverse_transform(input_centers), dtype=float),
+        input_centers=input_centers,
         labels=labels,
         **told,
         remarks=list(dict.fromkeys(str(warning.message) for warning in heard)),  # each once

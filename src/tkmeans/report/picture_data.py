@@ -40,9 +40,9 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     elif found.n_columns > 2:
         pair = _clearest_pair(found, drawn)
         view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
-        expected = found.seen_centers[found.labels]
-        plane = principal_plane(found.seen, found.core, expected)
-        places, centers = plane.project(found.seen[drawn], expected[drawn]), plane.place(found.seen_centers)
+        expected = found.input_centers[found.labels]
+        plane = principal_plane(found.inputs, found.core, expected)
+        places, centers = plane.project(found.inputs[drawn], expected[drawn]), plane.place(found.input_centers)
         columns = [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)] + columns
     certainty = found.certainty
     return {
@@ -98,9 +98,9 @@ def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
     rows = rows[:: -(-len(rows) // _TRIED_ROWS)]
     best, share = None, _CLEAR
     for pair in itertools.combinations(sorted(found.telling[:_TRIED_COLUMNS]), 2):
-        places = found.seen[rows][:, pair]
+        places = found.inputs[rows][:, pair]
         whole = ~np.isnan(places).any(axis=1)
-        told = agreement(places[whole], found.labels[rows][whole], found.seen_centers[:, pair])
+        told = agreement(places[whole], found.labels[rows][whole], found.input_centers[:, pair])
         if told > share and whole.mean() > 0.5:
             best, share = pair, told
     return best

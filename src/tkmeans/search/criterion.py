@@ -33,8 +33,6 @@ Where the native search takes a short cut:
   `restore` or `seed`, which look at every row.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -87,8 +85,8 @@ def masses(nearest: Nearest, weight: Array, state: State) -> Array:
 def distances(nearest: Nearest, weight: Array, state: State) -> Array:
     """How far each row is, (n,), from the mean of the others: in a cluster of its own, from the next centre."""
     mass = masses(nearest, weight, state)[nearest.cluster]
-    seen = np.where(mass > 1, seen_from_others(nearest.d1, mass), nearest.d2)
-    return np.where(nearest.d1 < cap(state), seen, nearest.d1)
+    away = np.where(mass > 1, seen_from_others(nearest.d1, mass), nearest.d2)
+    return np.where(nearest.d1 < cap(state), away, nearest.d1)
 
 
 def two_nearest(X: Array, centers: Array) -> Nearest:

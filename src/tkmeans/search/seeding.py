@@ -5,8 +5,6 @@ outcome depends on the data and the random state, not on the order of the rows n
 on whether a row stands twice or has weight two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -210,8 +210,8 @@ def survey(block: Block) -> Survey:
         fine = bool(xp.isfinite(xp.sum(X)))  # a sum of large numbers may overflow: then look again
     if fine:
         return Survey(n_rows, n_counted, total, *weights, np.full(n_features, n_counted), np.zeros(n_features, bool))
-    seen = ~xp.isnan(X) if weight is None else ~xp.isnan(X) & (weight > 0)[:, None]
-    observed = to_numpy(xp.sum(xp.astype(seen, xp.int64), axis=0))
+    present = ~xp.isnan(X) if weight is None else ~xp.isnan(X) & (weight > 0)[:, None]
+    observed = to_numpy(xp.sum(xp.astype(present, xp.int64), axis=0))
     infinite = to_numpy(xp.any(xp.isinf(X), axis=0))
     empty = np.flatnonzero(to_numpy(xp.all(xp.isnan(X), axis=1)))
     first = tuple(int(row) for row in empty[:_NAMED])
@@ -287,4 +287,4 @@ def _median(X: Array, weight: Array) -> Array:
     """Of each column; a row of weight 2 counts as two rows."""
     if not np.any(np.isnan(X)):
         return np.quantile(X, 0.5, axis=0, weights=weight, method="inverted_cdf")
-    return np.array([_median(X[seen, j, None], weight[seen])[0] for j, seen in enumerate(~np.isnan(X).T)])
+    return np.array([_median(X[known, j, None], weight[known])[0] for j, known in enumerate(~np.isnan(X).T)])

@@ -1,7 +1,5 @@
 """Rows in memory, a batch at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import cycle
 from typing import final

@@ -1,7 +1,5 @@
 """Rows in dask collections: visited where they are, by the scheduler that is there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, final
 

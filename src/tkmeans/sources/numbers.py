@@ -4,8 +4,6 @@ scikit-learn's own validation reads text as numbers where it can, dates as secon
 the mask of a masked array as data. Here the first two are refused, and what is masked is missing.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results about each row, streamed into a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ def write_parquet(source: Source, look: Callable[[Block], Answer], column: Colum
 
     names = [column.name] if column.width is None else [f"{column.name}{k}" for k in range(column.width)]
     schema = pa.schema([(name, pa.from_numpy_dtype(np.dtype(column.dtype))) for name in names])
-    values = (to_numpy(seen.rows[0]).astype(column.dtype, copy=False) for seen in source.map(look))
+    values = (to_numpy(answer.rows[0]).astype(column.dtype, copy=False) for answer in source.map(look))
     with replacing(out) as file, pq.ParquetWriter(file, schema) as writer:
         for group in _joined(values, _ROW_GROUP // (column.width or 1)):
             columns = [group] if group.ndim == 1 else list(np.ascontiguousarray(group.T))

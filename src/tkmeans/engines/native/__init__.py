@@ -5,8 +5,6 @@ state: threads are the caller's business. Read `engine.cpp` for the pass over a 
 `memberships.hpp` for tau and u, and `sums.hpp` for the sums.
 """
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from typing import Any
@@ -50,21 +48,21 @@ def new_search(rows: Array, weight: Array, n_clusters: int, dof: float, noise_re
 def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = True) -> Stats:
     """The sums of an E-step over one block.
 
-    Memberships below 1e-16 may be left out, which changes nothing that can be seen;
+    Memberships below 1e-16 may be left out, which changes nothing visible;
     ``skip_far=False`` is for those who measure just that.
     """
     X, origin, unit, model = _prepared(block, params, kernel)
     K, p = params.centers.shape
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
-    n, w, wd2, log_trust = (np.zeros(K) for _ in range(4))
-    seen, wx = np.zeros((K, p)), np.zeros((K, p))
+    n, w, wd2, log_u = (np.zeros(K) for _ in range(4))
+    observed, wx = np.zeros((K, p)), np.zeros((K, p))
     missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, origin, unit, model, skip_far, n, w, seen, wx, wd2, log_trust
+        _INSTRUCTION_SET, X, weight, origin, unit, model, skip_far, n, w, observed, wx, wd2, log_u
     )
-    seen = seen if missing else w[:, None]
+    observed = observed if missing else w[:, None]
     if X.dtype == np.float32:
-        wx *= seen > CRUMBS_SINGLE
-    return Stats(n, w, seen, wx, wd2, log_trust, cells, objective, entropy)
+        wx *= observed > CRUMBS_SINGLE
+    return Stats(n, w, observed, wx, wd2, log_u, cells, objective, entropy)
 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
@@ -116,7 +114,7 @@ def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
         doubles(kernel.exponent),
         doubles(kernel.log_norm),
         doubles(kernel.gain),
-        doubles(kernel.log_trust_bias),
+        doubles(kernel.log_u_bias),
         float(kernel.slope),
         int(kernel.power),
         bool(kernel.log_sums),

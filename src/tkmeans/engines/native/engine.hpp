@@ -18,10 +18,10 @@ struct Model {
     const double* exponent;
     const double* log_norm;
     const double* gain;
-    const double* log_trust_bias;
+    const double* log_u_bias;
     double slope;
     int power;      // q, 0 or 1
-    bool log_sums;  // are log_trust and entropy wanted?
+    bool log_sums;  // are log_u and entropy wanted?
 };
 
 // `Block` of stats.py.
@@ -36,8 +36,8 @@ struct Block {
 
 // `Stats` of stats.py. The arrays are zero on entry.
 struct Sums {
-    double *n, *w, *wx, *wd2, *log_trust;
-    double* seen;  // (K, p); filled only if a row has a missing feature
+    double *n, *w, *wx, *wd2, *log_u;
+    double* observed;  // (K, p); filled only if a row has a missing feature
     bool missing;
     double cells, objective, entropy;
 };

@@ -41,7 +41,7 @@ const Functions<In>& functions(const std::string& name) {
 // Params and Kernel, and the arrays that a Model points into.
 struct ModelArrays {
     Matrix<const double> centers;
-    Vector<const double> log_weights, exponent, log_norm, gain, log_trust_bias;
+    Vector<const double> log_weights, exponent, log_norm, gain, log_u_bias;
     double slope;
     int power;
     bool log_sums;
@@ -51,7 +51,7 @@ struct ModelArrays {
         require(centers.shape(0) >= 1 && centers.shape(1) >= 1, "centers must have at least one row and one column");
         require(log_weights.shape(0) == centers.shape(0), "log_weights must have one entry per center");
         require(exponent.shape(0) == tables && log_norm.shape(0) == tables && gain.shape(0) == tables &&
-                    log_trust_bias.shape(0) == tables,
+                    log_u_bias.shape(0) == tables,
                 "the kernel's tables must have one entry more than there are features");
         require(power == 0 || power == 1, "power must be 0 or 1");
         return {Index(centers.shape(0)),
@@ -61,7 +61,7 @@ struct ModelArrays {
                 exponent.data(),
                 log_norm.data(),
                 gain.data(),
-                log_trust_bias.data(),
+                log_u_bias.data(),
                 slope,
                 power,
                 log_sums};
@@ -89,16 +89,16 @@ void bind_functions(nb::module_& m) {
     m.def(
         "summarize",
         [](const std::string& set, X x, Weight weight, Origin origin, double unit, const ModelArrays& arrays,
-           bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> seen, Matrix<double> wx,
-           Vector<double> wd2, Vector<double> log_trust) {
+           bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> observed, Matrix<double> wx,
+           Vector<double> wd2, Vector<double> log_u) {
             const Model model = arrays.model();
             const Block<In> block = as_block<In>(x, weight, origin, unit, model);
-            for (const auto* sums : {&n, &w, &wd2, &log_trust})
+            for (const auto* sums : {&n, &w, &wd2, &log_u})
                 require(Index(sums->shape(0)) == model.clusters, "sums must have one entry per center");
-            for (const auto* sums : {&seen, &wx})
+            for (const auto* sums : {&observed, &wx})
                 require(Index(sums->shape(0)) == model.clusters && Index(sums->shape(1)) == model.features,
                         "sums must have the shape of centers");
-            Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_trust.data(), seen.data(), false, 0, 0, 0};
+            Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_u.data(), observed.data(), false, 0, 0, 0};
             {
                 nb::gil_scoped_release release;
                 functions<In>(set).summarize(block, model, skip_far, sums);
@@ -106,7 +106,7 @@ void bind_functions(nb::module_& m) {
             return std::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
         },
         "set"_a, "x"_a, "weight"_a, "origin"_a, "unit"_a, "model"_a, "skip_far"_a, result("n"), result("w"),
-        result("seen"), result("wx"), result("wd2"), result("log_trust"),
+        result("observed"), result("wx"), result("wd2"), result("log_u"),
         "Fill arrays of zeros with the sums of an E-step; return if values are missing, cells, objective, entropy.");
 
     m.def(
@@ -171,11 +171,11 @@ NB_MODULE(_native, m) {
             "__init__",
             [](ModelArrays* self, Matrix<const double> centers, Vector<const double> log_weights,
                Vector<const double> exponent, Vector<const double> log_norm, Vector<const double> gain,
-               Vector<const double> log_trust_bias, double slope, int power, bool log_sums) {
+               Vector<const double> log_u_bias, double slope, int power, bool log_sums) {
                 new (self)
-                    ModelArrays{centers, log_weights, exponent, log_norm, gain, log_trust_bias, slope, power, log_sums};
+                    ModelArrays{centers, log_weights, exponent, log_norm, gain, log_u_bias, slope, power, log_sums};
             },
-            "centers"_a, "log_weights"_a, "exponent"_a, "log_norm"_a, "gain"_a, "log_trust_bias"_a, "slope"_a,
+            "centers"_a, "log_weights"_a, "exponent"_a, "log_norm"_a, "gain"_a, "log_u_bias"_a, "slope"_a,
             "power"_a, "log_sums"_a);
     m.def("available_instruction_sets", &available_instruction_sets,
           "The instruction sets that this machine has, the widest last.");

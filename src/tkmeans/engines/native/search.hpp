@@ -53,7 +53,7 @@ class SearchState final : public Search {
     struct Candidate {
         double gain;
         Index parent;                // the centre that is split, or -1
-        Index seen;                  // centres that had been added when the gain was computed
+        Index n_added;               // centres that had been added when the gain was computed
         std::vector<double> points;  // the new centre; then, of a split, the moved parent
         bool operator<(const Candidate& other) const { return gain < other.gain; }
     };

@@ -60,9 +60,9 @@ Index SearchState<P>::inhale(Index needed, Index at_most, const double* uniforms
     while (added < at_most && !pool.empty()) {
         const auto best = std::max_element(pool.begin(), pool.end());
         if (!(best->gain > (added < needed ? -infinity : worthwhile))) break;
-        if (best->parent < 0 && best->seen != added) {  // what was added since may have taken its rows
+        if (best->parent < 0 && best->n_added != added) {  // what was added since may have taken its rows
             best->gain = gain_of_adding(best->points.data(), true);
-            best->seen = added;
+            best->n_added = added;
             continue;
         }
         if (best->parent >= 0) std::copy(best->points.begin() + p(), best->points.end(), center(best->parent));

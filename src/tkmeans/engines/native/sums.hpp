@@ -47,7 +47,7 @@ class Accumulator {
     Sums& out_;
     const Index clusters_, features_;
     Grid<T> by_cluster_;  // (K, 4 packs): tau, tau u^q, tau u^q D, tau log2(base)
-    Products<T> wx_, seen_;
+    Products<T> wx_, observed_;
     Line<double> w_complete_;   // (K,) w over tiles with all features
     Line<T> weight_per_total_;  // (rows,) weight / total: tau = f * this
     Line<T> cut_;               // (rows,) tau below this does not count
@@ -93,11 +93,11 @@ void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
         for (Index k = 0; k < clusters_; ++k)
             for (Index i = 0; i < rows; ++i) e.relative_u[k][i] = T(1);
     if (!tile.missing()) return;
-    const double gain = model.gain[features_], log_trust = ::log(gain) + model.log_trust_bias[features_];
+    const double gain = model.gain[features_], log_u = ::log(gain) + model.log_u_bias[features_];
     for (Index i = 0; i < rows; ++i) {
         const Index observed = tile.n_observed(i);
         const T relative_gain = model.power == 0 ? T(1) : T(model.gain[observed] / gain);
-        const T shift = T((log_trust - ::log(model.gain[observed]) - model.log_trust_bias[observed]) / ln2);
+        const T shift = T((log_u - ::log(model.gain[observed]) - model.log_u_bias[observed]) / ln2);
         for (Index k = 0; k < clusters_; ++k) {
             e.relative_u[k][i] *= relative_gain;
             e.log_base[k][i] += shift;
@@ -185,8 +185,8 @@ void Accumulator<T>::add(const Tile<T>& tile, const Pairs& pairs, bool trim, ESt
     else add_pairs<false>(tile, pairs, trim, e);
     if (tile.missing()) {
         out_.missing = true;
-        if (seen_.empty()) seen_.resize(clusters_, features_);
-        seen_.add(tile.observed(), tile.panels(), e.f);
+        if (observed_.empty()) observed_.resize(clusters_, features_);
+        observed_.add(tile.observed(), tile.panels(), e.f);
     }
 }
 
@@ -199,12 +199,12 @@ void Accumulator<T>::flush() {
         out_.n[k] += sum_in_double(load(sums));
         out_.w[k] += w;
         out_.wd2[k] += sum_in_double(load(sums + 2 * size));
-        out_.log_trust[k] += sum_in_double(load(sums + 3 * size));
+        out_.log_u[k] += sum_in_double(load(sums + 3 * size));
         if (!pending_missing_) w_complete_[k] += w;
     }
     by_cluster_.clear();
     wx_.pour_into(out_.wx);
-    if (pending_missing_) seen_.pour_into(out_.seen);
+    if (pending_missing_) observed_.pour_into(out_.observed);
     pending_ = 0;
 }
 
@@ -213,17 +213,17 @@ void Accumulator<T>::finish() {
     flush();
     const Model& model = kernel_.model;
     const double gain = model.gain[features_], gain_q = model.power == 0 ? 1.0 : gain;
-    const double log_trust = ::log(gain) + model.log_trust_bias[features_];
+    const double log_u = ::log(gain) + model.log_u_bias[features_];
     for (Index k = 0; k < clusters_; ++k) {
         for (Index j = 0; j < features_; ++j) {
             const Index kj = k * features_ + j;
-            const double seen = w_complete_[k] + (out_.missing ? out_.seen[kj] : 0.0);
-            out_.wx[kj] = gain_q * (out_.wx[kj] - seen * model.centers[kj]);
-            if (out_.missing) out_.seen[kj] = gain_q * seen;
+            const double observed = w_complete_[k] + (out_.missing ? out_.observed[kj] : 0.0);
+            out_.wx[kj] = gain_q * (out_.wx[kj] - observed * model.centers[kj]);
+            if (out_.missing) out_.observed[kj] = gain_q * observed;
         }
         out_.w[k] *= gain_q;
         out_.wd2[k] *= gain_q;
-        out_.log_trust[k] = model.log_sums ? log_trust * out_.n[k] - ln2 * out_.log_trust[k] : 0.0;
+        out_.log_u[k] = model.log_sums ? log_u * out_.n[k] - ln2 * out_.log_u[k] : 0.0;
     }
     if (!model.log_sums) out_.entropy = 0;
 }

@@ -1,7 +1,5 @@
 """The nine methods of the paper as their authors released them: start, model, stopping rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final

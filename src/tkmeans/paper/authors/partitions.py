@@ -1,7 +1,5 @@
 """The released k-means, k-medoids and k-medians: each row belongs to its nearest centre; Q = -sum of r D."""
 
-from __future__ import annotations
-
 from typing import final
 
 import numpy as np

@@ -130,7 +130,7 @@ class ReleasedFast:
             # Q = sum of tau ln f = sum of ln (sum of f) + sum of tau ln tau, where our f is (D/alpha)^-c
             log_unit = (1 + x.shape[1]) / 2 * np.log(_ALMOST_0)
             q = stats.objective - stats.entropy - stats.total * log_unit
-            return FastSums(stats.seen, stats.wx, q, x, centers)
+            return FastSums(stats.observed, stats.wx, q, x, centers)
 
         return visit
 
