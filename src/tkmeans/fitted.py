@@ -220,11 +220,6 @@ class FittedModel:
                 fields.append(getattr(rows, name))
         return tuple(fields)
 
-    def inertia(self, block: Block) -> Inertia:
-        """The weighted sum of squared distances to the nearest centres."""
-        (d2,), weight = self.fields(block, "d2"), to_numpy(block.weight)
-        return Inertia(float(np.sum(to_numpy(d2)) if weight is None else to_numpy(d2) @ weight))
-
     # -- the training rows
 
     def training(
@@ -334,16 +329,6 @@ class Evidence(NamedTuple):
     def bic(self) -> float:
         """The Bayesian information criterion."""
         return self.icl - 2 * self.entropy
-
-
-class Inertia(NamedTuple):
-    """A sum of squared distances."""
-
-    value: float
-
-    def merge(self, other: Inertia) -> Inertia:
-        """The sum over both sets of rows."""
-        return Inertia(self.value + other.value)
 
 
 class Review(NamedTuple):

@@ -448,7 +448,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if "score_samples" not in self._lacks:
             return self._evidence(X, "score", sample_weight).per_row
         with open_rows(self, X, sample_weight, reset=False, method="score") as source:
-            return -source.reduce(self._reading(source).inertia).value
+            return -source.reduce(partial(self._reading(source).reviewed, False)).inertia
 
     @unless_lacking
     def aic(self, X: Any) -> float:
@@ -564,7 +564,7 @@ def answer(source: Source, function: Callable[[Block], Answer], column: Column, 
     out = source.beside(column.name) if out is None else out
     if out is None:
         return source.collect(function, [column])[0][0]
-    from tkmeans.sources.writing import write_parquet
+    from tkmeans.sources.answer_files import write_parquet
 
     return write_parquet(source, function, column, out)
 

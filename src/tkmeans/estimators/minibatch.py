@@ -147,7 +147,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     _checks = (
         validation.SHARED
-        | validation.WEIGHTS
+        | validation.STUDENT
         | {
             "batch_size": validation.at_least_one,
             "init_size": validation.optional(validation.at_least_one),

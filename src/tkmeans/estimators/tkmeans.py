@@ -173,7 +173,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    _checks = validation.SHARED | validation.LONG | validation.WEIGHTS
+    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:

@@ -107,8 +107,8 @@ SHARED: dict[str, Check] = {
     "n_init": check_n_init,
     "init": check_init,
 }
-LONG: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
-WEIGHTS: dict[str, Check] = {
+LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
+STUDENT: dict[str, Check] = {
     "dof": check_dof,
     "cluster_weights": partial(check_choice, choices=["auto", "equal", "estimate"]),
 }

@@ -1,8 +1,8 @@
 """What differs between methods: how distances become memberships, and the M-step."""
 
-from tkmeans.models.base import CenterModel, Extrapolated, Model
 from tkmeans.models.fast import Fast
 from tkmeans.models.mixture import StudentMixture
+from tkmeans.models.protocols import CenterModel, Extrapolated, Model
 from tkmeans.models.stepwise import Stepwise, Tracked
 from tkmeans.models.student import Student
 

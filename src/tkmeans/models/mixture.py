@@ -17,9 +17,9 @@ import numpy as np
 from scipy.special import digamma
 
 from tkmeans.engines import reference
-from tkmeans.models.base import log_shares, normalized
 from tkmeans.models.covariances import Shape
 from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
+from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.stats import Array, Block
 
 _FEW = 3  # features, with which there is nothing to gain

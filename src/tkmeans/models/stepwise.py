@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
-from tkmeans.models.base import CenterModel
+from tkmeans.models.protocols import CenterModel
 from tkmeans.stats import Array, Block, Params, Stats
 
 

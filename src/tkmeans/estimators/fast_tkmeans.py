@@ -130,7 +130,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     _checks = (
         validation.SHARED
-        | validation.LONG
+        | validation.LONG_FITS
         | {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
     )
     _lacks = frozenset({"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues"})
