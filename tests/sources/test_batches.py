@@ -42,8 +42,3 @@ def test_batches_have_the_weights_of_their_rows():
             return Weights([*self, *other])
 
     np.testing.assert_array_equal(batches.reduce(lambda block: Weights(block.weight)), weight[:49:-1])
-
-
-def test_a_sample_of_batches_is_drawn_from_all_rows():
-    batches = Batches(source_of(X), np.arange(100), 10)
-    assert len(batches.sample(1000, np.random.RandomState(0)).X) == 100

@@ -257,3 +257,16 @@ def test_results_for_a_file_are_written_one_row_group_at_a_time(parquet, monkeyp
     assert pq.ParquetFile(out).num_row_groups == 2
     written = np.column_stack([column.to_numpy() for column in pq.read_table(out).columns])
     np.testing.assert_array_equal(written, model.predict_proba(np.tile(X, (5, 1))))
+
+
+def test_a_csv_file_without_a_header_loses_no_row(tmp_path):
+    rows = t_mixture(n=60, n_clusters=2, n_features=2)[0]
+    bare, named = tmp_path / "bare.csv", tmp_path / "named.csv"
+    lines = "\n".join(f"{x!r},{y!r}" for x, y in rows.tolist())
+    bare.write_text(lines + "\n")
+    named.write_text("a,b\n" + lines + "\n")
+    with pytest.warns(UserWarning, match=r"bare\.csv' holds numbers, so it is read as a row, and .* x1 to x2"):
+        model = TKMeans(2, random_state=0).fit(bare)
+    assert len(model.labels_) == 60
+    assert model.feature_names_in_.tolist() == ["x1", "x2"]
+    np.testing.assert_array_equal(model.cluster_centers_, TKMeans(2, random_state=0).fit(named).cluster_centers_)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -111,9 +111,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:
         """Find the clusters of a source whose features have been checked, and publish them."""
-        told: AbstractContextManager[list[Observer]] = nullcontext([])
-        if getattr(self, "_skl_callbacks", None):
-            told = callbacks_told(self, source)
+        told: Any = callbacks_told(self, source) if getattr(self, "_skl_callbacks", None) else nullcontext([])
         with told as observers:
             survey = source.survey()
             names = getattr(self, "feature_names_in_", None)

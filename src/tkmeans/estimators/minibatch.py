@@ -245,8 +245,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     def _stream_after(self, training: Training, fit: Fit, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
         """What is kept of a fit besides what all estimators keep."""
         kept = Distances.of(training.rows["d2"], training.rows["n_observed"], source.weight)
-        stream = Stream.after_fit(fit, training.order, source.frame, kept, source.n_rows)
-        stream = stream._replace(bounds=found["lower_bounds_"])
+        bounds = found["lower_bounds_"]
+        stream = Stream.after_fit(fit, training.order, source.frame, kept, bounds, source.n_rows)
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
         counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
         if self._takes_batches(counted):

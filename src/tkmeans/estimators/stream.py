@@ -113,12 +113,14 @@ class Stream(NamedTuple):
     n_rows: int  # rows given so far
 
     @classmethod
-    def after_fit(cls, fit: Fit, order: Array, frame: Frame, distances: Distances, n_rows: int) -> Stream:
+    def after_fit(
+        cls, fit: Fit, order: Array, frame: Frame, distances: Distances, bounds: list[float], n_rows: int
+    ) -> Stream:
         """The state after a fit to rows at hand, with the clusters in another order."""
         params, memory = fit.params, fit.stats.take(order)
         params = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
         tracked = Tracked(params, memory, fit.stats.total)
-        return cls(frame, tracked, Latest.nothing(memory), distances, [], len(fit.history) - 1, n_rows)
+        return cls(frame, tracked, Latest.nothing(memory), distances, bounds, len(fit.history) - 1, n_rows)
 
     @property
     def remembered(self) -> float:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import Array, centers_of, choose_view, drawn_rows
+from tkmeans.plots.projections import centers_of, choose_view, drawn_rows
 from tkmeans.plots.voronoi import agreement, voronoi_cells
+from tkmeans.stats import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import Array
+from tkmeans.stats import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from tkmeans.stats import Array
 
 _GOLDEN = (np.sqrt(5) - 1) / 2
 _ENOUGH = 20_000  # rows to find a plane by
@@ -88,7 +88,7 @@ def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
 
 def principal_plane(X: Array, trusted: Array, expected: Array) -> Plane:
     """The plane in which the trusted rows differ most: outliers would turn it towards themselves."""
-    rows = np.where(np.isnan(X), expected, X)[trusted if trusted.any() else slice(None)]
+    rows: Array = np.where(np.isnan(X), expected, X)[trusted if trusted.any() else slice(None)]
     rows = rows[:: -(-len(rows) // _ENOUGH)]
     origin = rows.mean(axis=0)
     variances, directions = np.linalg.eigh(np.atleast_2d(np.cov(rows.T, bias=True)))

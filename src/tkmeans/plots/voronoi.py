@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tkmeans.plots.projections import Array
+from tkmeans.stats import Array
 
 
 def voronoi_cells(centers: Array, low: Array, high: Array) -> list[Array]:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tkmeans.plots.projections import Array
 from tkmeans.plots.style import color
 from tkmeans.report.markup import fragment, number, text
+from tkmeans.stats import Array
 
 _WIDTH, _HEIGHT = 640, 260  # as in the fragment "chart"
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 16, 14, 46

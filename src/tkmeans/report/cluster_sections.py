@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from tkmeans.plots.projections import Array
 from tkmeans.report.charts import range_strip
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import cell, count, fragment, named, number, percent, swatch, table, tag
+from tkmeans.stats import Array
 
 _CARD_COLUMNS = 6  # told on the card of a cluster
 _EXAMPLES = 3  # typical rows, and as many least typical ones

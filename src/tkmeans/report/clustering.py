@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans.plots.projections import Array, centers_of, column_names
+from tkmeans.plots.projections import centers_of, column_names
 from tkmeans.report.markup import decimals_of
+from tkmeans.stats import Array
 
 # What some estimators tell of each row, and the method that tells it.
 _TOLD = {"outliers": "outliers", "pvalues": "outlier_pvalues", "weights": "robust_weights"}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import Array
+from tkmeans.stats import Array
 
 MISSING = '<span class="missing" title="no value">–</span>'
 _LONG = 60  # characters of a name; the rest is in its title

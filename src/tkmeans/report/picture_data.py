@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import Array, Line, drawn_rows, principal_plane
+from tkmeans.plots.projections import Line, drawn_rows, principal_plane
 from tkmeans.plots.voronoi import agreement
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import PATHS, shortened
+from tkmeans.stats import Array
 
 MAX_ROWS = 20_000  # drawn
 MAX_COLUMNS = 12  # that can be chosen for the axes; the page stays below 2 MB

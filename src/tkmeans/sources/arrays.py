@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import cycle
 from typing import Any, TypeVar, cast, final
 
 import numpy as np
@@ -125,6 +126,24 @@ class ArraySource(BlockSource):
     def example(self, sample: Sample) -> Array:
         """All rows."""
         return self.X
+
+
+@final
+class Batches:
+    """A source whose every visit is to the next batch of rows, round and round in a given order."""
+
+    def __init__(self, whole: ArraySource, order: Array, batch_size: int) -> None:
+        self.frame = whole.frame
+        self._whole = whole
+        # Of nearly equal size: a last batch of a few rows would be learned from like any other.
+        batches = np.array_split(order, -(-len(order) // batch_size))
+        self.per_pass = len(batches)
+        self._next = cycle(batches)
+
+    def reduce(self, summarize: Callable[[Block], M]) -> M:
+        """The statistics of the next batch."""
+        with self._whole.part(next(self._next)) as batch:
+            return batch.reduce(summarize)
 
 
 @final

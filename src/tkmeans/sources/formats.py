@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+from tkmeans.messages import warn_user
 from tkmeans.stats import Array
 
 _MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
@@ -250,23 +251,34 @@ class FeatherTable(ArrowTable):
 
 @final
 class CsvTable(ArrowTable):
-    """A CSV file with a header; tabs separate a .tsv."""
+    """A CSV file; tabs separate a .tsv. A first line of nothing but numbers is a row, as it is to the command."""
+
+    _names: list[str] | None = None  # of the columns, where the file has none
 
     def _schema(self) -> Any:
+        with self._reader() as reader:
+            header = reader.schema.names
+        if not all(map(_is_number, header)):
+            return reader.schema
+        self._names = [f"x{j}" for j in range(1, len(header) + 1)]
+        warn_user(
+            f"the first line of {self.place} holds numbers, so it is read as a row, and the columns are called "
+            f"{self._names[0]} to {self._names[-1]}; give the file a line of names if that is wrong",
+            UserWarning,
+        )
         with self._reader() as reader:
             return reader.schema
 
     def _reader(self, **options: Any) -> Any:
         import pyarrow.csv as csv
 
-        reading = csv.ReadOptions(block_size=1 << 22)
+        reading = csv.ReadOptions(block_size=1 << 22, column_names=self._names)
         parsing = csv.ParseOptions(delimiter="\t" if self._path.suffix.lower() == ".tsv" else ",")
         return csv.open_csv(self._path, reading, parsing, csv.ConvertOptions(**options))
 
     def _batches(self, n_rows: int) -> Iterator[Any]:
-        types = dict.fromkeys(
-            self.names or [], self._pa.float64()
-        )  # what looks like integers at first may not be later
+        # What looks like integers at first may not be later.
+        types = dict.fromkeys(self.names or [], self._pa.float64())
         with self._reader(include_columns=self.names, column_types=types) as reader:
             yield from reader
 
@@ -274,6 +286,14 @@ class CsvTable(ArrowTable):
         """Arrow counts the columns; people know their names."""
         sentence = super()._sentence(error)
         return re.sub(r"column #(\d+)", lambda found: f"column {self._header[int(found[1])]!r}", sentence)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 @final

@@ -61,23 +61,31 @@ def distances(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, N
     """Fill the Euclidean distance of each row to every center, (n, K)."""
 
 class Search:
-    def __init__(self, arg0: str, arg1: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], arg2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg3: int, arg4: float, arg5: float, /) -> None: ...
+    def __init__(self, set: str, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_clusters: int, dof: float, noise_reach: float) -> None: ...
 
-    def seed(self, arg0: int, arg1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg2: int, /) -> None: ...
+    def seed(self, target: int, uniforms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], trials: int) -> None:
+        """Draw centers, each the best of some trials."""
 
-    def refine(self, arg: int, /) -> None: ...
+    def refine(self, steps: int) -> None:
+        """Move the centers and the scale."""
 
-    def inhale(self, arg0: int, arg1: int, arg2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], arg3: int, /) -> int: ...
+    def inhale(self, needed: int, at_most: int, uniforms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], noise_draws: int) -> int:
+        """Add centers where they promise most; return how many."""
 
-    def descend(self, arg0: int, arg1: int, /) -> None: ...
+    def descend(self, target: int, floor: int) -> None:
+        """Drop the centers that are missed least."""
 
-    def fix_noise(self) -> None: ...
+    def fix_noise(self) -> None:
+        """Compare states from now on at the present noise level."""
 
-    def restore(self, arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], arg1: float, /) -> None: ...
+    def restore(self, centers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scale: float) -> None:
+        """Come back to a state."""
 
-    def read_centers(self, arg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> None: ...
+    def read_centers(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """Fill the centers, (K, p)."""
 
-    def read_rows(self, arg0: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], /) -> None: ...
+    def read_rows(self, masses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], nearest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Fill the weight of each cluster and the distance of each row."""
 
     @property
     def cost(self) -> float: ...

@@ -133,15 +133,21 @@ class BoundSearch final {
 
 void bind_search(nb::module_& m) {
     nb::class_<BoundSearch>(m, "Search")
-        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double>())
-        .def("seed", &BoundSearch::seed)
-        .def("refine", &BoundSearch::refine)
-        .def("inhale", &BoundSearch::inhale)
-        .def("descend", &BoundSearch::descend)
-        .def("fix_noise", &BoundSearch::fix_noise)
-        .def("restore", &BoundSearch::restore)
-        .def("read_centers", &BoundSearch::read_centers)
-        .def("read_rows", &BoundSearch::read_rows)
+        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double>(),
+             nb::arg("set"), nb::arg("rows"), nb::arg("weight"), nb::arg("n_clusters"), nb::arg("dof"),
+             nb::arg("noise_reach"))
+        .def("seed", &BoundSearch::seed, nb::arg("target"), nb::arg("uniforms"), nb::arg("trials"),
+             "Draw centers, each the best of some trials.")
+        .def("refine", &BoundSearch::refine, nb::arg("steps"), "Move the centers and the scale.")
+        .def("inhale", &BoundSearch::inhale, nb::arg("needed"), nb::arg("at_most"), nb::arg("uniforms"),
+             nb::arg("noise_draws"), "Add centers where they promise most; return how many.")
+        .def("descend", &BoundSearch::descend, nb::arg("target"), nb::arg("floor"),
+             "Drop the centers that are missed least.")
+        .def("fix_noise", &BoundSearch::fix_noise, "Compare states from now on at the present noise level.")
+        .def("restore", &BoundSearch::restore, nb::arg("centers"), nb::arg("scale"), "Come back to a state.")
+        .def("read_centers", &BoundSearch::read_centers, nb::arg("out"), "Fill the centers, (K, p).")
+        .def("read_rows", &BoundSearch::read_rows, nb::arg("masses"), nb::arg("nearest"),
+             "Fill the weight of each cluster and the distance of each row.")
         .def_prop_ro("cost", &BoundSearch::cost)
         .def_prop_ro("scale", &BoundSearch::scale)
         .def_prop_ro("clusters", &BoundSearch::clusters);
