@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from benchmarks.common import hold_to_the_bar, markdown
-from tkmeans.paper import agreement, protocol
-from tkmeans.paper.command import seconds
+from tkmeans.paper import experiment_runs, published_values
+from tkmeans.paper.reproduction import seconds
 
 CORES = 2
 MOST_MINUTES = 15.0  # at 100 repetitions; fewer count in proportion
@@ -27,9 +27,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reps", type=int, default=100)
     reps = parser.parse_args().reps
-    quick_clock, quick_cpu, _ = timed(list(protocol.TABLES), 2)
+    quick_clock, quick_cpu, _ = timed(list(experiment_runs.TABLES), 2)
     clock, cpu, results = timed(["table1"], reps)
-    cells = sum(row.verdict() == "agrees" for row in agreement.rows("table1", results))
+    cells = sum(row.verdict() == "agrees" for row in published_values.rows("table1", results))
     lines = [
         ["Table 1", str(reps), f"{clock:.0f}", f"{cpu:.0f}", f"{cells} of 90"],
         ["all tables (--quick)", "2", f"{quick_clock:.0f}", f"{quick_cpu:.0f}", ""],
@@ -47,11 +47,11 @@ def main() -> None:
     hold_to_the_bar(missed)
 
 
-def timed(tables: list[str], reps: int) -> tuple[float, float, protocol.Results]:
+def timed(tables: list[str], reps: int) -> tuple[float, float, experiment_runs.Results]:
     """Seconds by the clock and of one core for all runs of these tables, and the runs."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        results = protocol.perform(protocol.wanted(tables, reps), Path(folder) / "runs.csv", n_jobs=CORES)
+        results = experiment_runs.perform(experiment_runs.wanted(tables, reps), Path(folder) / "runs.csv", n_jobs=CORES)
         return time.monotonic() - start, seconds(results.values()), results
 
 

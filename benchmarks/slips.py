@@ -22,9 +22,9 @@ from tkmeans import TKMeans
 from tkmeans.datasets import contaminate
 from tkmeans.em import SmallMove, em
 from tkmeans.models.dof import solve_dof
-from tkmeans.paper.authors.memberships import FIRST_DOF, Memberships, mean_log_u_minus_u, next_dof, numbers
 from tkmeans.paper.authors.methods import METHODS, uniform
 from tkmeans.paper.authors.moments import ManyFeatures
+from tkmeans.paper.authors.soft_model import FIRST_DOF, Memberships, mean_log_u_minus_u, next_dof, numbers
 from tkmeans.paper.authors.spheres import Spheres
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame

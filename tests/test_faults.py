@@ -27,7 +27,7 @@ from support.model_inputs import t_mixture
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, save
 from tkmeans.baselines import KMedoids
 from tkmeans.estimators import clusterer
-from tkmeans.paper import protocol
+from tkmeans.paper import experiment_runs
 from tkmeans.sources import ArraySource
 
 X, _, _ = t_mixture(n=300, n_clusters=3, n_features=2)
@@ -193,14 +193,14 @@ def test_an_error_about_a_file_that_cannot_be_created_names_it_and_not_the_tempo
 
 def test_a_run_of_the_reproduction_whose_line_was_cut_off_is_repeated(tmp_path):
     path = tmp_path / "runs.csv"
-    keys = [protocol.Key("made up", "k-means", "correct", rep) for rep in range(3)]
-    runs = {key: dict.fromkeys(protocol.MEASURES, 0.123456) for key in keys}
-    protocol._write(path, runs)
+    keys = [experiment_runs.Key("made up", "k-means", "correct", rep) for rep in range(3)]
+    runs = {key: dict.fromkeys(experiment_runs.MEASURES, 0.123456) for key in keys}
+    experiment_runs._write(path, runs)
     path.write_bytes(path.read_bytes()[:-5])  # seconds are 0.123 now
-    assert list(protocol.read(path)) == keys[:2]
-    with mock.patch.object(protocol, "_do", lambda keys: [(key, runs[key]) for key in keys]):
-        assert protocol.perform(keys, path, n_jobs=1) == runs
-    assert protocol.read(path) == runs
+    assert list(experiment_runs.read(path)) == keys[:2]
+    with mock.patch.object(experiment_runs, "_do", lambda keys: [(key, runs[key]) for key in keys]):
+        assert experiment_runs.perform(keys, path, n_jobs=1) == runs
+    assert experiment_runs.read(path) == runs
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")

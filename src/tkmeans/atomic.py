@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic file replacement: a file is there as a whole or not at all."""
 
 import errno
 import os

@@ -1,7 +1,8 @@
-"""The one loop: visit the rows, move the parameters, until a rule says stop.
+"""The EM loop, its stopping rules and Anderson acceleration.
 
-What varies comes in as an argument: where rows live (`source`), what is fitted
-(`model`), where to begin (`start`), when to end (`stop`) and who is told (`observers`).
+Visit the rows, move the parameters, until a rule says stop. What varies comes in as an
+argument: where rows live (`source`), what is fitted (`model`), where to begin (`start`),
+when to end (`stop`) and who is told (`observers`).
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_consistent_length
 
-from tkmeans.sources.numbers import checked_points
+from tkmeans.sources.number_checks import checked_points
 from tkmeans.stats import Array
 
 __all__ = ["adjusted_rand_score", "clustering_mse", "within_between_ratio"]

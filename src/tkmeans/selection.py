@@ -1,4 +1,4 @@
-"""Selection of the number of clusters: a fit for every K, judged by rows that had no part in their own centre."""
+"""Select the number of clusters: by ICL or BIC with leave-one-out centres, or by stability."""
 
 import warnings
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from tkmeans.estimators.inputs import checked_sample_weight
 from tkmeans.estimators.validation import check_choice, check_integer
 from tkmeans.fitted import n_round_parameters
 from tkmeans.sources.base import observed_features
-from tkmeans.sources.numbers import as_numbers
+from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
 
 CRITERIA = ("icl", "bic", "stability")

@@ -1,4 +1,4 @@
-"""The records that cross every boundary: rows go in, small addable numbers come out.
+"""The records that pass between the EM loop, models, engines and sources: rows go in, small addable numbers come out.
 
 A `Block` enters an engine together with `Params` and a
 `Kernel`; a `Stats` leaves it. Only `Stats` travels between blocks, threads,

@@ -1,4 +1,4 @@
-"""What a bug report should contain."""
+"""Versions of the engine and of dependencies, for bug reports (`show_versions`)."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version

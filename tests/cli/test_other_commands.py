@@ -118,12 +118,12 @@ def test_bench_accepts_a_table_and_its_column_of_true_labels(run, csv_file):
 
 
 def test_reproduce_prints_the_files_that_it_has_written(run, tmp_path, monkeypatch):
-    from tkmeans.paper import command
+    from tkmeans.paper import reproduction
 
     def stub(what, out, *, reps, redo, start, tick, finish):
         start(2)
         tick(2)
         return [out / f"{what}-{reps}.md"]
 
-    monkeypatch.setattr(command, "reproduce", stub)
+    monkeypatch.setattr(reproduction, "reproduce", stub)
     assert run("reproduce", "table1", "--quick", "--out", tmp_path).stdout == f"{tmp_path / 'table1-2.md'}\n"

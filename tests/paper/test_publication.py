@@ -5,8 +5,8 @@ import re
 from support.paper_data import paper_source
 
 from tkmeans.datasets import REAL, SYNTHETIC
-from tkmeans.paper.agreement import METHODS, publication, published
 from tkmeans.paper.authors import methods
+from tkmeans.paper.published_values import METHODS, publication, published
 
 NUMBERS = re.compile(r"(\d+\.\d+)\s*\$\\pm\$\s*(\d+\.\d+)")
 

@@ -7,13 +7,13 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.special import digamma
 
-from tkmeans.baselines.hard import Centers, Labelled
+from tkmeans.baselines.hard_assignment import Centers, Labelled
 from tkmeans.em import Progress, em
 from tkmeans.models import Extrapolated
 from tkmeans.paper.authors.ellipsoids import Components
-from tkmeans.paper.authors.memberships import next_dof
+from tkmeans.paper.authors.hard_models import ReleasedMedoids
 from tkmeans.paper.authors.methods import METHODS, QuietFor, plusplus, random_rows, roulette, shifted_plusplus, uniform
-from tkmeans.paper.authors.partitions import ReleasedMedoids
+from tkmeans.paper.authors.soft_model import next_dof
 from tkmeans.paper.authors.spheres import ReleasedFast, ReleasedTKMeans, Spheres
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame

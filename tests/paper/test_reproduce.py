@@ -9,27 +9,27 @@ from support.paper_data import data_folder
 from typer.testing import CliRunner
 
 from tkmeans.cli import app
-from tkmeans.paper import agreement, command, figures, page, protocol, table_formats
-from tkmeans.paper.agreement import METHODS, Cell, Mean, Row, published, z_score
+from tkmeans.paper import experiment_runs, figures, published_values, reproduction, reproduction_page, table_formats
 from tkmeans.paper.authors.methods import METHODS as RELEASED
-from tkmeans.paper.corrections import COLUMNS, UNSCALED, fitted
-from tkmeans.paper.page import equal_to_the_third_decimal, standings
-from tkmeans.paper.protocol import Key
+from tkmeans.paper.experiment_runs import Key
+from tkmeans.paper.method_variants import COLUMNS, UNSCALED, fitted
+from tkmeans.paper.published_values import METHODS, Cell, Mean, Row, published, z_score
+from tkmeans.paper.reproduction_page import equal_to_the_third_decimal, standings
 
 
 @pytest.fixture(autouse=True)
 def _data(monkeypatch):
     monkeypatch.setenv("TKMEANS_DATA", str(data_folder()))
-    protocol.prepared.cache_clear()
+    experiment_runs.prepared.cache_clear()
 
 
 def invented(value, reps=4):
     """Results of which the tables are known beforehand: `value` plus or minus 0.01."""
     return {
-        Key(name, method, column, rep): dict.fromkeys(protocol.MEASURES, value + 0.01 * (-1) ** rep)
-        for name in {*protocol.TABLES["table1"], *protocol.TABLES["table2"]}
+        Key(name, method, column, rep): dict.fromkeys(experiment_runs.MEASURES, value + 0.01 * (-1) ** rep)
+        for name in {*experiment_runs.TABLES["table1"], *experiment_runs.TABLES["table2"]}
         for column, methods in COLUMNS.items()
-        if name in protocol.TABLES["table1"] or column not in UNSCALED
+        if name in experiment_runs.TABLES["table1"] or column not in UNSCALED
         for method in methods
         for rep in range(reps)
     }
@@ -44,7 +44,7 @@ def mean(value, std, n):
 
 @pytest.mark.parametrize(("column", "method"), [(c, m) for c, methods in COLUMNS.items() for m in methods])
 def test_every_method_of_every_column_of_the_reproduction_clusters_iris(column, method):
-    row = protocol.run(Key("bezdekiris", method, column, 0))
+    row = experiment_runs.run(Key("bezdekiris", method, column, 0))
     assert math.isnan(row["ARI"])  # the paper removed the labels
     assert 0.15 < row["MSE"] < 1.5
     assert row["W/B"] > 0
@@ -53,7 +53,7 @@ def test_every_method_of_every_column_of_the_reproduction_clusters_iris(column, 
 
 
 def test_a_run_of_the_reproduction_has_the_measures_that_a_table_shows_of_its_data_set():
-    row = protocol.run(Key("dim032", "k-means", "correct", 0))
+    row = experiment_runs.run(Key("dim032", "k-means", "correct", 0))
     assert 0 < row["ARI"] <= 1
     assert math.isnan(row["MSE"])
     assert math.isnan(row["W/B"])
@@ -61,41 +61,43 @@ def test_a_run_of_the_reproduction_has_the_measures_that_a_table_shows_of_its_da
 
 def test_equal_keys_of_the_reproduction_give_equal_runs_and_columns_share_their_start(monkeypatch):
     starts = []
-    monkeypatch.setattr(protocol, "fitted", lambda *a: starts.append(a[3]) or fitted(*a))
-    a, b = (protocol.run(Key("iris", "k-means", "released", 3)) for _ in range(2))
-    protocol.run(Key("iris", "k-means", "correct", 3))
+    monkeypatch.setattr(experiment_runs, "fitted", lambda *a: starts.append(a[3]) or fitted(*a))
+    a, b = (experiment_runs.run(Key("iris", "k-means", "released", 3)) for _ in range(2))
+    experiment_runs.run(Key("iris", "k-means", "correct", 3))
     assert [a[m] for m in ("MSE", "W/B", "iterations")] == [b[m] for m in ("MSE", "W/B", "iterations")]
     np.testing.assert_array_equal(starts[0], starts[2])
 
 
 def test_a_stopped_reproduction_continues_where_it_was(tmp_path, monkeypatch):
-    keys = [key for key in protocol.wanted(["table3"], 2) if key.method == "k-means"]
+    keys = [key for key in experiment_runs.wanted(["table3"], 2) if key.method == "k-means"]
     path = tmp_path / "runs.csv"
-    first = protocol.perform(keys[:2], path, n_jobs=1)
+    first = experiment_runs.perform(keys[:2], path, n_jobs=1)
     with path.open("a") as file:
         file.write("iris,k-means,correct")  # the line that was being written when the power went
     ticks = []
     done = []
-    monkeypatch.setattr(protocol, "run", lambda key: done.append(key) or dict.fromkeys(protocol.MEASURES, 1.0))
-    results = protocol.perform(keys, path, n_jobs=1, tick=ticks.append)
+    monkeypatch.setattr(
+        experiment_runs, "run", lambda key: done.append(key) or dict.fromkeys(experiment_runs.MEASURES, 1.0)
+    )
+    results = experiment_runs.perform(keys, path, n_jobs=1, tick=ticks.append)
     assert done == keys[2:]
     assert sum(ticks) == len(keys)
     assert all(results[key] == pytest.approx(first[key], nan_ok=True) for key in keys[:2])
-    protocol.perform(keys, path, n_jobs=1)
+    experiment_runs.perform(keys, path, n_jobs=1)
     assert done == keys[2:]
 
 
 def test_one_column_of_the_reproduction_can_be_forgotten(tmp_path):
-    keys = [key for key in protocol.wanted(["table3"], 1) if key.method == "k-means"]
+    keys = [key for key in experiment_runs.wanted(["table3"], 1) if key.method == "k-means"]
     path = tmp_path / "runs.csv"
-    protocol.perform(keys, path, n_jobs=1)
-    protocol.forget(path, "correct")
-    assert {key.column for key in protocol.read(path)} == {"released"}
+    experiment_runs.perform(keys, path, n_jobs=1)
+    experiment_runs.forget(path, "correct")
+    assert {key.column for key in experiment_runs.read(path)} == {"released"}
 
 
 def test_two_processes_give_the_same_runs_of_the_reproduction_as_one(tmp_path):
-    keys = [key for key in protocol.wanted(["table3"], 2) if key.method in ("k-means", "t-k-means")]
-    one, two = (protocol.perform(keys, tmp_path / f"{n}.csv", n_jobs=n) for n in (1, 2))
+    keys = [key for key in experiment_runs.wanted(["table3"], 2) if key.method in ("k-means", "t-k-means")]
+    one, two = (experiment_runs.perform(keys, tmp_path / f"{n}.csv", n_jobs=n) for n in (1, 2))
     for key in keys:
         for measure in ("MSE", "W/B", "iterations"):
             assert one[key][measure] == pytest.approx(two[key][measure], rel=1e-9)
@@ -125,14 +127,14 @@ def test_the_z_score_of_different_exact_figures_without_variance_is_infinite():
 
 
 def test_means_and_deviations_in_the_reproduced_tables_are_those_of_the_runs():
-    rows = agreement.rows("table1", invented(0.5))
+    rows = published_values.rows("table1", invented(0.5))
     assert len(rows) == 90
     for row in rows:
         assert row.means["released"] == pytest.approx((0.5, 0.01 * math.sqrt(4 / 3), 4, 0.49, 0.51))
         assert row.published == published("ARI", row.dataset, row.method)
         assert set(row.means) == {column for column, methods in COLUMNS.items() if row.method in methods}
-    assert len(agreement.rows("table2", {})) == 72
-    assert all(not row.means and row.verdict() == "" for row in agreement.rows("table2", {}))
+    assert len(published_values.rows("table2", {})) == 72
+    assert all(not row.means and row.verdict() == "" for row in published_values.rows("table2", {}))
 
 
 def test_agreement_with_the_published_figures_is_coloured_and_marked():
@@ -149,7 +151,7 @@ def test_agreement_with_the_published_figures_is_coloured_and_marked():
 
 
 def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
-    rows = agreement.rows("table1", invented(1 / 3))
+    rows = published_values.rows("table1", invented(1 / 3))
     lines = list(csv.DictReader(table_formats.as_csv(rows).splitlines()))
     assert len(lines) == 90
     assert float(lines[0]["released_mean"]) == pytest.approx(1 / 3, rel=1e-12)
@@ -157,7 +159,7 @@ def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
 
 
 def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones():
-    rows = [row for row in agreement.rows("table3", invented(0.5)) if row.measure == "seconds"]
+    rows = [row for row in published_values.rows("table3", invented(0.5)) if row.measure == "seconds"]
     assert all(row.verdict() == "" for row in rows)
 
 
@@ -166,8 +168,10 @@ def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones(
 
 def test_the_reproduction_page_counts_agreement_lists_exceptions_and_compares_our_default():
     results = invented(0.5)
-    text = page.text({name: agreement.rows(name, results) for name in protocol.TABLES}, "figs", 1500.0)
-    rows = agreement.rows("table1", results)
+    text = reproduction_page.text(
+        {name: published_values.rows(name, results) for name in experiment_runs.TABLES}, "figs", 1500.0
+    )
+    rows = published_values.rows("table1", results)
     agree, exact = (sum(row.verdict(rounding=r) == "agrees" for row in rows) for r in (True, False))
     assert f"in {agree} of 90 cells ({exact} if printed figures are taken as exact)" in text
     z = -(0.986 - 0.0005 - 0.5) / math.sqrt(0.0005**2 / 100 + 0.01**2 / 3)
@@ -180,19 +184,23 @@ def test_the_reproduction_page_counts_agreement_lists_exceptions_and_compares_ou
 
 def test_our_default_is_compared_with_the_best_published_method_of_every_cell():
     results = invented(0.5)
-    held = {cell.dataset: cell for cell in standings(agreement.rows("table1", results))}
+    held = {cell.dataset: cell for cell in standings(published_values.rows("table1", results))}
     assert held["unbalance"].method == "fast t-k-means++"
     assert held["unbalance"].short == pytest.approx(0.931 - 0.5)
     assert not any(cell.holds for cell in held.values())
     steady = {key: dict.fromkeys(row, 0.9305) for key, row in results.items()}
-    assert [c.dataset for c in standings(agreement.rows("table1", steady)) if c.holds] == ["S3", "S4", "unbalance"]
-    table2 = {(cell.dataset, cell.measure): cell for cell in standings(agreement.rows("table2", results))}
+    assert [c.dataset for c in standings(published_values.rows("table1", steady)) if c.holds] == [
+        "S3",
+        "S4",
+        "unbalance",
+    ]
+    table2 = {(cell.dataset, cell.measure): cell for cell in standings(published_values.rows("table2", results))}
     assert table2["wine", "W/B"].best.mean == 0.966
     assert {cell for cell, standing in table2.items() if standing.holds} == {("wine", "MSE"), ("wine", "W/B")}
 
 
 def test_the_literal_limit_puts_every_centre_onto_a_row_and_the_released_form_none():
-    X, _, n_clusters = protocol.prepared("S1")
+    X, _, n_clusters = experiment_runs.prepared("S1")
     start = RELEASED["fast t-k-means"].start(X, n_clusters, np.random.RandomState(0))
     assert np.all(figures.nearest_rows(X, start, power=1)[-1] < 1e-6)
     assert np.all(figures.nearest_rows(X, start, power=0)[-1] > 1e-6)
@@ -200,7 +208,7 @@ def test_the_literal_limit_puts_every_centre_onto_a_row_and_the_released_form_no
 
 def test_the_figures_of_the_reproduction_are_small_png_files(tmp_path):
     figures.loss(tmp_path / "loss.png")
-    figures.table1(agreement.rows("table1", invented(0.5)), tmp_path / "table1.png")
+    figures.table1(published_values.rows("table1", invented(0.5)), tmp_path / "table1.png")
     figures.collapse(tmp_path / "collapse.png")
     figures.voronoi("unbalance", tmp_path / "voronoi.png")
     for path in tmp_path.glob("*.png"):
@@ -219,13 +227,13 @@ def test_the_reproduce_command_writes_a_table_in_three_formats(tmp_path):
 
 def test_reproducing_everything_writes_a_page_beside_the_folder(tmp_path, monkeypatch):
     results = invented(0.5)
-    monkeypatch.setattr(protocol, "perform", lambda keys, *a, **k: {key: results[key] for key in keys})
+    monkeypatch.setattr(experiment_runs, "perform", lambda keys, *a, **k: {key: results[key] for key in keys})
     for name in ("voronoi", "collapse"):
         monkeypatch.setattr(figures, name, lambda *args: None)
     counted, told = [], []
-    written = command.reproduce("all", tmp_path / "pages", reps=3, start=counted.append, finish=told.append)
+    written = reproduction.reproduce("all", tmp_path / "pages", reps=3, start=counted.append, finish=told.append)
     assert counted == [(14 * (9 + 9 + 2) + 10 * 2) * 3]
-    seconds = sum(results[key]["seconds"] for key in protocol.wanted(protocol.TABLES, 3))
+    seconds = sum(results[key]["seconds"] for key in experiment_runs.wanted(experiment_runs.TABLES, 3))
     assert f"the {counted[0]} runs, earlier ones included, took {seconds:.0f} s of one core" in told[0]
     assert tmp_path / "pages.md" in written
     assert "(pages/table1.png)" in (tmp_path / "pages.md").read_text()
@@ -235,7 +243,7 @@ def test_the_reproduce_command_without_a_data_set_exits_with_1_and_the_reason(tm
     def missing(*args, **options):
         raise OSError("the data set 'A1' could not be fetched")
 
-    monkeypatch.setattr(command, "reproduce", missing)
+    monkeypatch.setattr(reproduction, "reproduce", missing)
     done = CliRunner().invoke(app, ["reproduce", "table1", "--out", str(tmp_path)])
     assert done.exit_code == 1
     assert "could not be fetched" in done.output
@@ -250,8 +258,8 @@ def hundred(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hundred")
 
     def rows(table, *columns):
-        keys = [key for key in protocol.wanted([table], 100) if key.column in columns]
-        return agreement.rows(table, protocol.perform(keys, folder / "runs.csv"))
+        keys = [key for key in experiment_runs.wanted([table], 100) if key.column in columns]
+        return published_values.rows(table, experiment_runs.perform(keys, folder / "runs.csv"))
 
     return rows
 

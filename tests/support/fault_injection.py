@@ -34,7 +34,7 @@ from tkmeans.estimators.clusterer import Interrupted
 from tkmeans.fitting.observers import SHARE_OF_TIME
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.base import BLOCK_ROWS
-from tkmeans.sources.formats import ArrowTable, NpyTable
+from tkmeans.sources.file_readers import ArrowTable, NpyTable
 
 OUR_CODE = str(Path(atomic.__file__).parent)
 OLD = b"what was there before"

@@ -17,7 +17,7 @@ import numpy as np
 from support.model_inputs import t_mixture
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save, write_report
 from tkmeans.baselines import KMedians, KMedoids
-from tkmeans.paper import protocol
+from tkmeans.paper import experiment_runs
 
 X, _, _ = t_mixture(n=600, n_clusters=3, n_features=2, seed=1)
 OTHERS, _, _ = t_mixture(n=250, n_clusters=3, n_features=3, seed=2)
@@ -197,31 +197,31 @@ def _has_clusters(path):
     return len(rows) == len(X) and all(row["cluster"] for row in rows)
 
 
-KEYS = [protocol.Key("made up", "k-means", "correct", rep) for rep in range(8)]
-RUNS = [dict.fromkeys(protocol.MEASURES, 1 / (3 + rep)) for rep in range(8)]
+KEYS = [experiment_runs.Key("made up", "k-means", "correct", rep) for rep in range(8)]
+RUNS = [dict.fromkeys(experiment_runs.MEASURES, 1 / (3 + rep)) for rep in range(8)]
 
 
 def _experiment(estimator, folder):
     """Eight runs, of which the first four were made before."""
     made_up = lambda keys: [(key, RUNS[key.rep]) for key in keys]  # noqa: E731
-    original, protocol._do = protocol._do, made_up
+    original, experiment_runs._do = experiment_runs._do, made_up
     try:
-        protocol.perform(KEYS, folder / "runs.csv", n_jobs=1)
+        experiment_runs.perform(KEYS, folder / "runs.csv", n_jobs=1)
     finally:
-        protocol._do = original
+        experiment_runs._do = original
 
 
 def _forgetting(estimator, folder):
-    protocol.forget(folder / "runs.csv", "released")
+    experiment_runs.forget(folder / "runs.csv", "released")
 
 
 def _half_an_experiment(folder):
-    protocol._write(folder / "runs.csv", dict(zip(KEYS[:4], RUNS[:4], strict=True)))
+    experiment_runs._write(folder / "runs.csv", dict(zip(KEYS[:4], RUNS[:4], strict=True)))
 
 
 def _runs_are_right(path):
     """Nothing that was done before is lost, and nothing half-written counts."""
-    found = protocol.read(path)
+    found = experiment_runs.read(path)
     return all(found[key] == RUNS[key.rep] for key in found) and set(KEYS[:4]) <= set(found)
 
 

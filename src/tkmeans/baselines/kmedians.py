@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from tkmeans.baselines.hard import ACCEPTS, CHECKS, LACKS, HardCenters, HardModel, alternating, hard_plan
+from tkmeans.baselines.hard_assignment import ACCEPTS, CHECKS, LACKS, HardCenters, HardModel, alternating, hard_plan
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.fitting.restarts import Plan
 from tkmeans.sources import Source

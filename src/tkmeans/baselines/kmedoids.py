@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from tkmeans.baselines.hard import (
+from tkmeans.baselines.hard_assignment import (
     ACCEPTS,
     CHECKS,
     LACKS,

@@ -10,7 +10,7 @@ import typer
 
 from tkmeans.cli import screen
 from tkmeans.cli.column_choice import column_named
-from tkmeans.cli.model_answers import as_messages
+from tkmeans.cli.estimator_calls import as_messages
 from tkmeans.cli.options import ColumnOptions, Json, ReadingOptions
 from tkmeans.cli.prepared_data import prepare
 from tkmeans.stats import Array

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tkmeans.cli import model_answers, options, output_files, printed_summary, screen
+from tkmeans.cli import estimator_calls, options, output_files, printed_summary, screen
 from tkmeans.cli.prepared_data import prepare
 from tkmeans.cli.printed_summary import typed
 
@@ -32,8 +32,8 @@ def fit(
     output_files.check_files(output.out, model, report, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
-    estimator = model_answers.fitted(data, n_clusters, settings)
-    found = model_answers.answer(estimator, data.Z, data.table)
+    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    found = estimator_calls.answer(estimator, data.Z, data.table)
     output_files.write_output(data.table, output, found, mark_outliers=mark_outliers)
     if model is not None:
         output_files.save_model(estimator, data, model)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from tkmeans.cli import model_answers, options, output_files, printed_summary, screen
-from tkmeans.cli.model_answers import Answer
+from tkmeans.cli import estimator_calls, options, output_files, printed_summary, screen
+from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.prepared_data import Data, prepare
 from tkmeans.stats import Array
 
@@ -35,8 +35,8 @@ def outliers(
     output_files.check_files(output.out, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
-    estimator = model_answers.fitted(data, n_clusters, settings)
-    found = model_answers.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
+    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    found = estimator_calls.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]
     output_files.write_output(data.table, output, found, rows=np.sort(strays))

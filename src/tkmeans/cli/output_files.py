@@ -13,7 +13,7 @@ import typer
 from tkmeans.atomic import replacing
 from tkmeans.cli import screen
 from tkmeans.cli.column_choice import RESULTS
-from tkmeans.cli.model_answers import Answer
+from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.options import OutputOptions
 from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from tkmeans.cli import model_answers, output_files, printed_summary, screen
+from tkmeans.cli import estimator_calls, output_files, printed_summary, screen
 from tkmeans.cli.column_choice import check_numbers, choose, listed
 from tkmeans.cli.options import File, Json, OutputOptions, ReadingOptions
 from tkmeans.cli.prepared_data import missing_values, numbers, read_file
@@ -37,9 +37,9 @@ def predict(
     X = numbers(table, columns)
     notes = [*table.notes, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X)]
     screen.notes(notes)
-    with model_answers.as_messages(table.source):
+    with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
-    found = model_answers.answer(steps[-1], Z, table)
+    found = estimator_calls.answer(steps[-1], Z, table)
     output_files.write_output(table, output, found, mark_outliers=mark_outliers)
     if json:
         strays = np.flatnonzero(found.outlier if found.outlier is not None else []) + 1

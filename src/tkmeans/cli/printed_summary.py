@@ -9,7 +9,7 @@ import numpy as np
 from rich.markup import escape
 
 from tkmeans.cli import screen
-from tkmeans.cli.model_answers import Answer
+from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 

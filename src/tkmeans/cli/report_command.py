@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tkmeans.cli import model_answers, output_files, printed_summary, screen
+from tkmeans.cli import estimator_calls, output_files, printed_summary, screen
 from tkmeans.cli.options import ColumnOptions, File, ModelOptions, ReadingOptions
 from tkmeans.cli.prepared_data import prepare
 from tkmeans.cli.select_k_command import selected
@@ -32,6 +32,6 @@ def report(
         selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
         n_clusters = selection.best if n_clusters is None else n_clusters
         screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
-    estimator = model_answers.fitted(data, n_clusters, settings)
+    estimator = estimator_calls.fitted(data, n_clusters, settings)
     output_files.save_report(estimator, data, out, selection)
     printed_summary.print_written({out: "open it in a browser"})

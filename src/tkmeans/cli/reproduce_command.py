@@ -22,11 +22,11 @@ def reproduce(
     ] = None,
 ) -> None:
     """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
-    from tkmeans.paper import command
+    from tkmeans.paper import reproduction
 
     with screen.progress_bar(transient=False) as progress:
         bar = progress.add_task("runs", total=None)
-        written = command.reproduce(
+        written = reproduction.reproduce(
             what.value,
             out,
             reps=QUICK_REPS if quick else reps,

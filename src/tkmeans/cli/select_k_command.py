@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tkmeans.cli import screen
-from tkmeans.cli.model_answers import as_messages
+from tkmeans.cli.estimator_calls import as_messages
 from tkmeans.cli.options import ColumnOptions, File, Json, ReadingOptions, typed_again
 from tkmeans.cli.prepared_data import Data, prepare
 from tkmeans.cli.printed_summary import print_next, typed

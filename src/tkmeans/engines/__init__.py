@@ -1,4 +1,4 @@
-"""Engines turn a block of rows into statistics: `reference` defines the numbers."""
+"""Engines compute the E-step sums of a block of rows: `native` (C++) or `reference` (array API), which defines them."""
 
 import warnings
 from functools import cache

@@ -1,4 +1,4 @@
-"""The definition: one block of rows to statistics, in plain array-API operations.
+"""The reference engine: E-step sums of one block of rows, in plain array-API operations. It is the definition.
 
 Every other engine must return these numbers. It needs nothing but an array
 library that follows the array API, so it runs wherever such arrays live.

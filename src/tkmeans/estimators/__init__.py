@@ -1,7 +1,7 @@
-"""The scikit-learn face of the package."""
+"""The scikit-learn estimators."""
 
 from tkmeans.estimators.fast_tkmeans import FastTKMeans
-from tkmeans.estimators.minibatch import MiniBatchTKMeans
+from tkmeans.estimators.minibatch_tkmeans import MiniBatchTKMeans
 from tkmeans.estimators.student_t_mixture import StudentTMixture
 from tkmeans.estimators.tkmeans import TKMeans
 

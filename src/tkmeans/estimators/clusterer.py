@@ -1,4 +1,4 @@
-"""The face that all estimators share: from what people pass to a fitted model, and from it to answers."""
+"""The base class of all estimators: fit, predict, densities and outliers, on a `FittedModel`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +17,11 @@ from tkmeans import engines
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
+from tkmeans.fit_warnings import warn_of_early_end, warn_of_empty_rows
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, callbacks_told
 from tkmeans.fitting.restarts import Plan, best_run
-from tkmeans.messages import warn_of_early_end, warn_of_empty_rows
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.base import to_numpy
@@ -562,7 +562,7 @@ def answer(source: Source, function: Callable[[Block], Answer], column: Column, 
     out = source.beside(column.name) if out is None else out
     if out is None:
         return source.collect(function, [column])[0][0]
-    from tkmeans.sources.answer_files import write_parquet
+    from tkmeans.sources.parquet_output import write_parquet
 
     return write_parquet(source, function, column, out)
 

@@ -11,10 +11,10 @@ from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import check_spread
+from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Training
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import SCALE_FLOOR, starts
-from tkmeans.messages import warn_of_tiny_clusters
 from tkmeans.models import Fast
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Params

@@ -1,4 +1,4 @@
-"""From what people pass to rows that can be visited, and rows that no fit can be made of."""
+"""Validate X and sample_weight, and open X as a `Source`."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans.sources import ArraySource, Source, Survey, TensorSource
 from tkmeans.sources.base import to_numpy
-from tkmeans.sources.numbers import as_numbers
+from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array, namespace
 
 # Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.

@@ -7,20 +7,20 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 
-from tkmeans.components import Components
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import Accepts, check_spread
 from tkmeans.estimators.tkmeans import TKMeans
+from tkmeans.fit_warnings import unheard
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import canonical
-from tkmeans.messages import unheard
+from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.mixture import MixtureParams, StudentMixture
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.numbers import checked_centers
+from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Frame
 
 # Where the degrees of freedom start when they are estimated: heavy tails first.

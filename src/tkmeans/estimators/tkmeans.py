@@ -11,10 +11,10 @@ from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import check_spread
+from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
 from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
-from tkmeans.messages import warn_of_collapse, warn_of_tiny_clusters
 from tkmeans.models import Student
 from tkmeans.models.dof import least_dof
 from tkmeans.sources import Source

@@ -1,4 +1,4 @@
-"""Parameters that people may pass, and what they are told otherwise."""
+"""Checks of estimator parameters, and their error messages."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial

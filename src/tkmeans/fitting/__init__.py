@@ -1,1 +1,1 @@
-"""From a plan to a fit: where runs start, which one is kept, and who is told."""
+"""Running a fit: starts, restarts, observers and checkpoints."""

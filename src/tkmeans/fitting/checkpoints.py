@@ -1,4 +1,4 @@
-"""A fit on disk, so that it can go on after the end of its process: an .npz of plain arrays, no pickles."""
+"""Checkpoints: the state of a running fit in an .npz file of plain arrays, to resume it from (no pickle)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told of a run: printed lines, scikit-learn's callbacks, a limit of time, a checkpoint."""
+"""Observers that EM calls after each iteration: verbose output, scikit-learn callbacks, time limit, checkpoints."""
 
 import time
 from collections.abc import Iterator

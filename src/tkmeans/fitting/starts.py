@@ -1,4 +1,4 @@
-"""Where runs of EM begin: centres from a sample of the rows, with a scale and a dof to go with them."""
+"""Starting parameters of each EM run, from `init` and `n_init`: by the search, a seeding or the user."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans import engines
-from tkmeans.messages import warn_user
+from tkmeans.fit_warnings import warn_user
 from tkmeans.models.dof import first_dof
 from tkmeans.search import robust_search, seeding
 from tkmeans.sources import Sample, Source
-from tkmeans.sources.numbers import checked_centers
+from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array
 
 SEEDINGS: dict[str, seeding.Seeding] = {

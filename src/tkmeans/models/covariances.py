@@ -1,4 +1,4 @@
-"""The shapes a component of a mixture may have.
+"""Covariance structures of mixture components: full, tied, diagonal, spherical.
 
 Shapes come as stacks, one entry for each component: matrices (K, p, p), variances
 (K, p) or one variance (K,). What EM needs of a shape is how to whiten differences with

@@ -1,4 +1,4 @@
-"""Fast t-k-means: nu fixed and alpha -> 0, as published."""
+"""Fast t-k-means: the limit of a vanishing scale with fixed degrees of freedom, as in the released code."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

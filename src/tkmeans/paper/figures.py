@@ -9,11 +9,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from tkmeans.atomic import replacing
 from tkmeans.em import Never
-from tkmeans.paper.agreement import METHODS, Row
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.authors.methods import uniform
-from tkmeans.paper.corrections import fitted, limit
-from tkmeans.paper.protocol import TABLES, prepared
+from tkmeans.paper.experiment_runs import TABLES, prepared
+from tkmeans.paper.method_variants import fitted, limit
+from tkmeans.paper.published_values import METHODS, Row
 from tkmeans.paper.table_formats import COLUMN_TITLES
 from tkmeans.plots import LossDisplay
 from tkmeans.stats import Array

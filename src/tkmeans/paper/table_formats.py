@@ -1,4 +1,4 @@
-"""Tables of published and of our figures, in Markdown, CSV and HTML."""
+"""Tables of published and reproduced values in Markdown, CSV and HTML."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from itertools import groupby
 from string import Template
 
 from tkmeans.paper import text_of
-from tkmeans.paper.agreement import Cell, Mean, Row
+from tkmeans.paper.published_values import Cell, Mean, Row
 
 COLUMN_TITLES = {"released": "as released", "correct": "correct equations", "defaults": "our defaults"}
 

@@ -12,7 +12,7 @@ from tkmeans.atomic import replacing
 from tkmeans.report import cluster_sections, overview_sections
 from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, fragment, part, swatch, text
-from tkmeans.report.picture_data import drawing
+from tkmeans.report.scatter_data import drawing
 
 
 def write_report(

@@ -1,5 +1,5 @@
-"""Where EM begins: the robust search, and the classical seedings."""
+"""Starting centres for EM: the robust search and classical seedings."""
 
-from tkmeans.search.robust import Found, robust_search
+from tkmeans.search.center_search import Found, robust_search
 
 __all__ = ["Found", "robust_search"]

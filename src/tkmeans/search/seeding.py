@@ -1,4 +1,4 @@
-"""Where EM begins: centres from a sample of the rows, and a scale to go with them.
+"""Classical seedings (uniform, random rows, greedy k-means++), and a scale to go with the centres.
 
 Every seeding sees the sample in a canonical order with equal rows joined, so the
 outcome depends on the data and the random state, not on the order of the rows nor

@@ -1,4 +1,4 @@
-"""What estimators, the EM loop and the search ask of a source, and the coordinates its rows are read in."""
+"""The `Source` interface (reduce, collect, sample, survey), and the choice of the frame that rows are read in."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.base import BLOCK_ROWS, Survey
-from tkmeans.sources.formats import Table, open_table, run_rows
+from tkmeans.sources.file_readers import Table, open_table, run_rows
 from tkmeans.stats import Array
 
 T = TypeVar("T")

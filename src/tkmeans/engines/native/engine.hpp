@@ -61,7 +61,7 @@ struct Functions {
     void (*exponentials)(const In* values, Index n, In factor, In* out);
 };
 
-// The search for starting centres, whose state lives here and whose plan is in search/robust.py.
+// The search for starting centres, whose state lives here and whose plan is in search/center_search.py.
 class Search {
  public:
     static constexpr int split_draws = 2;  // ways to split a cluster that are tried at each breath

@@ -1,5 +1,5 @@
 // The Python class `Search`: it checks arguments and releases the GIL; the search is in search.hpp, its plan in
-// search/robust.py.
+// search/center_search.py.
 #include <nanobind/stl/string.h>
 
 #include <cmath>

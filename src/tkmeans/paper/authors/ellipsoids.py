@@ -13,9 +13,9 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.special import gamma
 
-from tkmeans.paper.authors import memberships
-from tkmeans.paper.authors.memberships import Measured, Memberships, SoftModel, numbers
+from tkmeans.paper.authors import soft_model
 from tkmeans.paper.authors.moments import Rows
+from tkmeans.paper.authors.soft_model import Measured, Memberships, SoftModel, numbers
 from tkmeans.stats import Array
 
 
@@ -34,7 +34,7 @@ class Components(NamedTuple):
         n_components, p = centers.shape
         covariances = np.broadcast_to(np.eye(p), (n_components, p, p))
         return cls(
-            centers, covariances, np.full(n_components, 1 / n_components), np.full(n_components, memberships.FIRST_DOF)
+            centers, covariances, np.full(n_components, 1 / n_components), np.full(n_components, soft_model.FIRST_DOF)
         )
 
     def measure(self, rows: Rows) -> Measured:
@@ -80,7 +80,7 @@ class ReleasedTMM(SoftModel):
         nu, p = params.dof, params.centers.shape[1]
         height = params.weights * gamma((nu + p) / 2) / gamma(nu / 2)
         height = height / np.sqrt(measured.det) / (np.pi * nu) ** (p / 2)
-        return height, (nu + p) / 2, *memberships.bases(measured.d2, 1 / nu)
+        return height, (nu + p) / 2, *soft_model.bases(measured.d2, 1 / nu)
 
     def m_step(self, stats: Memberships, params: Components) -> Components:
         """Centres with tau / u, covariances with tau u around them, then nu."""
@@ -92,8 +92,8 @@ class ReleasedTMM(SoftModel):
             covariances = carried(scatters, sizes) + 1e-4 * np.eye(p)
             new = Components(numbers(raw), covariances, sizes / tau.shape[1], nu)
             measured = new.measure(rows)
-            means = memberships.mean_log_u_minus_u(tau, sizes, measured.d2, 1 / nu, 1 + p / nu)
-            return new._replace(dof=memberships.next_dof(means, nu, p), measured=measured)
+            means = soft_model.mean_log_u_minus_u(tau, sizes, measured.d2, 1 / nu, 1 + p / nu)
+            return new._replace(dof=soft_model.next_dof(means, nu, p), measured=measured)
 
 
 def carried(sums: Array, sizes: Array) -> Array:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from tkmeans.baselines.hard import Centers
+from tkmeans.baselines.hard_assignment import Centers
 from tkmeans.em import Progress, em
 from tkmeans.models import Model
 from tkmeans.paper.authors.ellipsoids import Components, ReleasedGMM, ReleasedTMM
-from tkmeans.paper.authors.partitions import ReleasedKMeans, ReleasedMedoids
+from tkmeans.paper.authors.hard_models import ReleasedKMeans, ReleasedMedoids
 from tkmeans.paper.authors.spheres import ReleasedFast, ReleasedTKMeans, Spheres
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from tkmeans.models import Fast
-from tkmeans.paper.authors import memberships
-from tkmeans.paper.authors.memberships import Measured, Memberships, SoftModel, engine, most_probable, numbers, shares
+from tkmeans.paper.authors import soft_model
 from tkmeans.paper.authors.moments import ManyFeatures
+from tkmeans.paper.authors.soft_model import Measured, Memberships, SoftModel, engine, most_probable, numbers, shares
 from tkmeans.stats import Array, Block, Params
 
 _ALMOST_0 = 1e-20  # what stands for alpha -> 0
@@ -28,7 +28,7 @@ class Spheres(NamedTuple):
     @classmethod
     def around(cls, centers: Array) -> Spheres:
         """Where the released code begins."""
-        return cls(centers, 0.01, memberships.FIRST_DOF)
+        return cls(centers, 0.01, soft_model.FIRST_DOF)
 
     def measure(self, rows: ManyFeatures) -> Measured:
         """How far rows are from these centres."""
@@ -50,8 +50,8 @@ class ReleasedTKMeans(SoftModel):
     def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
         ones = measured.det
-        exponent = (memberships.FIRST_DOF + params.centers.shape[1]) / 2
-        return ones, exponent * ones, *memberships.bases(measured.d2, ones / (params.dof * params.scale))
+        exponent = (soft_model.FIRST_DOF + params.centers.shape[1]) / 2
+        return ones, exponent * ones, *soft_model.bases(measured.d2, ones / (params.dof * params.scale))
 
     def m_step(self, stats: Memberships, params: Spheres) -> Spheres:
         """mu with tau / u, alpha around the old mu, nu by `next_dof`."""
@@ -63,8 +63,8 @@ class ReleasedTKMeans(SoftModel):
             new = Spheres(numbers(rows.means(tau / trust)), scale, nu)
             measured = new.measure(rows)
             slope = np.divide(1, nu * scale)
-            means = memberships.mean_log_u_minus_u(tau, sizes, measured.d2, slope, 1 + p / nu)
-            return new._replace(dof=float(memberships.next_dof(np.mean(means), nu, p)), measured=measured)
+            means = soft_model.mean_log_u_minus_u(tau, sizes, measured.d2, slope, 1 + p / nu)
+            return new._replace(dof=float(soft_model.next_dof(np.mean(means), nu, p)), measured=measured)
 
 
 # ---- alpha -> 0 --------------------------------------------------------------------

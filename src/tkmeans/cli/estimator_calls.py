@@ -1,4 +1,4 @@
-"""A fit for the command, and what a model answers about each row."""
+"""Fit and predict for the commands, with the library's warnings and errors as command-line messages."""
 
 import warnings
 from collections.abc import Iterator

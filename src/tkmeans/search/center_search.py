@@ -1,4 +1,4 @@
-"""The robust search for a start: seed too many centres, drop the ones that are missed least, breathe.
+"""The robust search for starting centres: seed too many, drop the ones that are missed least, breathe.
 
 On a bounded sample of the rows it minimises one number, the ICL of a spherical t
 mixture with heavy tails, estimated cluster weights and a noise component; `criterion.py`
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from tkmeans.messages import TINY_CLUSTER
+from tkmeans.fit_warnings import TINY_CLUSTER
 from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.sources import Sample

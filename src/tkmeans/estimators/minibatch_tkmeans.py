@@ -13,7 +13,7 @@ from tkmeans.em import Observer, Plateau, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, transaction
 from tkmeans.estimators.inputs import Accepts, checked_rows
-from tkmeans.estimators.stream import Distances, Stream, Waiting
+from tkmeans.estimators.stream_state import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import (
     climbs,
     distances_kept,
@@ -21,10 +21,10 @@ from tkmeans.estimators.tkmeans import (
     student_merit,
     student_plan,
 )
+from tkmeans.fit_warnings import warn_of_empty_rows
 from tkmeans.fitted import Clusters, FittedModel, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
 from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
-from tkmeans.messages import warn_of_empty_rows
 from tkmeans.models import Stepwise, Student, Tracked
 from tkmeans.sources import ArraySource, Batches, Source
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params

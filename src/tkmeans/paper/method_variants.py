@@ -1,4 +1,4 @@
-"""The same nine methods done right, from the same starts, and what our defaults make of them."""
+"""The variants of each method that are compared: as released, with correct equations, with our defaults."""
 
 import warnings
 from collections.abc import Callable

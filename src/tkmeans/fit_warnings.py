@@ -1,4 +1,4 @@
-"""Warnings about a fit, at the line of the user's code that led to it."""
+"""Warnings about a fit, attributed to the line of the user's code that led to it."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""Each row belongs to its nearest centre: what k-medians and k-medoids share.
+"""What k-medians and k-medoids share: each row belongs to its nearest centre.
 
 Medians and medoids cannot be had from sums over blocks, so the statistics of these models
 are the rows and their labels, and merging joins them (docs/decisions/0010).
@@ -23,7 +23,7 @@ from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import canonical, n_starts
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.numbers import checked_centers
+from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Rows
 
 LARGEST = 1e150  # whose square is a number

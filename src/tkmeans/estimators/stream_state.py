@@ -1,4 +1,4 @@
-"""What is kept of a stream of batches: its statistics, its first rows, and what its latest say of the model."""
+"""State of `MiniBatchTKMeans` between batches: statistics, first rows, recent distances and drift."""
 
 from __future__ import annotations
 

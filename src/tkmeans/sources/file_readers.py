@@ -1,4 +1,4 @@
-"""File formats that are read a run of rows at a time: .npy, Parquet, Arrow (Feather), CSV and Arrow datasets."""
+"""Readers that return a file in chunks of rows: .npy, Parquet, Feather, CSV and Arrow datasets."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tkmeans.messages import warn_user
+from tkmeans.fit_warnings import warn_user
 from tkmeans.stats import Array
 
 _MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}

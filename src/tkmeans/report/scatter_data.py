@@ -1,4 +1,4 @@
-"""The data of the picture: rows and centres, packed for the page's script."""
+"""Data of the interactive scatter plot, encoded for the page's script."""
 
 import base64
 import itertools

@@ -1,4 +1,4 @@
-"""Every run of every experiment: what there is to do, doing it on all cores, and keeping it.
+"""Enumerate the runs of the experiments, execute them in parallel and keep the results in a resumable CSV file.
 
 A run is one repetition of one method on one data set in one column of the tables.
 Results go to a file line by line, so that a stopped experiment goes on where it was.
@@ -23,7 +23,7 @@ from tkmeans.atomic import replacing
 from tkmeans.datasets import REAL, SYNTHETIC, fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
 from tkmeans.paper.authors.methods import METHODS
-from tkmeans.paper.corrections import COLUMNS, UNSCALED, fitted
+from tkmeans.paper.method_variants import COLUMNS, UNSCALED, fitted
 from tkmeans.stats import Array
 
 MEASURES = ("ARI", "MSE", "W/B", "iterations", "seconds")

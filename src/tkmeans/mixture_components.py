@@ -1,4 +1,4 @@
-"""The components of a fitted mixture in the user's coordinates: what `tkmeans.fitted` asks of shapes."""
+"""Fitted components of a Student-t mixture in the user's coordinates: what `tkmeans.fitted` asks of shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tkmeans reproduce`: the paper's tables and figures, rebuilt."""
+"""Run the paper's experiments and write the tables, figures and summary page."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tkmeans.atomic import replacing
 from tkmeans.datasets import SYNTHETIC
-from tkmeans.paper import agreement, figures, page, protocol, table_formats
+from tkmeans.paper import experiment_runs, figures, published_values, reproduction_page, table_formats
 
 
 def reproduce(
@@ -26,18 +26,18 @@ def reproduce(
     took. Runs are kept in ``out/runs.csv``; `redo` names a column whose runs are done anew.
     """
     began = time.monotonic()
-    names = [what] if what in protocol.TABLES else list(protocol.TABLES) if what == "all" else []
+    names = [what] if what in experiment_runs.TABLES else list(experiment_runs.TABLES) if what == "all" else []
     path = out / "runs.csv"
     if redo is not None and path.exists():
-        protocol.forget(path, redo)
-    keys = protocol.wanted(names, reps)
+        experiment_runs.forget(path, redo)
+    keys = experiment_runs.wanted(names, reps)
     start(len(keys))
-    results = protocol.perform(keys, path, n_jobs=n_jobs, tick=tick) if keys else {}
+    results = experiment_runs.perform(keys, path, n_jobs=n_jobs, tick=tick) if keys else {}
     out.mkdir(parents=True, exist_ok=True)
-    built = {name: agreement.rows(name, results) for name in names}
+    built = {name: published_values.rows(name, results) for name in names}
     written = []
     for name, rows in built.items():
-        title = agreement.publication()["titles"][name]
+        title = published_values.publication()["titles"][name]
         written += [
             _write(out / f"{name}.md", f"# {title}\n\n{table_formats.markdown(rows)}\n"),
             _write(out / f"{name}.csv", table_formats.as_csv(rows)),
@@ -47,7 +47,7 @@ def reproduce(
         written += figures.draw_all(built.get("table1", []), out)
     if what == "all":
         cost = seconds(run for key, run in results.items() if key.dataset in SYNTHETIC)
-        written.append(_write(out.with_name(out.name + ".md"), page.text(built, out.name, cost)))
+        written.append(_write(out.with_name(out.name + ".md"), reproduction_page.text(built, out.name, cost)))
     finish(
         f"{time.monotonic() - began:.0f} s in all; the {len(results)} runs, earlier ones included, "
         f"took {seconds(results.values()):.0f} s of one core"

@@ -1,4 +1,4 @@
-"""What the paper printed, and whether a figure of ours is the same: means over runs, and how far apart they are."""
+"""The paper's published values, and whether our means agree with them."""
 
 import math
 import tomllib
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.paper import text_of
-from tkmeans.paper.protocol import TABLES, Results
+from tkmeans.paper.experiment_runs import TABLES, Results
 
 REPETITIONS = 100  # "all experiment are repeated 100 times"
 TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}

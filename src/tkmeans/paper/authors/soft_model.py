@@ -1,4 +1,4 @@
-"""What the released soft models share: their records, the E-step, nu, and what they do where there is no number.
+"""What the released GMM, TMM and t-k-means share: the E-step, the update of nu, and numbers in place of NaN.
 
 Arrays (K, n) are worked on cluster by cluster where there is much to do: what is made on the
 way then stays in the processor's cache, which is twice as quick for 50 clusters.

@@ -4,7 +4,7 @@ from typing import final
 
 import numpy as np
 
-from tkmeans.baselines.hard import Centers, HardModel, Labelled
+from tkmeans.baselines.hard_assignment import Centers, HardModel, Labelled
 from tkmeans.stats import Array
 
 
