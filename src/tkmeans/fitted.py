@@ -4,10 +4,10 @@ Estimators, reports, the command and model files ask a `FittedModel`; dask ships
 parameters are in the user's coordinates; rows are read in a frame that fits them.
 
 A family of models (round: `Clusters` here; shapes: `tkmeans.mixture_components`; hard:
-`tkmeans.baselines.hard_assignment`) is a record of such parameters. It knows its `centers` and how to `take` clusters in
-another order, the fitted `attributes` (and the way back, `from_attributes`), what a fit leaves in the user's coordinates
-(`leaving`), the `frame` for rows of some type, and the `posterior` in that frame: `rows`, `memberships`, `entropy` and
-`distances` of a block, the `evidence` of a source, the `unit` of distances and the `log_volume` of the frame.
+`tkmeans.baselines.hard_assignment`) is a record of such parameters. It knows its `centers` and how to `take` clusters
+in another order, the fitted `attributes` (and the way back, `from_attributes`), what a fit leaves in the user's
+coordinates (`leaving`), the `frame` for rows of some type, and the `posterior` in that frame: `rows`, `memberships`,
+`entropy` and `distances` of a block, the `evidence` of a source, the `unit` of distances and the `log_volume`.
 """
 
 from __future__ import annotations
