@@ -246,6 +246,23 @@ def test_ctrl_c_ends_em_with_the_last_iteration_that_was_finished():
     np.testing.assert_array_equal(fit.params.centers, whole.params.centers)
 
 
+def test_ctrl_c_again_and_again_loses_no_iteration_of_em():
+    class Interrupting(Recorder):
+        def step(self, progress):
+            raise KeyboardInterrupt
+
+        def end(self):
+            raise KeyboardInterrupt
+
+    class InterruptingAtTheEnd(Recorder):
+        end = Interrupting.end
+
+    for observer, n_iter in ((Interrupting(), 1), (InterruptingAtTheEnd(), 3)):
+        fit = em(SOURCE, Student(), START, stop=Never(), max_iter=3, observers=[observer])
+        assert fit.interrupted
+        assert len(fit.history) - 1 == n_iter
+
+
 def test_ctrl_c_before_the_first_iteration_leaves_em_with_nothing_to_return(monkeypatch):
     def interrupted(self, stats, params):
         raise KeyboardInterrupt

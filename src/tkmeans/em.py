@@ -58,7 +58,7 @@ class Observer(Protocol):
         ...
 
     def end(self) -> None:
-        """The run has ended."""
+        """The run has ended, and not by Ctrl-C."""
         ...
 
 
@@ -160,12 +160,12 @@ def em(
             converged = stop(run) or "stop: converged" in requests
             if "stop: early" in requests:
                 break
+        for observer in observers:
+            observer.end()
     except KeyboardInterrupt:
         if len(run.history) == 1:
             raise
         converged, interrupted = False, True
-    for observer in observers:
-        observer.end()
     return run.outcome(converged=converged, interrupted=interrupted)
 
 
