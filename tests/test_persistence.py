@@ -147,6 +147,21 @@ def test_a_model_file_restores_float32_as_float32(path):
     assert_same_estimator(fitted, again)
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_a_model_file_restores_what_an_interrupted_fit_has_left(path, estimator, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    model = clone(estimator)
+    if isinstance(model, StudentTMixture):
+        model.set_params(init_params="random")  # no other fit to begin with
+    with monkeypatch.context() as patch:
+        patch.setattr(FittedModel, "training", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="best parameters so far are on the estimator"):
+            model.fit(X)
+    assert_same_estimator(there_and_back(model, path), model)
+
+
 def test_the_size_of_a_model_file_without_training_rows_does_not_depend_on_their_number(tmp_path):
     sizes = []
     for n in (1200, 2400):

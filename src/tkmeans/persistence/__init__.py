@@ -231,7 +231,7 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
             values[field] = restored(field, fitted[field], kind, sizes)
         elif not kind.endswith("?"):
             raise ModelFileError(f"has a {name} without {field}")
-        elif not (kind.startswith("names") or "[n]" in kind):
+        elif allowed is SCALERS and not kind.startswith("names"):
             values[field] = None  # of a scaler that was told not to centre, say
     if allowed is ESTIMATORS:
         estimator._restore(values)

@@ -2,7 +2,7 @@
 
 A field's kind is one of "number", "count" (an integer), "truth", "numbers" (a list),
 "names", "sketch", "floats" and "ints" (arrays), with the shape in brackets: K clusters,
-p features, n training rows. "?" marks what may be absent or None, "|" alternatives.
+p features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|" alternatives.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ class Recipe(NamedTuple):
 
 
 _ALL: Fields = {"n_features_in_": "count", "feature_names_in_": "names[p]?"}
-_HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "ints[n]?", "inertia_": "number", "n_iter_": "count"}
+_HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "ints[n]?", "inertia_": "number?", "n_iter_": "count"}
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
 _SOFT = _HARD | _PATH | {"scale_": "number", "dof_": "number", "cluster_weights_": "floats[K]"}
-_STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch"}
+_STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
 _MIXTURE |= {"labels_": "ints[n]?"}
 _SEEN = {"n_samples_seen_": "count|number|ints[p]|floats[p]"}
@@ -39,7 +39,7 @@ ESTIMATORS = {
     "FastTKMeans": Recipe("tkmeans.estimators", _SOFT),
     "StudentTMixture": Recipe("tkmeans.estimators", _MIXTURE | {"covariances_": "covariances"}, "n_components"),
     "KMedians": Recipe("tkmeans.baselines", _HARD),
-    "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]"}),
+    "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]?"}),
 }
 
 SCALERS = {
