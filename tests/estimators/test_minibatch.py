@@ -19,6 +19,7 @@ from tkmeans.datasets import (
     make_s_like,
     make_unbalance_like,
 )
+from tkmeans.sources.files import FileSource
 
 X, LABELS, CENTERS = t_mixture(n=4000, n_clusters=4, n_features=3, dof=4.0, scale=0.02)
 
@@ -188,6 +189,23 @@ def test_after_init_size_rows_a_stream_keeps_its_cluster_numbers_and_no_rows():
     for _ in range(3):
         streamed(model, X, 100)
     assert len(pickle.dumps(model)) - sizes[1] < 16 * 200  # the log-likelihoods of up to 1000 batches
+
+
+def test_a_minibatch_fit_keeps_nothing_of_its_rows_but_the_attributes_in_the_docs():
+    model = MiniBatchTKMeans(4, random_state=0).fit(np.tile(X, (5, 1)))
+    kept = model._stream.distances
+    assert max(map(len, kept)) <= 4096
+    assert all(values.base is None for values in kept)  # a view would hold all rows
+
+
+def test_minibatch_refuses_a_file_before_it_reads_it(tmp_path, monkeypatch):
+    def survey(self):
+        raise AssertionError("the file was read")
+
+    monkeypatch.setattr(FileSource, "survey", survey)
+    np.save(tmp_path / "X.npy", X)
+    with pytest.raises(TypeError, match="takes batches from arrays in memory; hand the blocks of larger data"):
+        MiniBatchTKMeans(4).fit(tmp_path / "X.npy")
 
 
 # ---- one batch like any other ----------------------------------------------------------------

@@ -30,6 +30,7 @@ class Accepts(NamedTuple):
     single: bool = True  # float32 stays float32
     elsewhere: bool = True  # tensors, files and dask collections
     array_api: bool = True  # arrays of other libraries where scikit-learn's array_api_dispatch is on
+    refusal: str | None = None  # of rows elsewhere that a fit does not take though predict does
     least_rows: int = 1
     check: Callable[[Any, Array], None] | None = None  # what else rows must be, of the estimator and the rows
 
@@ -59,11 +60,13 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         block_rows = None if accepts.elsewhere else max(len(X), 1)
         n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
         source = TensorSource(X, weight) if tensor else ArraySource(X, weight, n_threads=n_jobs, block_rows=block_rows)
-    if not reset:
-        with closing_if_it_fails(source):
+    with closing_if_it_fails(source):
+        if not reset:
             fitted = estimator._fitted_model
             alike = fitted.frame.origin.dtype == source.dtype
             source.frame = fitted.frame if alike else fitted.params.frame(source.dtype)
+        elif kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
+            raise TypeError(accepts.refusal)
     return source
 
 

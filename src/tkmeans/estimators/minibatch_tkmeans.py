@@ -32,6 +32,11 @@ from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 # Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
 FIRST_TOL = 1e-6
 
+NOT_IN_MEMORY = (
+    "MiniBatchTKMeans takes batches from arrays in memory; hand the blocks of larger data to partial_fit, "
+    "or fit TKMeans, which reads files and dask collections"
+)
+
 # What is kept of every row.
 FIELDS = ("pvalue", "d2", "n_observed")
 
@@ -155,7 +160,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             "half_life": validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None")),
         }
     )
-    _accepts = Accepts(array_api=False)
+    _accepts = Accepts(array_api=False, refusal=NOT_IN_MEMORY)
     _objective = "log-likelihood"
     _interruptible = False  # a stream cannot go on from parameters alone
 
@@ -202,12 +207,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     # ---- all rows at hand ------------------------------------------------------------
 
-    def _plan(self, source: Source) -> Plan:
-        if not isinstance(source, ArraySource):
-            raise TypeError(
-                "MiniBatchTKMeans takes batches from arrays in memory; hand the blocks of larger data to partial_fit, "
-                "or fit TKMeans, which reads files and dask collections"
-            )
+    def _plan(self, source: Any) -> Plan:
         return student_plan(self, source, partial(self._runs, source), extras=self._stream_after, fields=FIELDS)
 
     def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:

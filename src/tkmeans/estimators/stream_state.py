@@ -57,7 +57,8 @@ class Distances(NamedTuple):
         """Those of one batch or, at equal intervals, of as many of its rows as are kept."""
         thin = slice(None, None, -(-len(d2) // KEPT_DISTANCES))
         weight = np.ones(len(d2)) if weight is None else weight
-        return cls(d2[thin], np.broadcast_to(n_observed, d2.shape)[thin], weight[thin])
+        kept = (np.array(values[thin]) for values in (d2, np.broadcast_to(n_observed, d2.shape), weight))
+        return cls(*kept)  # copies: a view would hold all rows
 
     def sketch(self, n_features: int) -> Sketch:
         """Those that can be compared, in a few hundred points."""
