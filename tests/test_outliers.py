@@ -8,7 +8,8 @@ from scipy import stats
 from support.model_inputs import t_mixture
 from support.paper_data import benchmark_set
 
-from tkmeans import TKMeans
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
 from tkmeans.fitted import sketch
 from tkmeans.outliers import _core_quantile, _core_slopes, _log_core, fit_outlier_model, threshold_over
@@ -153,6 +154,13 @@ def test_outliers_among_new_rows_are_flagged_by_the_distances_of_the_training_ro
         np.testing.assert_array_equal(model.predict(new, outlier_label=-1)[-1], -1)
         np.testing.assert_array_equal(model.predict(new, outlier_label=-1)[:4], model.predict(new)[:4])
         assert model.predict(new)[-1] >= 0
+
+
+@pytest.mark.parametrize("estimator", [FastTKMeans(4), StudentTMixture(4), KMedians(4), KMedoids(4)], ids=repr)
+def test_an_estimator_without_outliers_refuses_an_outlier_label(estimator):
+    X = t_mixture(n=100)[0]
+    with pytest.raises(TypeError, match="does not look for outliers; predict without outlier_label"):
+        estimator.fit(X).predict(X, outlier_label=-1)
 
 
 def test_the_tail_rule_flags_a_fraction_of_rows_from_the_model_equal_to_its_level():

@@ -94,7 +94,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             of weight 0 takes no part, but is labelled.
         resume : path, default=None
             A checkpoint of the same fit, to go on from there. The result is the same, to the
-            last bit, as if it had not been interrupted.
+            last bit, as if it had not been interrupted. Only for estimators that write checkpoints.
 
         Returns
         -------
@@ -400,9 +400,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _strays(self, level: float) -> OutlierModel:
         """What the training rows say of strays."""
         if "outliers" in self._lacks:
-            raise TypeError(
-                f"{type(self).__name__} has no density to find outliers with; predict without outlier_label"
-            )
+            raise TypeError(f"{type(self).__name__} does not look for outliers; predict without outlier_label")
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the fit was interrupted before its outliers were looked at; let it end, or resume it")
         return fit_outlier_model(self._training_distances, self.n_features_in_, level)

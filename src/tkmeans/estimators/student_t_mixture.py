@@ -78,6 +78,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         `covariance_type`. The covariance proper is nu / (nu - 2) times as large.
     dof_ : ndarray of shape (n_components,)
         The degrees of freedom.
+    labels_ : ndarray of shape (n_samples,)
+        The most probable component of each row.
     converged_ : bool
         Whether the best run ended before `max_iter`.
     n_iter_ : int
