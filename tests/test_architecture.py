@@ -69,3 +69,15 @@ def test_a_second_fit_leaves_nothing_of_the_first(final):
 def test_every_public_estimator_is_among_those_inspected():
     public = {getattr(tkmeans, name) for name in tkmeans.__all__}
     assert {cls for cls in public if hasattr(cls, "fit")} <= set(FINAL)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_a_parameter_changed_after_the_fit_changes_no_answer(kind):
+    model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
+    labels, density = model.predict(X), model.score_samples(X)
+    model.set_params(covariance_type="diag" if kind == "full" else "full", dof=3.0)
+    np.testing.assert_array_equal(model.predict(X), labels)
+    np.testing.assert_array_equal(model.score_samples(X), density)
+    medoids = KMedoids(2, random_state=0).fit(X)
+    distances = medoids.transform(X)
+    np.testing.assert_array_equal(medoids.set_params(metric="cityblock").transform(X), distances)

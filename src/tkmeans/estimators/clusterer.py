@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -186,7 +187,13 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             params = params.take(by_size(params.centers, sizes))
         self._publish(params, dtype, found, source)
         if training is None:
-            raise Interrupted(self._interruption(), self) from None
+            checkpoint = getattr(self, "checkpoint", None)
+            raise Interrupted(
+                f"{type(self).__name__} was interrupted after {found['n_iter_']} iterations. The best parameters so far "
+                "are on the estimator, and predict works; labels_ and what else describes the training rows is missing"
+                + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on."),
+                self,
+            ) from None
 
     def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
@@ -206,14 +213,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if "feature_names_in_" in found:
             self.feature_names_in_ = found.pop("feature_names_in_")
         self._publish(params, params.centers.dtype, found)
-
-    def _interruption(self) -> str:
-        checkpoint = getattr(self, "checkpoint", None)
-        return (
-            f"{type(self).__name__} was interrupted after {self.n_iter_} iterations. The best parameters so far are on "
-            "the estimator, and predict works; labels_ and what else describes the training rows is missing"
-            + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on.")
-        )
 
     # ---- clusters of rows --------------------------------------------------------------
 
@@ -529,7 +528,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _reading(self, source: Source) -> FittedModel:
         """The fitted model, to read these rows with the engine asked for."""
-        return FittedModel(self._model(self._engine(source)), self._fitted_model.params, source.frame)
+        fitted = self._fitted_model
+        model = replace(fitted.model, engine=self._engine(source)) if hasattr(fitted.model, "engine") else fitted.model
+        return FittedModel(model, fitted.params, source.frame)
 
     def _engine(self, source: Source) -> Any:
         """The engine asked for, or the one that runs on arrays of any library."""

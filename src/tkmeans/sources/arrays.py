@@ -23,6 +23,7 @@ class BlockSource(CountedRows):
     """Rows in memory, or in chunks of any length, which are cut into blocks at multiples of a fixed size."""
 
     X: Any = None  # the rows, where they are in memory
+    chunks: Any = None  # a function that reads rows that are not, in lengths that are multiples of the block's
     like: Any = None  # makes an array of the rows' library from one of NumPy, where that is another
 
     def __init__(self, weight: Array | None, frame: Frame | None, n_threads: int, block_rows: int) -> None:
@@ -36,10 +37,6 @@ class BlockSource(CountedRows):
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-
-    def chunks(self) -> Iterator[Array]:
-        """The rows that are not in memory, in chunks whose lengths, but for the last, are multiples of the block's."""
-        raise AttributeError("rows in memory come in one piece")
 
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks of fixed size."""
