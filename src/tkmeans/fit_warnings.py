@@ -38,13 +38,9 @@ def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> Non
     if not _heard.get():
         return
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and _in_libraries(frame.f_code.co_filename):
+    while frame.f_back is not None and any(Path(frame.f_code.co_filename).is_relative_to(home) for home in _LIBRARIES):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _in_libraries(file: str) -> bool:
-    return any(Path(file).is_relative_to(home) for home in _LIBRARIES)
 
 
 def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:

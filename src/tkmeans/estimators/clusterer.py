@@ -188,8 +188,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self._publish(params, dtype, found, source)
         if training is None:
             checkpoint = getattr(self, "checkpoint", None)
+            name = type(self).__name__
             raise Interrupted(
-                f"{type(self).__name__} was interrupted after {found['n_iter_']} iterations. The best parameters so far "
+                f"{name} was interrupted after {found['n_iter_']} iterations. The best parameters so far "
                 "are on the estimator, and predict works; labels_ and what else describes the training rows is missing"
                 + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on."),
                 self,

@@ -60,13 +60,14 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         block_rows = None if accepts.elsewhere else max(len(X), 1)
         n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
         source = TensorSource(X, weight) if tensor else ArraySource(X, weight, n_threads=n_jobs, block_rows=block_rows)
-    with closing_if_it_fails(source):
-        if not reset:
+    if reset and kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
+        source.__exit__()
+        raise TypeError(accepts.refusal)
+    if not reset:
+        with closing_if_it_fails(source):
             fitted = estimator._fitted_model
             alike = fitted.frame.origin.dtype == source.dtype
             source.frame = fitted.frame if alike else fitted.params.frame(source.dtype)
-        elif kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
-            raise TypeError(accepts.refusal)
     return source
 
 

@@ -75,6 +75,10 @@ class BlockSource(CountedRows):
         """Count rows and values, in one pass."""
         return self.reduce(survey)
 
+    def example(self, sample: Sample) -> Array:
+        """All rows if they are in memory, else the sample."""
+        return super().example(sample) if self.X is None else self.X
+
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` says of each row, in arrays, and the merged summary."""
         n_rows = self.n_rows
@@ -119,10 +123,6 @@ class ArraySource(BlockSource):
         """The rows of these numbers, as a source of their own in the same frame."""
         weight = None if self.weight is None else self.weight[rows]
         return ArraySource(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self._block_rows)
-
-    def example(self, sample: Sample) -> Array:
-        """All rows."""
-        return self.X
 
 
 @final
@@ -171,10 +171,6 @@ class TensorSource(BlockSource):
         """Rows by their numbers, as a NumPy array."""
         xp = namespace(self.X)
         return to_numpy(xp.take(self.X, xp.asarray(picked, device=self.X.device), axis=0))
-
-    def example(self, sample: Sample) -> Array:
-        """All rows."""
-        return self.X
 
     def like(self, values: Array) -> Array:
         """A NumPy array as one of this library, of the same type, where the rows are."""
