@@ -234,3 +234,13 @@ def test_a_likelihood_without_a_maximum_is_warned_about():
     X = np.random.default_rng(0).standard_normal((30, 40))
     with pytest.warns(ConvergenceWarning, match="The scale collapsed to .* or a larger dof such as 30"):
         TKMeans(10, dof=0.5, init=X[:10]).fit(X)
+
+
+def test_a_subclass_without_keyword_only_parameters_checks_its_parameters():
+    class Plain(TKMeans):
+        def __init__(self, n_clusters=2):
+            super().__init__(n_clusters)
+
+    assert Plain().fit([[0.0], [1.0], [9.0]]).labels_.shape == (3,)
+    with pytest.raises(ValueError, match="n_clusters must be an integer of at least 1, got 0"):
+        Plain(0).fit([[0.0], [1.0], [9.0]])

@@ -99,6 +99,25 @@ class TestCallbacks:
         estimator.set_callbacks()
 
 
+def test_callbacks_see_a_finished_estimator_at_the_end_of_a_fit():
+    pytest.importorskip("sklearn.callback")
+
+    class AtTheEnd(Recorder):
+        def on_fit_task_end(self, estimator, context, **facts):
+            if context.task_name == "fit":
+                self.attributes = dict(vars(estimator))
+            return False
+
+    for estimator in ESTIMATORS:
+        callback = AtTheEnd()
+        estimator.set_callbacks(callback).fit(X)
+        after = vars(estimator.set_callbacks())
+        fitted = {name for name in after if name.endswith("_")}
+        assert "labels_" in fitted
+        for name in fitted:
+            np.testing.assert_array_equal(callback.attributes[name], after[name])
+
+
 def test_estimators_fit_with_a_scikit_learn_that_has_no_callbacks():
     code = """
 import sys

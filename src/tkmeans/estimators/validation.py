@@ -17,7 +17,7 @@ Check = Callable[[str, Any], None]  # complains of a parameter's value, by its n
 
 def check_params(estimator: Any, checks: Mapping[str, Check]) -> None:
     """Complain about parameters that make no sense; defaults do."""
-    defaults = type(estimator).__init__.__kwdefaults__
+    defaults = type(estimator).__init__.__kwdefaults__ or {}
     for name, check in checks.items():
         value = getattr(estimator, name)
         if value is not defaults.get(name, check):
