@@ -38,7 +38,7 @@ class Progress(NamedTuple):
         """The iterations so far."""
         return len(self.history) - 1
 
-    def outcome(self, *, converged: bool, interrupted: bool = False) -> Outcome[Any, Any]:
+    def outcome(self, *, converged: bool, interrupted: BaseException | None = None) -> Outcome[Any, Any]:
         """The end of a run that stops here."""
         return Outcome(self.params, self.stats, self.history, self.n_passes, converged, interrupted)
 
@@ -149,7 +149,8 @@ def em(
         # Steps may be combined if they are smooth and about the same rows: such models say how to `pack` parameters.
         mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
         run = Progress([stats.objective / total], np.inf, start, stats, total, 1, mixer)
-    converged, interrupted = len(run.history) > 1 and stop(run), False
+    converged = len(run.history) > 1 and stop(run)
+    interrupted: BaseException | None = None
     try:
         while not converged and len(run.history) <= max_iter:
             before, run = run, _step(source, model, run)
@@ -162,10 +163,10 @@ def em(
                 break
         for observer in observers:
             observer.end()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as fault:
         if len(run.history) == 1:
             raise
-        converged, interrupted = False, True
+        converged, interrupted = False, fault
     return run.outcome(converged=converged, interrupted=interrupted)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.special import entr
 
-from tkmeans.fitted import Evidence, Left
+from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left
 from tkmeans.models.covariances import Shape
 from tkmeans.models.mixture import EStep, MixtureParams, StudentMixture
 from tkmeans.sources import Source
@@ -124,7 +124,7 @@ class ShapePosterior(NamedTuple):
 
     def distances(self, block: Block) -> Array:
         """The Mahalanobis distance to every centre, (n, K)."""
-        return np.sqrt(self.look(block.frame.enter(block.X)).d2).T
+        return np.sqrt(np.minimum(self.look(block.frame.enter(block.X)).d2, FARTHEST_SQUARE)).T
 
     def evidence(self, source: Source, *, entropy: bool) -> Evidence:
         """How well all rows of a source fit."""

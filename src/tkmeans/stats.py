@@ -191,7 +191,7 @@ class Outcome(NamedTuple, Generic[P, S]):
     history: list[float]  # objective per unit of sample weight, after every accepted step
     n_passes: int  # visits to the data, rejected steps included
     converged: bool
-    interrupted: bool = False  # by Ctrl-C
+    interrupted: BaseException | None = None  # the Ctrl-C that ended it
 
 
 Fit = Outcome[Params, Stats]

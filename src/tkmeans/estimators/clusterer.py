@@ -177,12 +177,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 of_rows = {"labels_": training.rows["label"], "inertia_": training.review.inertia}
                 of_rows |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
                 of_rows |= plan.extras(training, fit, source, found) if plan.extras else {}
-            except KeyboardInterrupt:
-                training = None
+            except KeyboardInterrupt as fault:
+                training, fit = None, fit._replace(interrupted=fault)
         if training is not None:
             params, found = training.params, found | of_rows
         elif not self._interruptible:
-            raise KeyboardInterrupt
+            raise fit.interrupted
         elif sizes is not None:
             params = params.take(by_size(params.centers, sizes))
         self._publish(params, dtype, found, source)

@@ -228,7 +228,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             runs = list(climbs(self, first, start, tol=FIRST_TOL, accelerate=True))
             begun = best_run(lambda _: iter(runs), student_merit(self), check_random_state(0), observers)
         if begun.interrupted:
-            raise KeyboardInterrupt
+            raise begun.interrupted
         batches = Batches(source, np.roll(order, -n_first), self.batch_size)
         run = em(
             batches,

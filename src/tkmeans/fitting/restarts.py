@@ -51,11 +51,11 @@ def best_run(
             fit = run(observers=observers, resume=resume)
             best, resume = fit if best is None else max(best, fit, key=merit), None
             if fit.interrupted:
-                return best._replace(interrupted=True)
+                return best._replace(interrupted=fit.interrupted)
             for writer in writers:
                 writer.finished(fit, number, best)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as fault:
         if best is None:
             raise
-        return best._replace(interrupted=True)
+        return best._replace(interrupted=fault)
     return best
