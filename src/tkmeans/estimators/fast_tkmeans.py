@@ -22,7 +22,7 @@ from tkmeans.stats import Fit, Params
 
 @final
 class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
-    """Fast t-k-means: the limit of t-k-means for a vanishing scale, as published.
+    """Fast t-k-means: the rule of the authors' code for a vanishing scale.
 
     The memberships are those of fuzzy c-means with m = 1 + 2 / (dof + n_features). It
     finds good centres from poor starts on clean data, but far rows belong to all
