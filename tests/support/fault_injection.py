@@ -27,6 +27,7 @@ from unittest import mock
 import numpy as np
 
 import tkmeans.sources.dask as dask_source
+from support.estimator_cases import centers_of
 from support.interruptible_operations import FITS, OPERATIONS, WRITES, CommandFailed, SilentCallback, X, prior_estimator
 from tkmeans import atomic
 from tkmeans.engines import native, reference
@@ -353,7 +354,7 @@ def _outcome(operation, kind, trigger, estimator, folder):
             operation.run(estimator, folder)
     except Interrupted:
         _check(not hasattr(estimator, "labels_"), "labels of an earlier fit")
-        _check(np.all(np.isfinite(estimator.cluster_centers_)), "centres that are not finite")
+        _check(np.all(np.isfinite(centers_of(estimator))), "centres that are not finite")
         estimator.predict(X)
         return "interrupted"
     except CommandFailed as fault:

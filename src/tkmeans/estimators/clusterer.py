@@ -194,6 +194,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 "are on the estimator, and predict works; labels_ and what else describes the training rows is missing"
                 + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on."),
                 self,
+                fit.interrupted,
             ) from None
 
     def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
@@ -573,9 +574,9 @@ def answer(source: Source, function: Callable[[Block], Answer], column: Column, 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a fit that has left its best parameters on the estimator, and says so."""
 
-    def __init__(self, message: str, estimator: Any) -> None:
+    def __init__(self, message: str, estimator: Any, fault: BaseException) -> None:
         super().__init__(message)
-        self.estimator = estimator
+        self.estimator, self.fault = estimator, fault
 
 
 @contextmanager
@@ -593,5 +594,5 @@ def transaction(estimator: Any) -> Iterator[None]:
             raise
         estimator.__dict__ = before
         if isinstance(fault, Interrupted):  # in a fit that this one has begun with, of which nothing is left
-            raise KeyboardInterrupt from None
+            raise fault.fault from None
         raise
