@@ -136,7 +136,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to cluster.
+            The rows to cluster, as in :meth:`fit`.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -224,7 +224,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to label.
+            The rows to label, of a kind that :meth:`fit` takes.
         outlier_label : int, default=None
             A label such as -1 for the rows that :meth:`outliers` flags, where the estimator has
             that method. None gives every row the label of a cluster.
@@ -251,7 +251,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to measure.
+            The rows to measure, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to look at.
+            The rows to look at, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -284,7 +284,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to look at.
+            The rows to look at, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows to look at.
+            The rows to look at, of a kind that :meth:`fit` takes.
 
         Returns
         -------
