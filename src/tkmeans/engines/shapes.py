@@ -1,0 +1,118 @@
+"""The reference engine for clusters with shapes, in plain array-API operations. It is the definition.
+
+Rows are complete here, and sums are in double precision whatever the rows are.
+`tkmeans.engines.native.shapes` returns the same numbers, quickly.
+"""
+
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from tkmeans.engines import reference
+from tkmeans.shape_stats import NoiseKernel, ShapeKernel, ShapeRows, ShapeStats
+from tkmeans.stats import Array, Block, namespace
+
+
+def of(engine: ModuleType) -> ModuleType:
+    """The part of an engine that knows shapes."""
+    if engine is reference:
+        import tkmeans.engines.shapes as shapes
+    else:
+        import tkmeans.engines.native.shapes as shapes  # type: ignore[no-redef]
+    return shapes
+
+
+class _EStep(NamedTuple):
+    away: list[Array]  # K times (n, p): x - mu
+    d2: Array  # (n, K)
+    log_base: Array  # (n, K) ln(1 + D/nu)
+    log_f: Array  # (n, K) ln of weight and density
+    tau: Array  # (n, K) the noise takes what is left to 1
+    u: Array  # (n, K)
+    noise: Array  # (n,)
+    log_density: Array  # (n,)
+
+
+def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
+    """The sums of an E-step over one block."""
+    e = _e_step(block, kernel)
+    xp = namespace(e.tau)
+    weight = xp.ones_like(e.log_density) if block.weight is None else _double(block.weight, e.tau)
+    tau = e.tau * weight[:, None]  # (n, K)
+    wtau = tau * e.u
+    scatters = []
+    for k, away in enumerate(e.away):
+        part = xp.sqrt(wtau[:, k])[:, None] * away  # (n, p)
+        scatters.append(part.T @ part if kernel.factors.ndim == 3 else xp.sum(part * part, axis=0))
+    probabilities = xp.concat([e.tau, e.noise[:, None]], axis=1)
+    logarithms = xp.log(xp.where(probabilities > 0, probabilities, xp.ones_like(probabilities)))
+    return ShapeStats(
+        n=xp.sum(tau, axis=0),
+        w=xp.sum(wtau, axis=0),
+        wx=xp.stack([wtau[:, k] @ away for k, away in enumerate(e.away)]),
+        scatter=xp.stack(scatters),
+        log_u=-xp.sum(tau * e.log_base, axis=0),
+        noise=float(xp.sum(weight * e.noise)),
+        objective=float(xp.sum(weight * e.log_density)),
+        entropy=-float(xp.sum(weight[:, None] * probabilities * logarithms)),
+    )
+
+
+def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
+    """What the model says of each row."""
+    e = _e_step(block, kernel)
+    xp = namespace(e.tau)
+    label = xp.argmax(e.log_f, axis=1)
+    d2 = xp.take_along_axis(e.d2, label[:, None], axis=1)[:, 0]
+    return ShapeRows(label, d2, e.log_density, xp.sum(e.tau * e.u, axis=1), e.noise)
+
+
+def memberships(block: Block, kernel: ShapeKernel) -> Array:
+    """The probability of every component for each row, (n, K); the noise has what is left to 1."""
+    return _e_step(block, kernel).tau
+
+
+def distances(block: Block, kernel: ShapeKernel) -> Array:
+    """The distance of each row to every centre in the metric of its component, (n, K)."""
+    d2 = _e_step(block, kernel).d2
+    return namespace(d2).sqrt(d2)
+
+
+def log_noise(x: Array, kernel: NoiseKernel) -> Array:
+    """The log-density of the noise, with its weight, at rows in the frame, (n,)."""
+    xp = namespace(x)
+    r2 = _square(x - _double(kernel.center, x), kernel.factor) / kernel.radius**2
+    log_r = xp.log(xp.clip(r2, 1.0, None)) / 2
+    return kernel.height - x.shape[1] * log_r - 2 * xp.log1p(log_r)
+
+
+def _e_step(block: Block, kernel: ShapeKernel) -> _EStep:
+    xp = namespace(block.X)
+    x = block.frame.enter(xp.astype(block.X, xp.float64))
+    away = [x - _double(center, x) for center in kernel.centers]
+    d2 = xp.stack([_square(a, factor) for a, factor in zip(away, kernel.factors, strict=True)], axis=1)
+    ratio = d2 * _double(kernel.slope, x)
+    log_base = xp.log1p(ratio)
+    log_f = _double(kernel.height, x) - _double(kernel.exponent, x) * log_base  # (n, K)
+    log_q = xp.full(x.shape[0], -np.inf, dtype=x.dtype, device=x.device)
+    if kernel.noise is not None:
+        log_q = log_noise(x, kernel.noise)
+    top = xp.maximum(xp.max(log_f, axis=1), log_q)
+    f, q = xp.exp(log_f - top[:, None]), xp.exp(log_q - top)
+    whole = xp.sum(f, axis=1) + q
+    u = _double(kernel.gain, x) / (1 + ratio)
+    return _EStep(away, d2, log_base, log_f, f / whole[:, None], u, q / whole, top + xp.log(whole))
+
+
+def _square(away: Array, factor: Array) -> Array:
+    """Squared distances, (n,), of differences, (n, p), in the metric of a factor."""
+    factor = _double(factor, away)
+    white = away @ factor.T if factor.ndim == 2 else away * factor
+    return namespace(away).sum(white * white, axis=1)
+
+
+def _double(values: Array, x: Array) -> Array:
+    """`values` in double precision, as an array of x's library, where x is."""
+    xp = namespace(x)
+    return xp.asarray(values, dtype=xp.float64, device=x.device)
