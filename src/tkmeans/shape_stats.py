@@ -49,8 +49,14 @@ class ShapeStats(NamedTuple):
     scatter: Array  # (K, p, p) sum of tau u (x - mu_old)(x - mu_old)^T, or (K, p), its diagonal
     log_u: Array  # (K,) sum of tau E(ln u); from an engine, minus the sum of tau ln(base)
     noise: float  # sum of the probabilities of the noise
-    objective: float  # the log-likelihood
+    log_likelihood: float
     entropy: float  # of the memberships, the noise included
+    log_prior: float = 0.0  # of the parameters; not a sum
+
+    @property
+    def objective(self) -> float:
+        """The penalised log-likelihood."""
+        return self.log_likelihood + self.log_prior
 
     @property
     def total(self) -> float:
@@ -59,7 +65,7 @@ class ShapeStats(NamedTuple):
 
     def merge(self, other: ShapeStats) -> ShapeStats:
         """The statistics of both sets of rows together."""
-        return ShapeStats(*(a + b for a, b in zip(self, other, strict=True)))
+        return ShapeStats(*(a + b for a, b in zip(self[:8], other[:8], strict=True)), self.log_prior)
 
 
 class ShapeRows(NamedTuple):

@@ -54,7 +54,7 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
         scatter=xp.stack(scatters),
         log_u=-xp.sum(tau * e.log_base, axis=0),
         noise=float(xp.sum(weight * e.noise)),
-        objective=float(xp.sum(weight * e.log_density)),
+        log_likelihood=float(xp.sum(weight * e.log_density)),
         entropy=-float(xp.sum(weight[:, None] * probabilities * logarithms)),
     )
 

@@ -1,8 +1,8 @@
 """Covariance structures of mixture components: full, tied, diagonal, spherical.
 
 Shapes come as stacks, one entry for each component: matrices (K, p, p), variances
-(K, p) or one variance (K,). What EM needs of a shape is how to whiten differences with
-it, what to sum over rows, and the best admissible shape for given sums.
+(K, p) or one variance (K, 1). What EM needs of a shape is how to whiten differences with
+it, what follows from the sums over rows, and how to extrapolate it.
 """
 
 from abc import ABC, abstractmethod
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dtrtri
 
+from tkmeans.shape_stats import ShapeStats
 from tkmeans.stats import Array
 
 
@@ -27,23 +28,27 @@ class Shape(ABC):
 
     @abstractmethod
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
-        """What makes differences round (see `whiten`), and ln det of each shape."""
+        """Factors, (K, p, p) or (K, p), that make differences round, and ln det of each shape."""
 
     @abstractmethod
-    def whiten(self, away: Array, factor: Array) -> Array:
-        """Differences (p, n) in the metric of one component."""
+    def around(self, scatter: Array, w: Array, step: Array) -> Array:
+        """The sums that a shape follows from, around centres that lie `step` away, from an engine's sums."""
 
     @abstractmethod
-    def scatter(self, weight: Array, away: Array) -> Array:
-        """The sum over rows that the shape follows from."""
+    def squares(self, factors: Array, scatter: Array, n_features: int) -> Array:
+        """The trace of each inverse shape times `scatter`, (K,)."""
 
     @abstractmethod
-    def below(self, covariances: Array, floor: float) -> Array:
-        """Which shapes have a variance below `floor` in some direction, (K,)."""
+    def part(self, covariances: Array, features: Array) -> Array:
+        """The shapes over some of the features, a mask (p,)."""
 
     @abstractmethod
-    def raised(self, covariances: Array, floor: float) -> Array:
-        """The most likely shapes with no variance below `floor`."""
+    def completed(self, stats: ShapeStats, covariances: Array, features: Array) -> ShapeStats:
+        """The expected sums over all features, from the sums of rows of which only these were observed."""
+
+    @abstractmethod
+    def rescaled(self, covariances: Array, unit: Array) -> Array:
+        """The shapes with every feature multiplied by its unit, (p,)."""
 
     @abstractmethod
     def logarithm(self, covariances: Array) -> Array:
@@ -56,6 +61,10 @@ class Shape(ABC):
     @abstractmethod
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """How many numbers the shapes are made of."""
+
+    def log_sizes(self, covariances: Array, n_features: int) -> Array:
+        """The logarithm of |Sigma|^(1/p), (K,)."""
+        return self.whitening(covariances, n_features)[1] / n_features
 
 
 @final
@@ -70,32 +79,42 @@ class Ellipsoid(Shape):
         return np.tile(variance * np.eye(n_features), (n_components, 1, 1))
 
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
-        """The inverse of the Cholesky factor or, where rounding leaves none, axes over their standard deviations."""
+        """The inverse of the Cholesky factor; where rounding leaves none, of the nearest positive definite matrix."""
         try:
             root = np.linalg.cholesky(covariances)
         except np.linalg.LinAlgError:
             variances, axes = _principal(covariances)
-            return (axes / np.sqrt(variances)[:, None, :]).swapaxes(1, 2), np.log(variances).sum(axis=1)
-        inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root])
+            # The Cholesky factor of A A^T is the transposed triangle of A^T = QR, up to the signs of its rows.
+            upper = np.linalg.qr((axes * np.sqrt(variances)[:, None, :]).swapaxes(1, 2), mode="r")
+            root = (upper * np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, :, None]).swapaxes(1, 2)
+        inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root]).reshape(root.shape)
         return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
-    def whiten(self, away: Array, factor: Array) -> Array:
-        """Round, in some coordinates."""
-        return factor @ away
+    def around(self, scatter: Array, w: Array, step: Array) -> Array:
+        """Of weighted outer products."""
+        return scatter - w[:, None, None] * (step[:, :, None] * step[:, None, :])
 
-    def scatter(self, weight: Array, away: Array) -> Array:
-        """The sum of weighted outer products."""
-        part = np.sqrt(weight) * away
-        return part @ part.T  # symmetric, which halves the work
+    def squares(self, factors: Array, scatter: Array, n_features: int) -> Array:
+        """By the whitened scatter."""
+        return np.einsum("kij,jl,kil->k", factors, scatter, factors, optimize=True)
 
-    def below(self, covariances: Array, floor: float) -> Array:
-        """Those that are not positive definite without the floor."""
-        return np.array([dpotrf(matrix)[1] != 0 for matrix in covariances - floor * np.eye(covariances.shape[1])])
+    def part(self, covariances: Array, features: Array) -> Array:
+        """A block of each matrix."""
+        return covariances[:, features][:, :, features]
 
-    def raised(self, covariances: Array, floor: float) -> Array:
-        """Eigenvalues below the floor are raised to it: the constrained maximum of the likelihood."""
-        variances, axes = np.linalg.eigh(covariances)
-        return _composed(np.maximum(variances, floor), axes)
+    def completed(self, stats: ShapeStats, covariances: Array, features: Array) -> ShapeStats:
+        """Differences continue by regression on what was observed; its residuals add their covariance."""
+        cross = covariances[:, :, features]  # (K, p, q)
+        ahead = cross @ np.linalg.pinv(self.part(covariances, features), hermitian=True)
+        beside = covariances - ahead @ cross.swapaxes(1, 2)
+        beside[:, features], beside[:, :, features] = 0.0, 0.0
+        ahead[:, features] = np.eye(np.count_nonzero(features))
+        scatter = ahead @ stats.scatter @ ahead.swapaxes(1, 2) + stats.n[:, None, None] * beside
+        return stats._replace(wx=np.einsum("kpq,kq->kp", ahead, stats.wx), scatter=scatter)
+
+    def rescaled(self, covariances: Array, unit: Array) -> Array:
+        """Entry by entry."""
+        return covariances * np.outer(unit, unit)
 
     def logarithm(self, covariances: Array) -> Array:
         """The matrix logarithm."""
@@ -125,24 +144,32 @@ class AxisAligned(Shape):
 
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """One over the standard deviations."""
-        return 1 / np.sqrt(covariances), np.log(covariances).mean(axis=1) * n_features
+        factors = np.broadcast_to(1 / np.sqrt(covariances), (len(covariances), n_features))
+        return factors, np.log(covariances).mean(axis=1) * n_features
 
-    def whiten(self, away: Array, factor: Array) -> Array:
+    def around(self, scatter: Array, w: Array, step: Array) -> Array:
+        """Of weighted squares; their mean over features if round."""
+        squares = scatter - w[:, None] * np.square(step)
+        return squares.mean(axis=1, keepdims=True) if self.round else squares
+
+    def squares(self, factors: Array, scatter: Array, n_features: int) -> Array:
         """Feature by feature."""
-        return away * factor[:, None]
+        return np.sum(np.square(factors) * scatter, axis=1)
 
-    def scatter(self, weight: Array, away: Array) -> Array:
-        """The sum of weighted squares; their mean over features if round."""
-        squares = np.square(away) @ weight
-        return squares.mean(keepdims=True) if self.round else squares
+    def part(self, covariances: Array, features: Array) -> Array:
+        """Some of the variances; the one there is, if round."""
+        return covariances if self.round else covariances[:, features]
 
-    def below(self, covariances: Array, floor: float) -> Array:
-        """The least variance decides."""
-        return covariances.min(axis=1) < floor
+    def completed(self, stats: ShapeStats, covariances: Array, features: Array) -> ShapeStats:
+        """Features say nothing of each other: what was not observed is as it was."""
+        wx = np.zeros_like(stats.n, shape=(len(stats.n), len(features)))
+        scatter = stats.n[:, None] * np.broadcast_to(covariances, wx.shape)
+        wx[:, features], scatter[:, features] = stats.wx, stats.scatter
+        return stats._replace(wx=wx, scatter=scatter)
 
-    def raised(self, covariances: Array, floor: float) -> Array:
-        """Variances below the floor are raised to it."""
-        return np.maximum(covariances, floor)
+    def rescaled(self, covariances: Array, unit: Array) -> Array:
+        """Number by number; round shapes have one unit."""
+        return covariances * np.square(unit)[: covariances.shape[-1]]
 
     def logarithm(self, covariances: Array) -> Array:
         """Number by number."""
@@ -157,10 +184,31 @@ class AxisAligned(Shape):
         return n_components * (1 if self.round else n_features)
 
 
+def sizes_within(sizes: Array, mass: Array, ratio: float) -> Array:
+    """The most likely sizes, (K,), of which the largest is at most `ratio` times the smallest.
+
+    They minimise the sum of mass (ln t + size/t) (Fritz, Garcia-Escudero and Mayo-Iscar 2013). Whatever the
+    bound m below is, the best t are the sizes held between m and ratio m; and m solves a linear
+    equation in each of the intervals between which the set of sizes that are held does not change.
+    """
+    if not np.max(sizes) > ratio * np.min(sizes):
+        return sizes
+    edges = np.unique(np.concatenate([sizes, sizes / ratio]))
+    inner = np.concatenate([[edges[0] / 2], (edges[1:] + edges[:-1]) / 2, [edges[-1] * 2]])[:, None]  # (m, 1)
+    low, high = sizes < inner, sizes > ratio * inner  # (m, K)
+    held = ((low | high) * mass).sum(axis=1)
+    bound = (low * (mass * sizes) + high * (mass * sizes / ratio)).sum(axis=1)
+    least = np.where(held > 0, bound / np.where(held > 0, held, 1.0), inner[:, 0])[:, None]  # (m, 1)
+    options = np.clip(sizes, least, ratio * least)
+    loss = (mass * (np.log(options) + sizes / options)).sum(axis=1)
+    best: Array = options[np.argmin(loss)]
+    return best
+
+
 def _principal(covariances: Array) -> tuple[Array, Array]:
     """Variances along the axes, and the axes; positive even where rounding leaves nothing of the least."""
     variances, axes = np.linalg.eigh(covariances)
-    return np.maximum(variances, 1e-15 * variances[:, -1:]), axes
+    return np.maximum(variances, 1e-15 * np.maximum(variances[:, -1:], 1e-285)), axes
 
 
 def _within_reach(log_variances: Array, like: Array) -> Array:

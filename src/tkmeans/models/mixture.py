@@ -1,177 +1,165 @@
-"""A mixture of t distributions, each with a shape and a nu of its own: the paper's TMM.
+"""A mixture of t distributions with shapes, and noise: the paper's TMM, made to hold on data nobody tuned on.
 
-The E-step is that of t-k-means with Mahalanobis distances. The M-step is parameter-expanded
-as there (`tkmeans.models.student`): u of component k gets a free scale, estimated by
-its mean u, wherever that is an exact M-step: not at the floor of the variances, and
-not where components with different nu share one shape.
+Beside the K components there may be a noise component (`tkmeans.models.noise`), which takes the rows that belong
+nowhere. What EM maximises is the log-likelihood plus the logarithm of a prior of the shapes,
+
+    -1/2 sum_k [tr(Sigma_k^-1 B) + a ln|Sigma_k|] + constant,    B = a Sigma_0 + R,
+
+worth `a` rows at the pooled shape Sigma_0 in each component, and a ridge R that keeps it finite. The sizes
+|Sigma_k|^(1/p) stay within a ratio of each other. All of it has an exact M-step. With S_k the scatter
+around the new centre, A_k = S_k + B and m_k = n_k + a,
+
+    Sigma_k = (t_k/d_k) A_k/m_k,    d_k = |A_k|^(1/p)/m_k,
+
+where t are the most likely sizes within the ratio (`covariances.sizes_within`), because the best shape for
+any size is that of A_k. Without prior, u has a free scale in each component (parameter-expanded EM, as in
+`tkmeans.models.student`); with one, that has no closed form.
+
+Missing values: the marginal of a t is a t with the same nu. Rows are grouped by what was observed, and
+their sums continued to all features by conditional moments. Exact, no imputation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.special import digamma
 
-from tkmeans.engines import reference
-from tkmeans.models.covariances import Shape
+from tkmeans.engines import reference, shapes
+from tkmeans.models.covariances import Shape, sizes_within
 from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
+from tkmeans.models.noise import noise_kernel
 from tkmeans.models.protocols import log_shares, normalized
-from tkmeans.stats import Array, Block
-
-_FEW = 3  # features, with which there is nothing to gain
+from tkmeans.shape_stats import ShapeKernel, ShapeStats
+from tkmeans.sources.base import observed_features, to_numpy
+from tkmeans.stats import Array, Block, namespace
 
 
 class MixtureParams(NamedTuple):
-    """What EM estimates, in the coordinates of a frame."""
+    """What EM estimates, in the coordinates of a frame; and where the noise lies, which it does not."""
 
     centers: Array  # (K, p) mu
     covariances: Array  # (K, ...) Sigma, see tkmeans.models.covariances
     dof: Array  # (K,) nu
     log_weights: Array  # (K,) ln pi
+    noise: float = 0.0  # the share of the noise; 0 if there is none
+    bulk_center: Array = 0.0  # (p,)
+    bulk: Array = 1.0  # (...) an ellipsoid like a covariance: where the density of the noise is flat
 
 
-class MixtureStats(NamedTuple):
-    """Sums over rows, around the old centres."""
+class Prior(NamedTuple):
+    """What is known of shapes before any row is seen."""
 
-    n: Array  # (K,) sum of tau
-    w: Array  # (K,) sum of tau u
-    wx: Array  # (K, p) sum of tau u (x - mu_old)
-    scatter: Array  # (K, ...) sum of tau u (x - mu_old)(x - mu_old)^T, or of its diagonal
-    log_u: Array  # (K,) sum of tau E(ln u)
-    objective: float  # the log-likelihood
-    entropy: float  # of the memberships, for ICL
-
-    @property
-    def total(self) -> float:
-        """The summed weight of the rows."""
-        return float(self.n.sum())
-
-    def merge(self, other: MixtureStats) -> MixtureStats:
-        """The statistics of both sets of rows together."""
-        return MixtureStats(*(a + b for a, b in zip(self, other, strict=True)))
-
-
-class EStep(NamedTuple):
-    """The E-step of each row."""
-
-    tau: Array  # (K, n) eqn:tau
-    relative_u: Array  # (K, n) u over its value at the centre, 1 + p/nu
-    log_base: Array  # (K, n) ln(1 + D/nu)
-    log_density: Array  # (n,)
-    entropy: Array  # (n,) of the memberships
-    d2: Array  # (K, n) squared Mahalanobis distances
+    rows: float = 0.0  # a, in each component
+    scatter: Array | None = None  # B, of the form of one covariance; None for nothing
+    constant: float = 0.0  # of each component, so that the prior is 1 where all is as expected
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class StudentMixture:
-    """The model; exact updates that never lower the likelihood."""
+    """The model; exact updates that never lower the penalised likelihood."""
 
     shape: Shape
     estimate_dof: bool = True
     shared_dof: bool = False
-    floor: float = 0.0  # of the variance in any direction, in the frame's units
-    engine: Any = reference  # a module; whose logarithms and exponentials to take
+    least_dof: float = BOUNDS[0]  # when it is estimated
+    size_ratio: float = math.inf
+    prior: Prior = Prior()
+    engine: ModuleType = reference
 
     @property
     def climbs(self) -> bool:
         """Every M-step is an exact one."""
         return True
 
-    def looking(self, params: MixtureParams) -> Callable[[Array], EStep]:
-        """A function that does the E-step under `params` for rows in the frame."""
-        n_components, p = params.centers.shape
-        factors, log_det = self.shape.whitening(params.covariances, p)
-        exponent = (params.dof[:, None] + p) / 2
-        norm = [log_gamma_ratio(dof / 2, p / 2) - p / 2 * math.log(2 * math.pi) for dof in params.dof]
-        height = (params.log_weights + np.array(norm) - log_det / 2)[:, None]
+    def kernel(self, params: MixtureParams, observed: Array | None = None) -> ShapeKernel:
+        """What an engine needs to know, for rows of which all features were observed, or only these."""
+        centers, covariances, dof = params.centers, params.covariances, params.dof
+        n_features = centers.shape[1]
+        if observed is not None:
+            centers, covariances = centers[:, observed], self.shape.part(covariances, observed)
+        p = centers.shape[1]
+        factors, log_det = self.shape.whitening(covariances, p)
+        log_norm = np.array([log_gamma_ratio(nu / 2, p / 2) for nu in dof]) - p / 2 * math.log(2 * math.pi)
+        height = params.log_weights + log_norm - log_det / 2
+        noise = None
+        if params.noise > 0:
+            center, bulk = params.bulk_center, params.bulk[None]
+            if observed is not None:  # over fewer features the bulk is as much nearer
+                center, bulk = center[observed], self.shape.part(bulk, observed) * (p / n_features)
+            noise = noise_kernel(params.noise, center, *self.shape.whitening(bulk, p))
+        return ShapeKernel(centers, factors, height, (dof + p) / 2, 1 / dof, (dof + p) / dof, noise)
 
-        def look(x: Array) -> EStep:
-            d2, log_base, relative_u = np.empty((3, n_components, len(x)))
-            features = by_feature(x)
-            for k, center in enumerate(params.centers):
-                white = self.shape.whiten(features - center[:, None], factors[k])
-                np.einsum("pn,pn->n", white, white, out=d2[k])
-                self.engine.bases(d2[k], 1 / params.dof[k], log_base[k], relative_u[k])
-            log_f = height - exponent * log_base
-            top = log_f.max(axis=0)
-            tau = log_f - top
-            self.engine.exponentials(tau.reshape(-1), 1.0, tau.reshape(-1))
-            whole = tau.sum(axis=0)
-            tau /= whole
-            log_density = top + np.log(whole)
-            entropy = log_density - np.einsum("kn,kn->n", tau, log_f)  # ln tau = ln f - ln density
-            return EStep(tau, relative_u, log_base, log_density, entropy, d2)
-
-        return look
-
-    def e_step(self, params: MixtureParams) -> Callable[[Block], MixtureStats]:
+    def e_step(self, params: MixtureParams) -> Callable[[Block], ShapeStats]:
         """A function that sums the E-step under `params` over one block of rows."""
-        look = self.looking(params)
-        p = params.centers.shape[1]
-        half = (params.dof + p) / 2
-        gain = (1 + p / params.dof)[:, None]
-        log_u_bias = digamma(half) - np.log(half) + np.log(gain[:, 0])
+        whole = self.kernel(params)
+        log_prior = self.log_prior(whole.factors, params.covariances)
 
-        def summarize(block: Block) -> MixtureStats:
-            x = block.frame.enter(block.X)
-            tau, relative_u, log_base, log_density, entropy, _ = look(x)
-            weight = np.ones(len(x)) if block.weight is None else block.weight
-            tau *= weight
-            wtau = np.multiply(tau, relative_u, out=relative_u)
-            wtau *= gain  # tau u
-            n = tau.sum(axis=1)
-            wx, scatter = np.empty_like(params.centers), np.empty_like(params.covariances)
-            features = by_feature(x)
-            for k, center in enumerate(params.centers):
-                own = own_rows(tau[k], p)
-                away, own_weight = features[:, own] - center[:, None], wtau[k, own]
-                wx[k] = away @ own_weight
-                scatter[k] = self.shape.scatter(own_weight, away)
-            return MixtureStats(
-                n=n,
-                w=wtau.sum(axis=1),
-                wx=wx,
-                scatter=scatter,
-                log_u=n * log_u_bias - np.einsum("kn,kn->k", tau, log_base),
-                objective=float(weight @ log_density),
-                entropy=float(weight @ entropy),
-            )
+        def summarize(block: Block) -> ShapeStats:
+            parts = []
+            for part, observed in by_observed(block):
+                kernel = whole if observed is None else self.kernel(params, observed)
+                stats = _engine(self.engine, kernel).summarize(part, kernel)
+                half = kernel.exponent  # E(ln u) - ln E(u)
+                bias = digamma(half) - np.log(half) + np.log(kernel.gain)
+                stats = ShapeStats(*map(to_numpy, stats))
+                stats = stats._replace(log_u=stats.log_u + stats.n * bias, log_prior=log_prior)
+                parts.append(stats if observed is None else self.shape.completed(stats, params.covariances, observed))
+            merged = parts[0]
+            for stats in parts[1:]:
+                merged = merged.merge(stats)
+            return merged
 
         return summarize
 
-    def m_step(self, stats: MixtureStats, params: MixtureParams) -> MixtureParams:
-        """Centres, shapes, nu and weights that maximise the expected log-likelihood."""
+    def log_prior(self, factors: Array, covariances: Array) -> float:
+        """Of shapes with these whitening factors."""
+        rows, scatter, constant = self.prior
+        if scatter is None:
+            return 0.0
+        p = factors.shape[1]
+        log_det = self.shape.log_sizes(covariances, p) * p if rows else 0.0
+        return float(np.sum(constant - (self.shape.squares(factors, scatter, p) + rows * log_det) / 2))
+
+    def m_step(self, stats: ShapeStats, params: MixtureParams) -> MixtureParams:
+        """Centres, shapes, nu and weights that maximise the expected penalised log-likelihood."""
         n = np.maximum(stats.n, np.finfo(float).tiny)
         step = stats.wx / np.maximum(stats.w, np.finfo(float).tiny)[:, None]
-        around_new_centers = stats.scatter - np.array(
-            [self.shape.scatter(w[None], s[:, None]) for w, s in zip(stats.w, step, strict=True)]
-        )
+        scatter = self.shape.around(stats.scatter, stats.w, step)
         expansion = self._expansion(stats, n, params.dof)
-        covariances = self._covariances(around_new_centers, n * expansion)
-        at_floor = self.shape.below(covariances, self.floor)
-        if np.any(at_floor):
-            expansion = np.where(at_floor, 1.0, expansion)
-            covariances = self._covariances(around_new_centers, n * expansion)
-            covariances[at_floor] = self.shape.raised(covariances[at_floor], self.floor)
+        rows, prior_scatter, _ = self.prior
+        if prior_scatter is not None:
+            scatter = scatter + prior_scatter
+        covariances = self._covariances(scatter, n * expansion + rows)
         lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
-        if not self.shape.tied:
+        if not self.shape.tied and not rows:
             covariances[lost] = params.covariances[lost]
         dof = params.dof
         if self.estimate_dof:
+            bounds = (self.least_dof, BOUNDS[1])
             eta = 1 + stats.log_u / n - stats.w / n / expansion - np.log(expansion)  # (K,)
             if self.shared_dof:
-                dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n))))
+                dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n)), bounds))
             else:
-                dof = np.where(lost, params.dof, [solve_dof(float(value)) for value in np.where(lost, -1.0, eta)])
-        return MixtureParams(params.centers + step, covariances, dof, log_shares(n))
+                found = [solve_dof(float(value), bounds) for value in np.where(lost, -1.0, eta)]
+                dof = np.where(lost, params.dof, found)
+        shares = log_shares(np.append(n, stats.noise))
+        noise = float(np.exp(shares[-1])) if params.noise > 0 else 0.0
+        log_weights = shares[:-1] if noise else log_shares(n)
+        return params._replace(
+            centers=params.centers + step, covariances=covariances, dof=dof, log_weights=log_weights, noise=noise
+        )
 
-    def _expansion(self, stats: MixtureStats, n: Array, dof: Array) -> Array:
+    def _expansion(self, stats: ShapeStats, n: Array, dof: Array) -> Array:
         """The scale of u in each component, (K,): its most likely value, or 1 where that has no closed form."""
+        if self.prior.scatter is not None or self.size_ratio < math.inf:
+            return np.ones(len(n))
         if not self.shape.tied:
             return np.where(stats.n > 0, stats.w / n, 1.0)
         if self.shared_dof or not self.estimate_dof:  # one scale for all, weighted by what each nu makes of it
@@ -179,14 +167,26 @@ class StudentMixture:
         return np.ones(len(n))
 
     def _covariances(self, scatter: Array, mass: Array) -> Array:
+        """The best shapes of sizes within the ratio."""
         if self.shape.tied:
             return np.repeat(scatter.sum(axis=0, keepdims=True) / mass.sum(), len(mass), axis=0)
-        return scatter / mass.reshape(-1, *[1] * (scatter.ndim - 1))
+        return self.bounded(scatter / mass.reshape(-1, *[1] * (scatter.ndim - 1)), mass)
+
+    def bounded(self, covariances: Array, mass: Array) -> Array:
+        """The same shapes with the most likely sizes within the ratio."""
+        if self.size_ratio == math.inf or len(covariances) == 1 or self.shape.tied:
+            return covariances
+        p = covariances.shape[-1]
+        sizes = np.exp(self.shape.log_sizes(covariances, p))
+        held = sizes_within(sizes, mass, self.size_ratio)
+        return covariances if held is sizes else covariances * (held / sizes).reshape(-1, *[1] * (covariances.ndim - 1))
 
     def pack(self, params: MixtureParams) -> Array:
         """The centres, and the logarithms of what must stay positive."""
         covariances = params.covariances[:1] if self.shape.tied else params.covariances
         parts = [np.ravel(params.centers), np.ravel(self.shape.logarithm(covariances)), params.log_weights]
+        if params.noise > 0:
+            parts.append([math.log(params.noise)])
         if self.estimate_dof:
             parts.append(np.log(params.dof[:1] if self.shared_dof else params.dof))
         return np.concatenate(parts)
@@ -195,32 +195,52 @@ class StudentMixture:
         """The admissible parameters nearest to an extrapolated vector."""
         n_components, p = like.centers.shape
         covariances = like.covariances[:1] if self.shape.tied else like.covariances
-        cuts = np.cumsum([n_components * p, covariances.size, n_components])
+        cuts = np.cumsum([n_components * p, covariances.size, n_components + (like.noise > 0)])
         centers, log_covariances, log_weights, log_dof = np.split(vector, cuts)
         new = self.shape.exponential(log_covariances.reshape(covariances.shape), covariances)
-        low = self.shape.below(new, self.floor)
-        new[low] = self.shape.raised(new[low], self.floor)
+        new = self.bounded(new, np.exp(like.log_weights))
         dof = like.dof
         if self.estimate_dof:
-            dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), *BOUNDS), n_components)
-        return MixtureParams(
-            centers.reshape(n_components, p),
-            np.broadcast_to(new, like.covariances.shape).copy(),
-            dof,
-            normalized(log_weights),
+            dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), self.least_dof, BOUNDS[1]), n_components)
+        weights = normalized(log_weights)
+        return like._replace(
+            centers=centers.reshape(n_components, p),
+            covariances=np.broadcast_to(new, like.covariances.shape).copy(),
+            dof=dof,
+            log_weights=weights[:n_components],
+            noise=float(np.exp(weights[-1])) if like.noise > 0 else 0.0,
         )
 
 
-def by_feature(x: Array) -> Array:
-    """Rows, (n, p), as features, (p, n), so that sums run along the rows."""
-    return np.ascontiguousarray(x.T)
+def by_observed(block: Block) -> Iterator[tuple[Block, Array | None]]:
+    """The rows of a block by the features that they have: (rows, mask of features, or None for all)."""
+    if isinstance(observed_features(block.X), int):
+        yield block, None
+        return
+    for observed, rows in patterns(block.X):
+        yield part_of(block, rows, observed), None if np.all(observed) else observed
 
 
-def own_rows(tau: Array, n_features: int) -> Any:
-    """Which rows count in the sums of a component: all but those whose part is lost in rounding anyway.
+def patterns(X: Array) -> list[tuple[Array, Array]]:
+    """Every set of features that some rows have, a mask (p,), with the numbers of these rows."""
+    known = ~np.isnan(to_numpy(X))
+    masks, which = np.unique(known, axis=0, return_inverse=True)
+    order = np.argsort(which.reshape(-1), kind="stable")
+    ends = np.cumsum(np.bincount(which.reshape(-1)))
+    return list(zip(masks, np.split(order, ends[:-1]), strict=True))
 
-    With many features most rows are some other component's altogether.
-    """
-    if n_features <= _FEW:
-        return slice(None)
-    return np.flatnonzero(~(tau <= np.finfo(float).eps / max(len(tau), 1) * tau.sum()))  # not a number counts
+
+def part_of(block: Block, rows: Array, observed: Array) -> Block:
+    """Some rows of a block, over the features that they have."""
+    X, weight, frame = block
+    xp = namespace(X)
+    rows, features = (xp.asarray(each, device=X.device) for each in (rows, np.flatnonzero(observed)))
+    unit: Any = frame.unit if np.ndim(frame.unit) == 0 else frame.unit[observed]
+    own = frame._replace(origin=xp.take(frame.origin, features), unit=unit)
+    X = xp.take(xp.take(X, rows, axis=0), features, axis=1)
+    return Block(X, None if weight is None else xp.take(weight, rows), own)
+
+
+def _engine(engine: ModuleType, kernel: ShapeKernel) -> ModuleType:
+    """Rows of which nothing was observed are the reference's business."""
+    return shapes.of(engine if kernel.centers.shape[1] else reference)
