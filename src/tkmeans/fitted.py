@@ -125,9 +125,7 @@ class RoundPosterior(NamedTuple):
 
     def entropy(self, block: Block) -> Array:
         """Of the memberships of each row."""
-        tau = self.memberships(block)
-        xp = namespace(tau)
-        return -xp.sum(tau * xp.log(xp.where(tau > 0, tau, xp.ones_like(tau))), axis=1)
+        return entropy_of(self.memberships(block))
 
     def distances(self, block: Block) -> Array:
         """The Euclidean distance to every centre, (n, K)."""
@@ -150,6 +148,12 @@ class RoundPosterior(NamedTuple):
         weights = self.clusters.weights
         n_parameters = n_round_parameters(self.params.centers.shape, self.model.estimate_dof, weights)
         return Evidence(objective, stats.entropy, stats.total, n_parameters)
+
+
+def entropy_of(tau: Array) -> Array:
+    """The entropy of each row's memberships, (n,)."""
+    xp = namespace(tau)
+    return -xp.sum(tau * xp.log(xp.where(tau > 0, tau, xp.ones_like(tau))), axis=1)
 
 
 def n_round_parameters(shape: tuple[int, ...], estimate_dof: bool, weights: Array) -> int:
@@ -212,7 +216,8 @@ class FittedModel:
             elif name == "pvalue":
                 observed = np.asarray(to_numpy(n_observed))
                 p = np.where(observed > 0, observed, np.nan)  # nothing observed, nothing to say
-                dof, d2 = min(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
+                dof, d2 = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
+                dof = dof[to_numpy(rows.label)] if np.ndim(dof) else dof  # each component may have its own
                 pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
                 elsewhere = not isinstance(rows.d2, np.ndarray)
                 fields.append(namespace(rows.d2).asarray(pvalue, device=rows.d2.device) if elsewhere else pvalue)
@@ -291,9 +296,9 @@ def by_size(centers: Array, sizes: Array) -> Array:
     return np.lexsort([*centers.T[::-1], -sizes])
 
 
-def tail_of_f(p: Array, dof: float, d2: Array) -> Array:
+def tail_of_f(p: Array, dof: Any, d2: Array) -> Array:
     """The probability of a larger squared distance, over the squared scale, than these: P(F(p, nu) > d2/p)."""
-    if dof < NEARLY_GAUSSIAN:
+    if np.max(dof, initial=0.0) < NEARLY_GAUSSIAN:
         return fdtrc(p, dof, d2 / p)
     ratio = d2 / dof
     return betaincc(p / 2, dof / 2, ratio / (1 + ratio))

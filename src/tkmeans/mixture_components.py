@@ -6,33 +6,47 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from scipy.special import entr
 
-from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left
+from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left, entropy_of
 from tkmeans.models.covariances import Shape
-from tkmeans.models.mixture import EStep, MixtureParams, StudentMixture
+from tkmeans.models.mixture import MixtureParams, StudentMixture, part_of, patterns
+from tkmeans.shape_stats import ShapeKernel, ShapeRows
 from tkmeans.sources import Source
-from tkmeans.sources.base import nearest_to_zero
-from tkmeans.stats import Array, Block, Frame, Rows
+from tkmeans.sources.base import nearest_to_zero, observed_features
+from tkmeans.stats import LARGEST_SINGLE, Array, Block, Frame, namespace
 
 
 @final
 class Components(NamedTuple):
-    """The components of a mixture."""
+    """The components of a mixture, and its noise."""
 
-    centers: Array  # (K, p) mu
+    centers: Array  # (K, p) mu, in the type of the rows
     covariances: Array  # (K, ...) Sigma, see `tkmeans.models.covariances`
     dof: Array  # (K,) nu
-    weights: Array  # (K,) pi
+    weights: Array  # (K,) pi of a row that is not noise
     shape: Shape  # what EM asks of the covariances
+    noise: float = 0.0  # the probability of noise in the bulk
+    beyond: float = 0.0  # the probability of noise beyond it
+    bulk_center: Array = 0.0  # (p,)
+    bulk: Array = 1.0  # (...) like one covariance: where the density of the noise is flat
 
     @classmethod
-    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: StudentMixture) -> Left:  # noqa: ARG003
+    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: StudentMixture) -> Left:
         """What a fit leaves, out of the frame it was made in; what differs by rounding alone is of one size."""
-        params, weights = fit.params, np.exp(fit.params.log_weights)
-        covariances = _rescaled(params.covariances, frame.unit * np.ones(params.centers.shape[1]))
-        found = cls(frame.leave(params.centers), covariances, np.array(params.dof), weights, model.shape)
-        return Left(found, np.round(weights, 12), float(np.log(frame.unit * np.ones(params.centers.shape[1])).sum()))
+        params, square = fit.params, frame.unit**2
+        weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
+        found = cls(
+            frame.leave(params.centers).astype(dtype),
+            params.covariances * square,
+            np.array(params.dof),
+            weights,
+            model.shape,
+            params.noise,
+            params.beyond,
+            frame.leave(params.bulk_center) if params.noise else 0.0,
+            params.bulk * square,
+        )
+        return Left(found, np.round(weights, 12))
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: StudentMixture) -> Components:
@@ -41,40 +55,51 @@ class Components(NamedTuple):
         if model.shape.tied:
             covariances = np.broadcast_to(covariances, (len(centers), *covariances.shape))
         covariances = covariances[:, None] if covariances.ndim == 1 else covariances
-        return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape)
+        noise = (fitted["noise_weight_"], fitted.get("noise_center_", 0.0), fitted.get("noise_covariance_", 1.0))
+        return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape, *noise)
 
     def take(self, order: Array) -> Components:
         """The same with the components in another order."""
-        centers, covariances, dof, weights, shape = self
-        return Components(centers[order], covariances[order], dof[order], weights[order], shape)
+        centers, covariances, dof, weights = (by_component[order] for by_component in self[:4])
+        return self._replace(centers=centers, covariances=covariances, dof=dof, weights=weights)
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes, by name."""
         covariances = self.covariances[0] if self.shape.tied else self.covariances
         covariances = covariances[:, 0] if self.shape.round else covariances
-        attributes = {"weights_": self.weights, "means_": self.centers, "dof_": self.dof}
-        return attributes | {"covariances_": covariances}
+        attributes = {"weights_": self.weights, "means_": self.centers, "dof_": self.dof, "covariances_": covariances}
+        attributes["noise_weight_"] = self.noise + self.beyond
+        if self.noise:
+            attributes |= {"noise_center_": self.bulk_center, "noise_covariance_": self.bulk}
+        return attributes
 
     def frame(self, dtype: Any) -> Frame:
-        """The unit of a feature is its standard deviation, averaged over the components."""
-        variances = self.covariances
-        if variances.ndim == 3:
-            variances = np.diagonal(variances, axis1=1, axis2=2)
-        unit: Any = np.sqrt(variances.mean(axis=0)) * np.ones(self.centers.shape[1])
-        return Frame(nearest_to_zero(self.centers), unit)
+        """The unit is a standard deviation, averaged over features and components."""
+        variances = np.diagonal(self.covariances, axis1=1, axis2=2) if self.covariances.ndim == 3 else self.covariances
+        return Frame(nearest_to_zero(self.centers).astype(dtype), float(np.exp(np.mean(np.log(variances)) / 2)))
 
     def entered(self, frame: Frame) -> MixtureParams:
         """The parameters in the coordinates of a frame."""
-        covariances = _rescaled(self.covariances, 1 / frame.unit)
-        return MixtureParams(frame.enter(self.centers), covariances, self.dof, np.log(self.weights))
+        square = frame.unit**2
+        centers = frame.enter(self.centers.astype(np.float64))
+        log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny)) + np.log1p(-self.noise - self.beyond)
+        noise = (0.0, 0.0, 0.0, 1.0)
+        if self.noise:
+            noise = (self.noise, self.beyond, frame.enter(np.asarray(self.bulk_center, np.float64)), self.bulk / square)
+        return MixtureParams(centers, self.covariances / square, self.dof, log_weights, *noise)
 
     def posterior(self, model: Any, frame: Frame) -> ShapePosterior:
-        """Ready to look at rows."""
-        gain = 1 + self.centers.shape[1] / self.dof
-        return ShapePosterior(model, self, model.looking(self.entered(frame)), gain, float(np.log(frame.unit).sum()))
+        """Ready to look at rows, by the engine of the model."""
+        return ShapePosterior(model, self, self.entered(frame), float(np.log(frame.unit)))
+
+    def fits_single(self, least: float, most: float) -> bool:
+        """Whether single precision can hold the parameters, with a spread between these bounds."""
+        variances = np.diagonal(self.covariances, axis1=1, axis2=2) if self.covariances.ndim == 3 else self.covariances
+        narrow, wide = np.sqrt(np.min(variances)), np.sqrt(np.max(variances))
+        return bool(least < narrow and wide < most and np.max(np.abs(self.centers)) < LARGEST_SINGLE)
 
     def draw(self, n_rows: int, rng: np.random.RandomState) -> tuple[Array, Array]:
-        """Rows of the model, and the component of each."""
+        """Rows of the model's components, and the component of each; noise is not drawn."""
         n_components, p = self.centers.shape
         labels = rng.choice(n_components, n_rows, p=self.weights / self.weights.sum())
         frame = self.frame(np.float64)
@@ -86,7 +111,7 @@ class Components(NamedTuple):
             u = rng.chisquare(self.dof[k], own.sum()) / self.dof[k]
             colored = np.linalg.solve(factor, noise[own].T).T if factor.ndim == 2 else noise[own] / factor
             noise[own] = params.centers[k] + colored / np.sqrt(u)[:, None]
-        return frame.leave(noise), labels
+        return frame.leave(noise).astype(self.centers.dtype), labels
 
 
 @final
@@ -95,55 +120,58 @@ class ShapePosterior(NamedTuple):
 
     model: Any
     components: Components
-    look: Callable[[Array], EStep]
-    gain: Array  # (K,) u at the centre
-    log_unit: float  # of the frame's volume
+    params: MixtureParams  # in the frame
+    log_unit: float  # of the frame
 
     @property
     def unit(self) -> float:
         """A component's own metric has none."""
         return 1.0
 
-    def rows(self, block: Block) -> Rows:
-        """Label, squared distance, log-density and trust of each row."""
-        e = self.look(block.frame.enter(block.X))
-        label = e.tau.argmax(axis=0)
-        return Rows(label, e.d2[label, np.arange(len(label))], e.log_density, self.gain @ (e.tau * e.relative_u))
+    def log_volume(self, n_observed: Any) -> Any:
+        """Every feature has the same unit."""
+        return n_observed * self.log_unit
 
-    def log_volume(self, n_observed: Any) -> float:
-        """All features are observed."""
-        return self.log_unit
+    def rows(self, block: Block) -> ShapeRows:
+        """Label, squared distance, log-density, trust and probability of noise of each row."""
+        parts = self._by_pattern(block, lambda engine, part, kernel: tuple(engine.rows(part, kernel)))
+        return ShapeRows(*parts)
 
     def memberships(self, block: Block) -> Array:
-        """The probability of every component, (n, K)."""
-        return self.look(block.frame.enter(block.X)).tau.T
+        """The probability of every component for a row that is not noise, (n, K)."""
+        look = lambda engine, part, kernel: (engine.memberships(part, kernel._replace(noise=None)),)  # noqa: E731
+        return self._by_pattern(block, look)[0]
 
     def entropy(self, block: Block) -> Array:
         """Of the memberships of each row."""
-        return np.sum(entr(self.memberships(block)), axis=1)
+        return entropy_of(self.memberships(block))
 
     def distances(self, block: Block) -> Array:
         """The Mahalanobis distance to every centre, (n, K)."""
-        return np.sqrt(np.minimum(self.look(block.frame.enter(block.X)).d2, FARTHEST_SQUARE)).T
+        distances = self._by_pattern(block, lambda engine, part, kernel: (engine.distances(part, kernel),))[0]
+        return namespace(distances).clip(distances, 0.0, FARTHEST_SQUARE**0.5)
 
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
+    def evidence(self, source: Source, *, entropy: bool) -> Evidence:  # noqa: ARG002
         """How well all rows of a source fit."""
-        blocks: Any = list(source.blocks())  # type: ignore[attr-defined]
-        log_density = np.concatenate([self.look(b.frame.enter(b.X)).log_density for b in blocks]) - self.log_unit
-        total = float(len(log_density) if source.weight is None else source.weight.sum())
-        summed = log_density.sum() if source.weight is None else (log_density * source.weight).sum()
-        open_questions = float(np.sum(np.concatenate([self.entropy(b) for b in blocks]))) if entropy else 0.0
-        return Evidence(float(summed), open_questions, total, self._n_parameters())
+        stats = source.reduce(self.model.e_step(self.params))
+        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self._n_parameters())
 
     def _n_parameters(self) -> int:
-        """Centres, shapes, weights, and nu where it was estimated."""
+        """Centres, shapes, weights, the share of the noise, and nu where it was estimated."""
         K, p = self.components.centers.shape
         n_dof = 0 if not self.model.estimate_dof else 1 if self.model.shared_dof else K
-        return K * p + self.components.shape.n_parameters(K, p) + K - 1 + n_dof
+        return K * p + self.components.shape.n_parameters(K, p) + K - 1 + n_dof + (self.components.noise > 0)
 
-
-def _rescaled(covariances: Array, unit: Array) -> Array:
-    """Shapes in other units: (K, p, p), (K, p) or (K, 1), where all units are equal."""
-    if covariances.ndim == 3:
-        return covariances * np.outer(unit, unit)
-    return covariances * np.square(unit)[: covariances.shape[1]]
+    def _by_pattern(self, block: Block, look: Callable[[Any, Block, ShapeKernel], tuple[Array, ...]]) -> list[Array]:
+        """What `look` says of the rows, which it sees by what was observed of them, in their own order."""
+        if isinstance(observed_features(block.X), int):
+            kernel = self.model.kernel(self.params)
+            return list(look(self.model.engine_for(kernel), block, kernel))
+        found, places = [], []
+        for observed, rows in patterns(block.X):
+            kernel = self.model.kernel(self.params, observed)
+            found.append(look(self.model.engine_for(kernel), part_of(block, rows, observed), kernel))
+            places.append(rows)
+        xp = namespace(block.X)
+        order = xp.asarray(np.argsort(np.concatenate(places)), device=block.X.device)
+        return [xp.take(xp.concat(parts), order, axis=0) for parts in zip(*found, strict=True)]

@@ -12,16 +12,16 @@ from tkmeans.stats import Array
 
 
 class NoiseKernel(NamedTuple):
-    """The noise component, as plain numbers: flat up to a radius, proper beyond it.
+    """The noise component, as plain numbers: flat in an ellipsoid, falling beyond it.
 
-    With ``r^2 = |factor (x - center)|^2 / radius^2``, held at 1 from below, its log-density with its weight is
-    ``height - p ln(r) - 2 ln(1 + ln(r))``.
+    With ``r^2 = |factor (x - center)|^2`` its log-density with its weight is ``height`` where r <= 1 and
+    ``beyond - p ln(r) - 2 ln(1 + ln(r))`` elsewhere.
     """
 
     center: Array  # (p,)
     factor: Array  # (p, p), or (p,) if it is diagonal
-    radius: float  # of the bulk
-    height: float  # ln of the weight times the density in the bulk
+    height: float  # in the ellipsoid
+    beyond: float  # just outside it
 
 
 class ShapeKernel(NamedTuple):
@@ -49,6 +49,7 @@ class ShapeStats(NamedTuple):
     scatter: Array  # (K, p, p) sum of tau u (x - mu_old)(x - mu_old)^T, or (K, p), its diagonal
     log_u: Array  # (K,) sum of tau E(ln u); from an engine, minus the sum of tau ln(base)
     noise: float  # sum of the probabilities of the noise
+    beyond: float  # the same over rows outside its ellipsoid
     log_likelihood: float
     entropy: float  # of the memberships, the noise included
     log_prior: float = 0.0  # of the parameters; not a sum
@@ -65,7 +66,7 @@ class ShapeStats(NamedTuple):
 
     def merge(self, other: ShapeStats) -> ShapeStats:
         """The statistics of both sets of rows together."""
-        return ShapeStats(*(a + b for a, b in zip(self[:8], other[:8], strict=True)), self.log_prior)
+        return ShapeStats(*(a + b for a, b in zip(self[:9], other[:9], strict=True)), self.log_prior)
 
 
 class ShapeRows(NamedTuple):

@@ -31,6 +31,7 @@ class _EStep(NamedTuple):
     tau: Array  # (n, K) the noise takes what is left to 1
     u: Array  # (n, K)
     noise: Array  # (n,)
+    beyond: Array  # (n,) whether outside the ellipsoid of the noise
     log_density: Array  # (n,)
 
 
@@ -54,6 +55,7 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
         scatter=xp.stack(scatters),
         log_u=-xp.sum(tau * e.log_base, axis=0),
         noise=float(xp.sum(weight * e.noise)),
+        beyond=float(xp.sum(weight * xp.where(e.beyond, e.noise, xp.zeros_like(e.noise)))),
         log_likelihood=float(xp.sum(weight * e.log_density)),
         entropy=-float(xp.sum(weight[:, None] * probabilities * logarithms)),
     )
@@ -79,12 +81,14 @@ def distances(block: Block, kernel: ShapeKernel) -> Array:
     return namespace(d2).sqrt(d2)
 
 
-def log_noise(x: Array, kernel: NoiseKernel) -> Array:
-    """The log-density of the noise, with its weight, at rows in the frame, (n,)."""
+def log_noise(x: Array, kernel: NoiseKernel) -> tuple[Array, Array]:
+    """The log-density of the noise, with its weight, at rows in the frame, (n,), and whether they lie beyond."""
     xp = namespace(x)
-    r2 = _square(x - _double(kernel.center, x), kernel.factor) / kernel.radius**2
+    r2 = _square(x - _double(kernel.center, x), kernel.factor)
     log_r = xp.log(xp.clip(r2, 1.0, None)) / 2
-    return kernel.height - x.shape[1] * log_r - 2 * xp.log1p(log_r)
+    falling = kernel.beyond - x.shape[1] * log_r - 2 * xp.log1p(log_r)
+    beyond = r2 > 1
+    return xp.where(beyond, falling, xp.full_like(falling, kernel.height)), beyond
 
 
 def _e_step(block: Block, kernel: ShapeKernel) -> _EStep:
@@ -96,13 +100,14 @@ def _e_step(block: Block, kernel: ShapeKernel) -> _EStep:
     log_base = xp.log1p(ratio)
     log_f = _double(kernel.height, x) - _double(kernel.exponent, x) * log_base  # (n, K)
     log_q = xp.full(x.shape[0], -np.inf, dtype=x.dtype, device=x.device)
+    beyond = xp.zeros(x.shape[0], dtype=xp.bool, device=x.device)
     if kernel.noise is not None:
-        log_q = log_noise(x, kernel.noise)
+        log_q, beyond = log_noise(x, kernel.noise)
     top = xp.maximum(xp.max(log_f, axis=1), log_q)
     f, q = xp.exp(log_f - top[:, None]), xp.exp(log_q - top)
     whole = xp.sum(f, axis=1) + q
     u = _double(kernel.gain, x) / (1 + ratio)
-    return _EStep(away, d2, log_base, log_f, f / whole[:, None], u, q / whole, top + xp.log(whole))
+    return _EStep(away, d2, log_base, log_f, f / whole[:, None], u, q / whole, beyond, top + xp.log(whole))
 
 
 def _square(away: Array, factor: Array) -> Array:

@@ -10,21 +10,20 @@ from sklearn.base import BaseEstimator, DensityMixin
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import Accepts, check_spread
-from tkmeans.estimators.tkmeans import TKMeans
-from tkmeans.fit_warnings import unheard
+from tkmeans.estimators.inputs import check_spread
+from tkmeans.fitting.mixture_starts import Setting, bulk_of, pilot
 from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import canonical
+from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, canonical, complete
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import SHAPES
-from tkmeans.models.mixture import MixtureParams, StudentMixture
-from tkmeans.search import seeding
-from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.number_checks import checked_centers
-from tkmeans.stats import Array, Frame
+from tkmeans.models.dof import BOUNDS
+from tkmeans.models.mixture import StudentMixture
+from tkmeans.search.shape_search import start_labels
+from tkmeans.sources import Sample, Source
+from tkmeans.stats import Array
 
-# Where the degrees of freedom start when they are estimated: heavy tails first.
-_FIRST_DOF = 1.0
+STARTS = ("robust", "kmeans", "k-means++", "random", "random_from_data")
+LEAST_DOF = 3.0  # beside noise
 
 
 @final
@@ -114,20 +113,34 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         n_components: int = 1,
         *,
         covariance_type: str = "full",
+        size_ratio: float = 25.0,
+        shrinkage: float = 1.0,
+        noise: bool | str = "auto",
         dof: float | str = "estimate",
-        shared_dof: bool = False,
+        shared_dof: bool = True,
         tol: float = 1e-6,
-        reg_covar: float = 1e-6,
+        reg_covar: float = 1e-4,
         max_iter: int = 300,
         n_init: int = 1,
-        init_params: str = "t-k-means",
+        init_params: str = "robust",
+        weights_init: Any = None,
         means_init: Any = None,
+        precisions_init: Any = None,
+        warm_start: bool = False,
         accelerate: bool = True,
+        engine: str = "auto",
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
+        verbose_interval: int = 10,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
+        self.size_ratio = size_ratio
+        self.shrinkage = shrinkage
+        self.noise = noise
         self.dof = dof
         self.shared_dof = shared_dof
         self.tol = tol
@@ -135,23 +148,31 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         self.max_iter = max_iter
         self.n_init = n_init
         self.init_params = init_params
+        self.weights_init = weights_init
         self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.warm_start = warm_start
         self.accelerate = accelerate
+        self.engine = engine
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     _checks: ClassVar = {
         "n_components": validation.at_least_one,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "dof": validation.check_dof,
-        "max_iter": validation.at_least_one,
+        "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,
         "tol": partial(validation.check_real, positive=False),
-        "reg_covar": partial(validation.check_real, positive=True, hint=" (1e-6 by default)"),
-        "init_params": partial(validation.check_choice, choices=["t-k-means", "k-means++", "random"]),
+        "reg_covar": partial(validation.check_real, positive=False),
+        "shrinkage": partial(validation.check_real, positive=False),
+        "init_params": partial(validation.check_choice, choices=STARTS),
     }
-    _accepts = Accepts(missing=False, single=False, elsewhere=False, least_rows=2)
-    _lacks = frozenset({"outliers", "outlier_pvalues", "inertia_"})
+    _lacks = frozenset({"inertia_"})
     _family = Components
     _size = "n_components"
     _numbered_by_rows = False  # but by weight
@@ -161,51 +182,41 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
             shape=SHAPES[self.covariance_type],
             estimate_dof=self.dof == "estimate",
             shared_dof=self.shared_dof,
-            floor=self.reg_covar,
+            least_dof=LEAST_DOF if self.noise else BOUNDS[0],
+            size_ratio=float(self.size_ratio),
             engine=engine,
         )
 
     def _plan(self, source: Source) -> Plan:
-        # Every feature in a unit of its own, so that none is too small for `reg_covar`; but round stays round.
-        source.frame = source.measure(by_feature=self.covariance_type != "spherical")
-        check_spread(float(np.min(source.frame.unit)))
-        check_spread(float(np.max(source.frame.unit)))
-        return Plan(partial(self._runs, source), _log_likelihood)
+        source.frame = source.measure()
+        check_spread(source.frame.unit, source.dtype.name)
+        return Plan(partial(self._runs, source), _penalised_likelihood, ("pvalue",))
 
     def _runs(self, source: Any, rng: np.random.RandomState) -> Iterator[Run]:
-        """EM from every start, over the rows in canonical order: results do not depend on how they were sorted."""
-        sample, p = canonical_rows(source), source.n_features
-        rows = ArraySource(sample.X, sample.weight, Frame(np.zeros(p), 1.0))
-        run = partial(em, stop=SmallGain(self.tol), max_iter=self.max_iter, accelerate=self.accelerate)
-        model = self._model(self._engine(source))
-        dof = np.full(self.n_components, _FIRST_DOF if self.dof == "estimate" else float(self.dof))
-        for _ in range(self.n_init if self.means_init is None else 1):
-            centers, scale, log_weights = self._clusters(sample, source.frame, rng)
-            covariances = model.shape.start(max(scale, self.reg_covar), self.n_components, p)
-            yield partial(run, rows, model, MixtureParams(centers, covariances, dof, log_weights))
-
-    def _clusters(self, sample: Sample, frame: Frame, rng: np.random.RandomState) -> tuple[Array, float, Array]:
-        """First centres, squared scale and ln weights."""
-        equal = np.full(self.n_components, -np.log(self.n_components))
-        if self.means_init is not None:
-            shape = self.n_components, sample.X.shape[1]
-            centers = frame.enter(checked_centers(self.means_init, "means_init", shape, self._size))
-        elif self.init_params == "t-k-means" and len(sample.X) > self.n_components:
-            with unheard():  # a start need not be exact
-                start = TKMeans(self.n_components, random_state=rng).fit(sample.X, sample_weight=sample.weight)
-            weights = np.maximum(start.cluster_weights_, 1e-6)
-            return start.cluster_centers_, start.scale_, np.log(weights / weights.sum())
-        else:
-            draw = seeding.random_rows if self.init_params == "random" else seeding.kmeans_plusplus
-            centers = draw(sample, self.n_components, rng)
-        return centers, seeding.starting_scale(sample, centers), equal
+        K, p = self.n_components, source.n_features
+        size = max(5000, SAMPLE_ROWS_PER_CLUSTER * K)
+        sample = canonical(complete(source.sample(size, rng), K))
+        if source.n_rows <= size and hasattr(source, "X"):
+            Z = source.frame.enter(source.X)
+            import scipy.spatial
+            self._rows = scipy.spatial.cKDTree(Z).query(sample.X)[1]
+        bulk = bulk_of(sample)
+        setting = Setting(
+            self._model(self._engine(source)),
+            self.shrinkage * (p + 2),
+            self.reg_covar * source.total / K,
+            bulk,
+            bool(self.noise),
+            None if self.dof == "estimate" else float(self.dof),
+        )
+        options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
+        for _ in range(self.n_init):
+            labels = start_labels(sample, bulk.units, K, rng, bulk.log_volume)
+            pilots = [pilot(sample, each, K, setting._replace(core=core)) for each, _ in labels for core in (True, False)]
+            best = max(pilots, key=lambda start: start.merit)
+            self._pilots = pilots
+            yield partial(em, source, best.model, best.params, **options)
 
 
-def canonical_rows(source: ArraySource) -> Sample:
-    """The rows that count, in the frame, sorted and with equal ones joined."""
-    weight = np.ones(source.n_rows) if source.weight is None else source.weight
-    return canonical(Sample(source.frame.enter(source.X)[weight > 0], weight[weight > 0]))
-
-
-def _log_likelihood(fit: Any) -> float:
+def _penalised_likelihood(fit: Any) -> float:
     return float(fit.stats.objective)

@@ -27,6 +27,14 @@ class Shape(ABC):
         """Round shapes of this variance."""
 
     @abstractmethod
+    def of_matrices(self, matrices: Array, mass: Array) -> Array:
+        """The most likely shapes of components with these scale matrices, (K, p, p), and masses, (K,)."""
+
+    @abstractmethod
+    def diagonal(self, variances: Array) -> Array:
+        """One shape with these variances of the features, (p,)."""
+
+    @abstractmethod
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """Factors, (K, p, p) or (K, p), that make differences round, and ln det of each shape."""
 
@@ -47,16 +55,12 @@ class Shape(ABC):
         """The expected sums over all features, from the sums of rows of which only these were observed."""
 
     @abstractmethod
-    def rescaled(self, covariances: Array, unit: Array) -> Array:
-        """The shapes with every feature multiplied by its unit, (p,)."""
-
-    @abstractmethod
     def logarithm(self, covariances: Array) -> Array:
         """Without constraints, for extrapolation."""
 
     @abstractmethod
     def exponential(self, logarithm: Array, like: Array) -> Array:
-        """The inverse, with variances no more than a hundredfold beyond those of `like`."""
+        """The inverse, with no variance more than a hundredfold beyond its own in `like`."""
 
     @abstractmethod
     def n_parameters(self, n_components: int, n_features: int) -> int:
@@ -78,15 +82,19 @@ class Ellipsoid(Shape):
         """Multiples of the identity."""
         return np.tile(variance * np.eye(n_features), (n_components, 1, 1))
 
+    def of_matrices(self, matrices: Array, mass: Array) -> Array:
+        """As they are, or their mean."""
+        if not self.tied:
+            return matrices
+        return np.repeat(np.average(matrices, axis=0, weights=mass)[None], len(mass), axis=0)
+
+    def diagonal(self, variances: Array) -> Array:
+        """A diagonal matrix."""
+        return np.diag(variances)
+
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
-        """The inverse of the Cholesky factor; where rounding leaves none, of the nearest positive definite matrix."""
-        try:
-            root = np.linalg.cholesky(covariances)
-        except np.linalg.LinAlgError:
-            variances, axes = _principal(covariances)
-            # The Cholesky factor of A A^T is the transposed triangle of A^T = QR, up to the signs of its rows.
-            upper = np.linalg.qr((axes * np.sqrt(variances)[:, None, :]).swapaxes(1, 2), mode="r")
-            root = (upper * np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, :, None]).swapaxes(1, 2)
+        """The inverse of the Cholesky factor."""
+        root = cholesky(covariances)
         inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root]).reshape(root.shape)
         return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
@@ -105,26 +113,27 @@ class Ellipsoid(Shape):
     def completed(self, stats: ShapeStats, covariances: Array, features: Array) -> ShapeStats:
         """Differences continue by regression on what was observed; its residuals add their covariance."""
         cross = covariances[:, :, features]  # (K, p, q)
-        ahead = cross @ np.linalg.pinv(self.part(covariances, features), hermitian=True)
+        factors, _ = self.whitening(self.part(covariances, features), cross.shape[2])
+        ahead = cross @ factors.swapaxes(1, 2) @ factors
         beside = covariances - ahead @ cross.swapaxes(1, 2)
         beside[:, features], beside[:, :, features] = 0.0, 0.0
         ahead[:, features] = np.eye(np.count_nonzero(features))
         scatter = ahead @ stats.scatter @ ahead.swapaxes(1, 2) + stats.n[:, None, None] * beside
         return stats._replace(wx=np.einsum("kpq,kq->kp", ahead, stats.wx), scatter=scatter)
 
-    def rescaled(self, covariances: Array, unit: Array) -> Array:
-        """Entry by entry."""
-        return covariances * np.outer(unit, unit)
-
     def logarithm(self, covariances: Array) -> Array:
-        """The matrix logarithm."""
-        variances, axes = _principal(covariances)
-        return _composed(np.log(variances), axes)
+        """The Cholesky factor, rows over their diagonal, whose logarithm stands there: no unit of a feature matters."""
+        root = cholesky(covariances)
+        diagonal = np.diagonal(root, axis1=1, axis2=2)
+        return root / diagonal[:, :, None] + (np.log(diagonal) - 1)[:, :, None] * np.eye(root.shape[1])
 
     def exponential(self, logarithm: Array, like: Array) -> Array:
-        """The matrix exponential."""
-        values, axes = np.linalg.eigh(logarithm)
-        return _composed(_within_reach(values, _principal(like)[0]), axes)
+        """The product of the factor and its transpose."""
+        identity = np.eye(logarithm.shape[1])
+        before = np.log(np.diagonal(cholesky(like), axis1=1, axis2=2))
+        after = np.clip(np.diagonal(logarithm, axis1=1, axis2=2), before - np.log(10), before + np.log(10))
+        root = (logarithm * (1 - identity) + identity) * np.exp(after)[:, :, None]
+        return root @ root.swapaxes(1, 2)
 
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """A symmetric matrix each, or one."""
@@ -141,6 +150,15 @@ class AxisAligned(Shape):
     def start(self, variance: float, n_components: int, n_features: int) -> Array:
         """The same variance everywhere."""
         return np.full((n_components, 1 if self.round else n_features), variance)
+
+    def of_matrices(self, matrices: Array, mass: Array) -> Array:  # noqa: ARG002
+        """Their diagonals, or the mean of these."""
+        variances = np.diagonal(matrices, axis1=1, axis2=2)
+        return variances.mean(axis=1, keepdims=True) if self.round else variances.copy()
+
+    def diagonal(self, variances: Array) -> Array:
+        """The variances, or their mean."""
+        return variances.mean(keepdims=True) if self.round else variances
 
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """One over the standard deviations."""
@@ -167,17 +185,14 @@ class AxisAligned(Shape):
         wx[:, features], scatter[:, features] = stats.wx, stats.scatter
         return stats._replace(wx=wx, scatter=scatter)
 
-    def rescaled(self, covariances: Array, unit: Array) -> Array:
-        """Number by number; round shapes have one unit."""
-        return covariances * np.square(unit)[: covariances.shape[-1]]
-
     def logarithm(self, covariances: Array) -> Array:
         """Number by number."""
         return np.log(covariances)
 
     def exponential(self, logarithm: Array, like: Array) -> Array:
         """Number by number."""
-        return _within_reach(logarithm, like)
+        before = np.log(like)
+        return np.exp(np.clip(logarithm, before - np.log(100), before + np.log(100)))
 
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """One for each feature, or one."""
@@ -205,18 +220,18 @@ def sizes_within(sizes: Array, mass: Array, ratio: float) -> Array:
     return best
 
 
-def _principal(covariances: Array) -> tuple[Array, Array]:
-    """Variances along the axes, and the axes; positive even where rounding leaves nothing of the least."""
-    variances, axes = np.linalg.eigh(covariances)
-    return np.maximum(variances, 1e-15 * np.maximum(variances[:, -1:], 1e-285)), axes
-
-
-def _within_reach(log_variances: Array, like: Array) -> Array:
-    return np.exp(np.clip(log_variances, np.log(like.min() / 100), np.log(like.max() * 100)))
-
-
-def _composed(values: Array, axes: Array) -> Array:
-    return (axes * values[:, None, :]) @ axes.swapaxes(1, 2)
+def cholesky(covariances: Array) -> Array:
+    """Lower triangular factors, (K, p, p); where rounding leaves none, of the nearest positive definite matrices."""
+    try:
+        return np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        unit = np.sqrt(np.maximum(np.diagonal(covariances, axis1=1, axis2=2), 1e-300))  # (K, p)
+        variances, axes = np.linalg.eigh(covariances / (unit[:, :, None] * unit[:, None, :]))
+        deviations = np.sqrt(np.maximum(variances, 1e-15 * variances[:, -1:]))
+        # The Cholesky factor of A A^T is the transposed triangle of A^T = QR, up to the signs of its rows.
+        upper = np.linalg.qr((axes * deviations[:, None, :]).swapaxes(1, 2), mode="r")
+        signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, :, None]
+        return unit[:, :, None] * (upper * signs).swapaxes(1, 2)
 
 
 SHAPES: dict[str, Shape] = {

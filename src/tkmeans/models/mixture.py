@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.special import digamma
@@ -40,6 +40,10 @@ from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
 
 
+# The share of the noise: less would take EM for ever, and far rows are noise with less; more are the clusters.
+NOISE_BOUNDS = (1e-8, 0.45)
+
+
 class MixtureParams(NamedTuple):
     """What EM estimates, in the coordinates of a frame; and where the noise lies, which it does not."""
 
@@ -47,7 +51,8 @@ class MixtureParams(NamedTuple):
     covariances: Array  # (K, ...) Sigma, see tkmeans.models.covariances
     dof: Array  # (K,) nu
     log_weights: Array  # (K,) ln pi
-    noise: float = 0.0  # the share of the noise; 0 if there is none
+    noise: float = 0.0  # the share of noise in the bulk; 0 if there is no noise
+    beyond: float = 0.0  # the share of noise beyond it
     bulk_center: Array = 0.0  # (p,)
     bulk: Array = 1.0  # (...) an ellipsoid like a covariance: where the density of the noise is flat
 
@@ -93,7 +98,7 @@ class StudentMixture:
             center, bulk = params.bulk_center, params.bulk[None]
             if observed is not None:  # over fewer features the bulk is as much nearer
                 center, bulk = center[observed], self.shape.part(bulk, observed) * (p / n_features)
-            noise = noise_kernel(params.noise, center, *self.shape.whitening(bulk, p))
+            noise = noise_kernel(params.noise, params.beyond, center, *self.shape.whitening(bulk, p))
         return ShapeKernel(centers, factors, height, (dof + p) / 2, 1 / dof, (dof + p) / dof, noise)
 
     def e_step(self, params: MixtureParams) -> Callable[[Block], ShapeStats]:
@@ -105,11 +110,16 @@ class StudentMixture:
             parts = []
             for part, observed in by_observed(block):
                 kernel = whole if observed is None else self.kernel(params, observed)
-                stats = _engine(self.engine, kernel).summarize(part, kernel)
+                stats = self.engine_for(kernel).summarize(part, kernel)
                 half = kernel.exponent  # E(ln u) - ln E(u)
                 bias = digamma(half) - np.log(half) + np.log(kernel.gain)
                 stats = ShapeStats(*map(to_numpy, stats))
-                stats = stats._replace(log_u=stats.log_u + stats.n * bias, log_prior=log_prior)
+                log_volume = stats.total * kernel.centers.shape[1] * math.log(block.frame.unit)
+                stats = stats._replace(
+                    log_u=stats.log_u + stats.n * bias,
+                    log_likelihood=stats.log_likelihood - log_volume,  # in the user's units, whatever was observed
+                    log_prior=log_prior,
+                )
                 parts.append(stats if observed is None else self.shape.completed(stats, params.covariances, observed))
             merged = parts[0]
             for stats in parts[1:]:
@@ -117,6 +127,10 @@ class StudentMixture:
             return merged
 
         return summarize
+
+    def engine_for(self, kernel: ShapeKernel) -> ModuleType:
+        """Who looks at the rows; those of which nothing was observed are the reference's business."""
+        return shapes.of(self.engine if kernel.centers.shape[1] else reference)
 
     def log_prior(self, factors: Array, covariances: Array) -> float:
         """Of shapes with these whitening factors."""
@@ -149,11 +163,13 @@ class StudentMixture:
             else:
                 found = [solve_dof(float(value), bounds) for value in np.where(lost, -1.0, eta)]
                 dof = np.where(lost, params.dof, found)
-        shares = log_shares(np.append(n, stats.noise))
-        noise = float(np.exp(shares[-1])) if params.noise > 0 else 0.0
-        log_weights = shares[:-1] if noise else log_shares(n)
+        noise = beyond = 0.0
+        if params.noise > 0:
+            shares = (stats.noise - stats.beyond) / stats.total, stats.beyond / stats.total
+            noise, beyond = (float(np.clip(share, *NOISE_BOUNDS)) for share in shares)
+        log_weights = log_shares(n) + math.log1p(-noise - beyond)
         return params._replace(
-            centers=params.centers + step, covariances=covariances, dof=dof, log_weights=log_weights, noise=noise
+            centers=params.centers + step, covariances=covariances, dof=dof, log_weights=log_weights, noise=noise, beyond=beyond
         )
 
     def _expansion(self, stats: ShapeStats, n: Array, dof: Array) -> Array:
@@ -186,7 +202,7 @@ class StudentMixture:
         covariances = params.covariances[:1] if self.shape.tied else params.covariances
         parts = [np.ravel(params.centers), np.ravel(self.shape.logarithm(covariances)), params.log_weights]
         if params.noise > 0:
-            parts.append([math.log(params.noise)])
+            parts.append([math.log(params.noise), math.log(params.beyond)])
         if self.estimate_dof:
             parts.append(np.log(params.dof[:1] if self.shared_dof else params.dof))
         return np.concatenate(parts)
@@ -195,20 +211,24 @@ class StudentMixture:
         """The admissible parameters nearest to an extrapolated vector."""
         n_components, p = like.centers.shape
         covariances = like.covariances[:1] if self.shape.tied else like.covariances
-        cuts = np.cumsum([n_components * p, covariances.size, n_components + (like.noise > 0)])
+        cuts = np.cumsum([n_components * p, covariances.size, n_components + 2 * (like.noise > 0)])
         centers, log_covariances, log_weights, log_dof = np.split(vector, cuts)
         new = self.shape.exponential(log_covariances.reshape(covariances.shape), covariances)
         new = self.bounded(new, np.exp(like.log_weights))
         dof = like.dof
         if self.estimate_dof:
             dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), self.least_dof, BOUNDS[1]), n_components)
-        weights = normalized(log_weights)
+        noise = beyond = 0.0
+        if like.noise > 0:
+            shares = np.exp(normalized(log_weights)[-2:])
+            noise, beyond = (float(share) for share in np.clip(shares, *NOISE_BOUNDS))
         return like._replace(
             centers=centers.reshape(n_components, p),
             covariances=np.broadcast_to(new, like.covariances.shape).copy(),
             dof=dof,
-            log_weights=weights[:n_components],
-            noise=float(np.exp(weights[-1])) if like.noise > 0 else 0.0,
+            log_weights=normalized(log_weights[:n_components]) + math.log1p(-noise - beyond),
+            noise=noise,
+            beyond=beyond,
         )
 
 
@@ -235,12 +255,7 @@ def part_of(block: Block, rows: Array, observed: Array) -> Block:
     X, weight, frame = block
     xp = namespace(X)
     rows, features = (xp.asarray(each, device=X.device) for each in (rows, np.flatnonzero(observed)))
-    unit: Any = frame.unit if np.ndim(frame.unit) == 0 else frame.unit[observed]
-    own = frame._replace(origin=xp.take(frame.origin, features), unit=unit)
+    own = frame._replace(origin=xp.take(frame.origin, features))
     X = xp.take(xp.take(X, rows, axis=0), features, axis=1)
     return Block(X, None if weight is None else xp.take(weight, rows), own)
 
-
-def _engine(engine: ModuleType, kernel: ShapeKernel) -> ModuleType:
-    """Rows of which nothing was observed are the reference's business."""
-    return shapes.of(engine if kernel.centers.shape[1] else reference)

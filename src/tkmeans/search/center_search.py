@@ -51,10 +51,12 @@ class State(NamedTuple):
     nearest: Array  # (n,) how far each row is from its centre: `criterion.distances`
 
 
-def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None) -> Found:
+def robust_search(
+    sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None, tails: float | None = None
+) -> Found:
     """Centres that EM can start from with confidence.
 
-    `sample` is canonical; `dof` is None if it is estimated.
+    `sample` is canonical; `dof` is None if it is estimated. `tails` is the nu of the criterion, heavy if None.
     """
     from tkmeans.engines import native
 
@@ -63,7 +65,7 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, d
     n_rows, p = sample.X.shape
     if n_rows <= n_clusters:
         return _every_row_a_center(sample, n_clusters)
-    search = native.new_search(*sample, n_clusters, first_dof(p), NOISE_REACH)
+    search = native.new_search(*sample, n_clusters, tails or first_dof(p), NOISE_REACH)
     many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
