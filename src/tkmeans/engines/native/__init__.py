@@ -51,13 +51,13 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     Memberships below 1e-16 may be left out, which changes nothing visible;
     ``skip_far=False`` is for those who measure just that.
     """
-    X, origin, unit, model = _prepared(block, params, kernel)
+    X, origin, inverse_unit, model = _prepared(block, params, kernel)
     K, p = params.centers.shape
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
     n, w, wd2, log_u = (np.zeros(K) for _ in range(4))
     observed, wx = np.zeros((K, p)), np.zeros((K, p))
     missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, origin, unit, model, skip_far, n, w, observed, wx, wd2, log_u
+        _INSTRUCTION_SET, X, weight, origin, inverse_unit, model, skip_far, n, w, observed, wx, wd2, log_u
     )
     observed = observed if missing else w[:, None]
     if X.dtype == np.float32:
@@ -67,18 +67,18 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
     """What the model says of each row."""
-    X, origin, unit, model = _prepared(block, params, kernel)
+    X, origin, inverse_unit, model = _prepared(block, params, kernel)
     n = X.shape[0]
     out = Rows(np.empty(n, np.int64), *(np.empty(n, X.dtype) for _ in range(3)))
-    _native.rows(_INSTRUCTION_SET, X, origin, unit, model, *out)
+    _native.rows(_INSTRUCTION_SET, X, origin, inverse_unit, model, *out)
     return out
 
 
 def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
     """The probability of every cluster for each row, (n, K): eqn:tau."""
-    X, origin, unit, model = _prepared(block, params, kernel)
+    X, origin, inverse_unit, model = _prepared(block, params, kernel)
     out = np.empty((X.shape[0], params.centers.shape[0]), X.dtype)
-    _native.memberships(_INSTRUCTION_SET, X, origin, unit, model, out)
+    _native.memberships(_INSTRUCTION_SET, X, origin, inverse_unit, model, out)
     return out
 
 
@@ -86,9 +86,9 @@ def distances(block: Block, params: Params) -> Array:
     """Euclidean distance of each row to every centre, (n, K), in the frame."""
     K, p = params.centers.shape
     tables = np.ones(p + 1)  # distances need no kernel
-    X, origin, unit, model = _prepared(block, params, Kernel(1.0, 1, tables, tables, tables, tables))
+    X, origin, inverse_unit, model = _prepared(block, params, Kernel(1.0, 1, tables, tables, tables, tables))
     out = np.empty((X.shape[0], K), X.dtype)
-    _native.distances(_INSTRUCTION_SET, X, origin, unit, model, out)
+    _native.distances(_INSTRUCTION_SET, X, origin, inverse_unit, model, out)
     return out
 
 
@@ -120,4 +120,6 @@ def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
         bool(kernel.log_sums),
     )
     origin = np.ascontiguousarray(block.frame.origin, X.dtype)
-    return np.ascontiguousarray(X), origin, float(block.frame.unit), model
+    with np.errstate(over="ignore"):
+        inverse_unit = np.full(X.shape[1], 1.0 / float(block.frame.unit)).astype(X.dtype)
+    return np.ascontiguousarray(X), origin, inverse_unit, model

@@ -23,5 +23,6 @@ inline void require(bool holds, const char* what) {
 const Engine& engine_named(const std::string& instruction_set);
 
 void bind_search(nanobind::module_& m);
+void bind_shapes(nanobind::module_& m);
 
 }  // namespace tkmeans

@@ -174,12 +174,16 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
 
 std::unique_ptr<Search> new_search(const double* rows, const double* weights, Index n, Index features, Index clusters,
                                    double dof, double noise_reach);  // search.cpp
+extern const ShapeFunctions<double> shapes_f64;                      // shapes.cpp
+extern const ShapeFunctions<float> shapes_f32;
 
 extern const Engine engine;
 const Engine engine = {
     {summarize<double>, rows<double>, memberships<double>, distances<double>, bases<double>, exponentials<double>},
     {summarize<float>, rows<float>, memberships<float>, distances<float>, bases<float>, exponentials<float>},
     new_search,
+    shapes_f64,
+    shapes_f32,
 };
 
 }  // namespace tkmeans::TKM_SET

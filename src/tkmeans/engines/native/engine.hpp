@@ -24,14 +24,14 @@ struct Model {
     bool log_sums;  // are log_u and entropy wanted?
 };
 
-// `Block` of stats.py.
-template <class In>
+// `Block` of stats.py. Rows enter the frame in the type of the data or, if clusters have shapes, in double precision.
+template <class In, class Number = In>
 struct Block {
     Index rows, features;
-    const In* x;       // (n, p)
-    const In* weight;  // (n,), or null
-    const In* origin;  // (p,)
-    In inverse_unit;
+    const In* x;                 // (n, p)
+    const Number* weight;        // (n,), or null
+    const Number* origin;        // (p,)
+    const Number* inverse_unit;  // (p,)
 };
 
 // `Stats` of stats.py. The arrays are zero on entry.
@@ -61,6 +61,23 @@ struct Functions {
     void (*exponentials)(const In* values, Index n, In factor, In* out);
 };
 
+// `ShapeKernel` of shape_stats.py. The noise, if there is any, comes after the components.
+struct ShapeModel {
+    Index components, features;
+    bool noise, full;                                // is there noise? Are factors triangles, or diagonals?
+    const double* centers;                           // (K, p)
+    const double* factors;                           // (K, p, p), or (K, p)
+    const double *height, *exponent, *slope, *gain;  // (K,) the slope of the noise is 1/radius^2
+};
+
+// The functions for clusters with shapes fill numbers in, and return whether rows are complete, as they must be. The
+// sums are zero on entry: noise, log-likelihood and entropy, then n, w, log_u, wx and scatter of each component.
+template <class In>
+struct ShapeFunctions {
+    using Fill = bool (*)(const Block<In, double>&, const ShapeModel&, double* out);
+    Fill summarize, rows, memberships, distances;  // the last three (5, n), (n, K) and (n, K)
+};
+
 // The search for starting centres, whose state lives here and whose plan is in search/center_search.py.
 class Search {
  public:
@@ -88,6 +105,8 @@ struct Engine {
     Functions<double> f64;
     Functions<float> f32;
     NewSearch new_search;
+    const ShapeFunctions<double>& shapes_f64;
+    const ShapeFunctions<float>& shapes_f32;
 };
 
 }  // namespace tkmeans

@@ -80,42 +80,39 @@ Kernel<T>::Kernel(const Model& model_)
     precise = model.exponent[model.features] > (sizeof(T) == 8 ? 100 : 16);
 }
 
-// Logarithms, and the largest share of each row.
+// Logarithms of one cluster, and the largest share of each row so far.
 template <bool Precise, class T, class Pairs>
-void take_logarithms(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
-    const auto one = splat(T(1)), slope = splat(kernel.slope);
+void take_logarithms(T slope_k, T log2_weight_k, const Pairs& pairs, Index k, EStep<T>& e) {
+    const auto one = splat(T(1)), slope = splat(slope_k), log2_weight = splat(log2_weight_k);
     T *top = &e.top[0], *exponent = &e.exponent[0];
-    for (Index k = 0; k < kernel.model.clusters; ++k) {
-        T *d2_k = e.d2[k], *relative_u_k = e.relative_u[k], *log_base_k = e.log_base[k], *f_k = e.f[k];
-        const auto log2_weight = splat(kernel.log2_weight[k]);
-        // In two loops, because the whole chain of operations is longer than what a processor keeps
-        // in flight: it would wait for the division.
-        for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
-            const Index i = pairs.row(q);
-            const auto d2 = load(d2_k + i), base = base_of(d2, slope);
-            auto [s, log_base, inverse] = reduce(base);
-            // What base has lost by rounding: without it a large exponent would magnify the loss.
-            if constexpr (Precise) log_base = log_base + (slope * d2 - (base - one)) * inverse * splat(T(1 / ln2));
-            store(f_k + i, s);
-            store(log_base_k + i, log_base);
-            store(relative_u_k + i, inverse);
-        }
-        for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
-            const Index i = pairs.row(q);
-            const auto s = load(f_k + i);
-            const auto log_base = load(log_base_k + i) + Float<T>::log_series(s);
-            const auto log_f = log2_weight - load(exponent + i) * log_base;
-            store(log_base_k + i, log_base);
-            store(f_k + i, log_f);
-            store(top + i, max(load(top + i), log_f));
-        }
+    T *d2_k = e.d2[k], *relative_u_k = e.relative_u[k], *log_base_k = e.log_base[k], *f_k = e.f[k];
+    // In two loops, because the whole chain of operations is longer than what a processor keeps
+    // in flight: it would wait for the division.
+    for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
+        const Index i = pairs.row(q);
+        const auto d2 = load(d2_k + i), base = base_of(d2, slope);
+        auto [s, log_base, inverse] = reduce(base);
+        // What base has lost by rounding: without it a large exponent would magnify the loss.
+        if constexpr (Precise) log_base = log_base + (slope * d2 - (base - one)) * inverse * splat(T(1 / ln2));
+        store(f_k + i, s);
+        store(log_base_k + i, log_base);
+        store(relative_u_k + i, inverse);
+    }
+    for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
+        const Index i = pairs.row(q);
+        const auto s = load(f_k + i);
+        const auto log_base = load(log_base_k + i) + Float<T>::log_series(s);
+        const auto log_f = log2_weight - load(exponent + i) * log_base;
+        store(log_base_k + i, log_base);
+        store(f_k + i, log_f);
+        store(top + i, max(load(top + i), log_f));
     }
 }
 
 template <class T, class Pairs>
-void take_exponentials(const Kernel<T>& kernel, const Pairs& pairs, EStep<T>& e) {
+void take_exponentials(Index clusters, const Pairs& pairs, EStep<T>& e) {
     T *top = &e.top[0], *total = &e.total[0], *f_log_f = &e.f_log_f[0];
-    for (Index k = 0; k < kernel.model.clusters; ++k) {
+    for (Index k = 0; k < clusters; ++k) {
         T* f_k = e.f[k];
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q) {
             const Index i = pairs.row(q);
@@ -186,9 +183,11 @@ void weigh(const Tile<T>& tile, const Kernel<T>& kernel, int halves, const Pairs
     if (tile.missing())
         for (Index i = 0; i < rows; ++i) e.exponent[i] = kernel.exponent[tile.n_observed(i)];
     if (halves && !tile.missing() && !tile.far()) return take_powers(kernel, halves, pairs, rows, e);
-    if (kernel.precise) take_logarithms<true>(kernel, pairs, e);
-    else take_logarithms<false>(kernel, pairs, e);
-    take_exponentials(kernel, pairs, e);
+    for (Index k = 0; k < kernel.model.clusters; ++k) {
+        if (kernel.precise) take_logarithms<true>(kernel.slope, kernel.log2_weight[k], pairs, k, e);
+        else take_logarithms<false>(kernel.slope, kernel.log2_weight[k], pairs, k, e);
+    }
+    take_exponentials(kernel.model.clusters, pairs, e);
 }
 
 }  // namespace tkmeans::TKM_SET

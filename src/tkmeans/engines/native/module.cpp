@@ -1,5 +1,5 @@
 // The Python module: arrays in, arrays filled. It checks shapes and releases the GIL; the
-// arithmetic is in engine.cpp. The class `Search` is bound in search_module.cpp.
+// arithmetic is in engine.cpp. Other parts of the module: search_module.cpp, shapes_module.cpp.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -70,12 +70,13 @@ struct ModelArrays {
 
 template <class In>
 Block<In> as_block(const Matrix<const In>& x, const std::optional<Vector<const In>>& weight,
-                   const Vector<const In>& origin, double unit, const Model& model) {
+                   const Vector<const In>& origin, const Vector<const In>& inverse_unit, const Model& model) {
     require(Index(x.shape(1)) == model.features, "rows and centers must have the same number of features");
-    require(Index(origin.shape(0)) == model.features, "origin must have one entry per feature");
+    require(Index(origin.shape(0)) == model.features && origin.shape(0) == inverse_unit.shape(0),
+            "origin and inverse_unit must have one entry per feature");
     require(!weight || weight->shape(0) == x.shape(0), "weight must have one entry per row");
     return {Index(x.shape(0)), Index(x.shape(1)), x.data(), weight ? weight->data() : nullptr,
-            origin.data(),     In(1.0 / unit)};
+            origin.data(),     inverse_unit.data()};
 }
 
 template <class In>
@@ -88,11 +89,11 @@ void bind_functions(nb::module_& m) {
 
     m.def(
         "summarize",
-        [](const std::string& set, X x, Weight weight, Origin origin, double unit, const ModelArrays& arrays,
+        [](const std::string& set, X x, Weight weight, Origin origin, Origin inverse_unit, const ModelArrays& arrays,
            bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> observed, Matrix<double> wx,
            Vector<double> wd2, Vector<double> log_u) {
             const Model model = arrays.model();
-            const Block<In> block = as_block<In>(x, weight, origin, unit, model);
+            const Block<In> block = as_block<In>(x, weight, origin, inverse_unit, model);
             for (const auto* sums : {&n, &w, &wd2, &log_u})
                 require(Index(sums->shape(0)) == model.clusters, "sums must have one entry per center");
             for (const auto* sums : {&observed, &wx})
@@ -105,23 +106,23 @@ void bind_functions(nb::module_& m) {
             }
             return std::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
         },
-        "set"_a, "x"_a, "weight"_a, "origin"_a, "unit"_a, "model"_a, "skip_far"_a, result("n"), result("w"),
+        "set"_a, "x"_a, "weight"_a, "origin"_a, "inverse_unit"_a, "model"_a, "skip_far"_a, result("n"), result("w"),
         result("observed"), result("wx"), result("wd2"), result("log_u"),
         "Fill arrays of zeros with the sums of an E-step; return if values are missing, cells, objective, entropy.");
 
     m.def(
         "rows",
-        [](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
+        [](const std::string& set, X x, Origin origin, Origin inverse_unit, const ModelArrays& arrays,
            Vector<std::int64_t> label, Vector<In> d2, Vector<In> log_density, Vector<In> trust) {
             const Model model = arrays.model();
-            const Block<In> block = as_block<In>(x, {}, origin, unit, model);
+            const Block<In> block = as_block<In>(x, {}, origin, inverse_unit, model);
             require(label.shape(0) == x.shape(0) && d2.shape(0) == x.shape(0) && log_density.shape(0) == x.shape(0) &&
                         trust.shape(0) == x.shape(0),
                     "results must have one entry per row");
             nb::gil_scoped_release release;
             functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
         },
-        "set"_a, "x"_a, "origin"_a, "unit"_a, "model"_a, result("label"), result("d2"), result("log_density"),
+        "set"_a, "x"_a, "origin"_a, "inverse_unit"_a, "model"_a, result("label"), result("d2"), result("log_density"),
         result("trust"), "Fill what the model says of each row.");
 
     m.def(
@@ -147,17 +148,17 @@ void bind_functions(nb::module_& m) {
     for (const bool wants_tau : {true, false})
         m.def(
             wants_tau ? "memberships" : "distances",
-            [wants_tau](const std::string& set, X x, Origin origin, double unit, const ModelArrays& arrays,
+            [wants_tau](const std::string& set, X x, Origin origin, Origin inverse_unit, const ModelArrays& arrays,
                         Matrix<In> out) {
                 const Model model = arrays.model();
-                const Block<In> block = as_block<In>(x, {}, origin, unit, model);
+                const Block<In> block = as_block<In>(x, {}, origin, inverse_unit, model);
                 require(out.shape(0) == x.shape(0) && Index(out.shape(1)) == model.clusters,
                         "the result must have one row per row, one column per center");
                 nb::gil_scoped_release release;
                 const auto& f = functions<In>(set);
                 (wants_tau ? f.memberships : f.distances)(block, model, out.data());
             },
-            "set"_a, "x"_a, "origin"_a, "unit"_a, "model"_a, result("out"),
+            "set"_a, "x"_a, "origin"_a, "inverse_unit"_a, "model"_a, result("out"),
             wants_tau ? "Fill the probability of every cluster for each row, (n, K)."
                       : "Fill the Euclidean distance of each row to every center, (n, K).");
 }
@@ -182,4 +183,5 @@ NB_MODULE(_native, m) {
     bind_functions<double>(m);
     bind_functions<float>(m);
     bind_search(m);
+    bind_shapes(m);
 }

@@ -65,8 +65,8 @@ class Tile {
     }
 
     // The rows from `first` on, as many as fit, filled up to whole panels with rows of weight zero.
-    template <class In>
-    void read(const Block<In>& block, Index first);
+    template <class In, class Number>
+    void read(const Block<In, Number>& block, Index first);
 
     Index rows() const { return rows_; }
     Index panels() const { return (rows_ + depth - 1) / depth; }
@@ -88,8 +88,8 @@ class Tile {
     }
 
  private:
-    template <class In>
-    Pack<T> read_pack(const Block<In>& block, const In* const* row, Index first);
+    template <class In, class Number>
+    Pack<T> read_pack(const Block<In, Number>& block, const In* const* row, Index first);
     void mend(T limit);
 
     Index capacity_, features_, rows_ = 0;
@@ -103,8 +103,8 @@ class Tile {
 };
 
 template <class T>
-template <class In>
-void Tile<T>::read(const Block<In>& block, Index first) {
+template <class In, class Number>
+void Tile<T>::read(const Block<In, Number>& block, Index first) {
     constexpr int size = Pack<T>::size;
     assert(block.features == features_ && first < block.rows);
     rows_ = least(capacity_, block.rows - first);
@@ -128,17 +128,23 @@ void Tile<T>::read(const Block<In>& block, Index first) {
         // NaN and far coordinates show in |x|^2: ordinary rows pay for no other search.
         ordinary &= all(squares <= far_square);
     }
-    if (!ordinary) mend(T(horizon<In>));
+    if (!ordinary) mend(T(horizon<Number>));
 }
 
-// (x - origin) / unit of consecutive features, in the type of the data, as the reference does.
-template <class T, class In>
-TKM_INLINE Pack<T> enter(const In* x, const In* origin, In inverse_unit) {
+// (x - origin) / unit of a feature, as the reference has it.
+template <class T, class In, class Number>
+TKM_INLINE T enter_one(const Block<In, Number>& block, const In* row, Index j) {
+    return T((Number(row[j]) - block.origin[j]) * block.inverse_unit[j]);
+}
+
+// The same of consecutive features.
+template <class T, class In, class Number>
+TKM_INLINE Pack<T> enter(const Block<In, Number>& block, const In* row, Index j) {
     if constexpr (sizeof(In) == sizeof(T)) {
-        return (load(x) - load(origin)) * splat(inverse_unit);
+        return (load(row + j) - load(block.origin + j)) * load(block.inverse_unit + j);
     } else {
         alignas(TKM_PACK_BYTES) T lanes[Pack<T>::size];
-        for (int l = 0; l < Pack<T>::size; ++l) lanes[l] = T((x[l] - origin[l]) * inverse_unit);
+        for (int l = 0; l < Pack<T>::size; ++l) lanes[l] = enter_one<T>(block, row, j + l);
         return load(lanes);
     }
 }
@@ -146,8 +152,8 @@ TKM_INLINE Pack<T> enter(const In* x, const In* origin, In inverse_unit) {
 // As many rows as a pack has lanes, returning their |x|^2: squares of numbers are read by rows and
 // turned around, what is left of the features is read one by one.
 template <class T>
-template <class In>
-Pack<T> Tile<T>::read_pack(const Block<In>& block, const In* const* row, Index first) {
+template <class In, class Number>
+Pack<T> Tile<T>::read_pack(const Block<In, Number>& block, const In* const* row, Index first) {
     constexpr int size = Pack<T>::size;
     T* panel = x_.panels[first / depth] + first % depth;
     const bool by_rows = x_.rows.rows() > 0;
@@ -156,7 +162,7 @@ Pack<T> Tile<T>::read_pack(const Block<In>& block, const In* const* row, Index f
     for (; j + size <= features_; j += size) {
         Pack<T> x[size];
         TKM_UNROLL
-        for (int l = 0; l < size; ++l) x[l] = enter<T>(row[l] + j, block.origin + j, block.inverse_unit);
+        for (int l = 0; l < size; ++l) x[l] = enter<T>(block, row[l], j);
         if (by_rows) {
             TKM_UNROLL
             for (int l = 0; l < size; ++l) store(x_.rows[first + l] + j, x[l]);
@@ -170,7 +176,7 @@ Pack<T> Tile<T>::read_pack(const Block<In>& block, const In* const* row, Index f
     }
     for (; j < features_; ++j) {
         alignas(TKM_PACK_BYTES) T lanes[size];
-        for (int l = 0; l < size; ++l) lanes[l] = T((row[l][j] - block.origin[j]) * block.inverse_unit);
+        for (int l = 0; l < size; ++l) lanes[l] = enter_one<T>(block, row[l], j);
         if (by_rows)
             for (int l = 0; l < size; ++l) x_.rows[first + l][j] = lanes[l];
         const auto x = load(lanes);

@@ -1,0 +1,66 @@
+"""The numbers of `tkmeans.engines.shapes` at the machine's speed, in C++.
+
+Like the rest of the native engine it has no state, takes no threads and does not hold the GIL. Read `shapes.cpp`
+for the pass over a block, `shapes.hpp` for tau and u, and `shapes_sums.hpp` for the sums. Memberships below 1e-16
+are left out of the sums, which changes nothing visible.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+import tkmeans.engines.native._native as _native
+from tkmeans.engines import native
+from tkmeans.shape_stats import ShapeKernel, ShapeRows, ShapeStats
+from tkmeans.stats import Array, Block
+
+_doubles = partial(np.ascontiguousarray, dtype=np.float64)
+
+
+def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
+    """The sums of an E-step over one block."""
+    K, p = kernel.centers.shape
+    width = 3 + p + kernel.factors.size // K
+    out = _filled(_native.summarize_shapes, 3 + K * width, block, kernel)
+    n, w, log_u, wx, scatter = np.split(out[3:].reshape(K, width), [1, 2, 3, 3 + p], axis=1)
+    scatter = scatter.reshape(kernel.factors.shape)
+    return ShapeStats(n[:, 0], w[:, 0], wx, scatter, log_u[:, 0], *out[:3].tolist())
+
+
+def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
+    """What the model says of each row."""
+    n = block.X.shape[0]
+    label, *others = _filled(_native.rows_of_shapes, 5 * n, block, kernel).reshape(5, n)
+    return ShapeRows(label.astype(np.int64), *others)
+
+
+def memberships(block: Block, kernel: ShapeKernel) -> Array:
+    """The probability of every component for each row, (n, K); the noise has what is left to 1."""
+    n, K = block.X.shape[0], len(kernel.centers)
+    return _filled(_native.memberships_of_shapes, n * K, block, kernel).reshape(n, K)
+
+
+def distances(block: Block, kernel: ShapeKernel) -> Array:
+    """The distance of each row to every centre in the metric of its component, (n, K)."""
+    n, K = block.X.shape[0], len(kernel.centers)
+    return _filled(_native.distances_to_shapes, n * K, block, kernel).reshape(n, K)
+
+
+def _filled(function: Callable[..., None], length: int, block: Block, kernel: ShapeKernel) -> Array:
+    """What a native function makes of so many zeros. For it the noise is one component more."""
+    X = np.asarray(block.X)
+    if X.dtype not in (np.float32, np.float64):
+        raise TypeError(f"the native engine reads float32 and float64, got {X.dtype}")
+    weight = None if block.weight is None else _doubles(block.weight)
+    frame = np.broadcast_arrays(block.frame.origin, 1.0 / np.asarray(block.frame.unit, np.float64))
+    centers, factors, noise = kernel.centers, kernel.factors, kernel.noise
+    numbers = np.stack([kernel.height, kernel.exponent, kernel.slope, kernel.gain])
+    if noise is not None:
+        centers = np.concatenate([centers, np.asarray(noise.center)[None]])
+        factors = np.concatenate([factors, np.asarray(noise.factor)[None]])
+        numbers = np.column_stack([numbers, [noise.height, 0.0, noise.radius**-2, 0.0]])
+    model = map(_doubles, (frame, centers, factors, numbers))
+    out = np.zeros(length)
+    function(native.instruction_set(), np.ascontiguousarray(X), weight, *model, noise is not None, out)
+    return out
