@@ -53,10 +53,11 @@ def test_noise_is_flat_in_the_bulk_and_falls_with_the_radius_and_its_logarithm_b
     block, kernel, facts = shape_case(p, 2, 200, form, noise=share, far=[1e3, 1e9])
     noise = kernel.noise
     factor = noise.factor if form == "full" else np.diag(noise.factor)
-    r = np.maximum(1, np.linalg.norm((block.X - noise.center) @ factor.T, axis=1) / noise.radius)
-    volume = 4 / 3 * np.pi * noise.radius**3 / np.linalg.det(factor)
-    log_q = np.log(share / ((1 + p) * volume)) - p * np.log(r) - 2 * np.log1p(np.log(r))
-    assert r.min() == 1
+    r = np.linalg.norm((block.X - noise.center) @ factor.T, axis=1)
+    volume = 4 / 3 * np.pi / np.linalg.det(factor)
+    falling = np.log(0.3 * share / (p * volume)) - p * np.log(r) - 2 * np.log1p(np.log(np.maximum(r, 1)))
+    log_q = np.where(r <= 1, np.log(0.7 * share / volume), falling)
+    assert r.min() < 1
     assert r.max() > 1e6
     log_f = mixture_of_scipy(block.X, kernel, facts.log_weights, facts.dof)
     log_density = logsumexp(np.column_stack([log_f, log_q]), axis=1)
@@ -64,28 +65,32 @@ def test_noise_is_flat_in_the_bulk_and_falls_with_the_radius_and_its_logarithm_b
         said = engine.rows(block, kernel)
         np.testing.assert_allclose(said.log_density, log_density, rtol=1e-11)
         np.testing.assert_allclose(said.noise, np.exp(log_q - log_density), rtol=1e-10)
+        beyond = engine.summarize(block, kernel).beyond
+        assert beyond == pytest.approx(np.sum(np.exp(log_q - log_density)[r > 1]), rel=1e-10)
 
 
 def test_the_density_of_the_noise_integrates_to_one_in_one_dimension():
-    kernel = noise_kernel(1.0, np.array([0.3]), np.array([[[2.0]]]), np.array([-2 * np.log(2.0)]))
-    log_r = np.linspace(-30, 300, 400_001)
-    sides = [np.exp(shapes.log_noise(0.3 + side * np.exp(log_r)[:, None], kernel) + log_r) for side in (-1, 1)]
-    mass = sum(np.trapezoid(side, log_r) for side in sides)
-    # Beyond, r f(r) = c (1 + ln(r / radius))^-2 with the c of the last point.
-    rest = sum(side[-1] * (1 + log_r[-1] + np.log(2.0)) for side in sides)
-    assert mass + rest == pytest.approx(1, abs=1e-6)
+    kernel = noise_kernel(0.6, 0.4, np.array([0.3]), np.array([[[2.0]]]), np.array([-2 * np.log(2.0)]))
+    mass = rest = 0.0
+    for side in (-1, 1):
+        for log_r in (np.linspace(-30, -np.log(2.0), 100_001)[:-1], np.linspace(-np.log(2.0), 300, 400_001)[1:]):
+            density = np.exp(shapes.log_noise(0.3 + side * np.exp(log_r)[:, None], kernel)[0] + log_r)
+            mass += np.trapezoid(density, log_r)
+        # Beyond, r f(r) = c (1 + ln(r / radius))^-2 with the c of the last point.
+        rest += density[-1] * (1 + log_r[-1] + np.log(2.0))
+    assert mass + rest == pytest.approx(1, abs=1e-3)
     assert rest < 0.01
 
 
 def test_the_density_of_the_noise_integrates_to_one_in_two_dimensions():
     factor = np.array([[1.5, 0.0], [-0.7, 0.6]])
-    kernel = noise_kernel(1.0, np.array([1.0, -2.0]), factor[None], np.array([-2 * np.log(0.9)]))
+    kernel = noise_kernel(0.6, 0.4, np.array([1.0, -2.0]), factor[None], np.array([-2 * np.log(0.9)]))
     log_r, angle = np.linspace(-12, 150, 6001), np.linspace(0, 2 * np.pi, 201)[:-1]
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (200, 2)
     rays = []
     for direction in around:
         x = kernel.center + np.exp(log_r)[:, None] * direction
-        density = np.exp(shapes.log_noise(x, kernel) + 2 * log_r)
+        density = np.exp(shapes.log_noise(x, kernel)[0] + 2 * log_r)
         rest = density[-1] * (1 + log_r[-1] + np.log(np.linalg.norm(factor @ direction)))
         rays.append(np.trapezoid(density, log_r) + rest)
     assert np.mean(rays) * 2 * np.pi == pytest.approx(1, abs=1e-3)

@@ -48,7 +48,8 @@ def shape_case(
     if noise:
         bulk = (np.tril(rng.normal(size=(p, p)), -1) / (4 * p) + np.eye(p)) / (2 * (spread + 1) * np.sqrt(p))
         log_det = -2 * np.log(np.diagonal(bulk)).sum()
-        part = noise_kernel(noise, rng.normal(size=p), (bulk if form == "full" else np.diagonal(bulk))[None], [log_det])
+        factor = (bulk if form == "full" else np.diagonal(bulk))[None]
+        part = noise_kernel(0.7 * noise, 0.3 * noise, rng.normal(size=p), factor, [log_det])
     kernel = ShapeKernel(
         centers + 0.1 * rng.normal(size=(K, p)),
         factors,
@@ -83,6 +84,7 @@ def magnitudes(expected, block, kernel):
         scatter=diagonal,
         log_u=max(np.abs(expected.log_u).max(), total),
         noise=total,
+        beyond=total,
         log_likelihood=(weight * (log_density + kernel.exponent.max())).sum(),
         entropy=total,
     )
@@ -93,7 +95,7 @@ def assert_sums_agree(got, block, kernel, tolerance=1e-12):
     with np.errstate(over="ignore"):
         expected = shapes.summarize(in_double(block), kernel)
         scale = magnitudes(expected, in_double(block), kernel)
-    for field in ShapeStats._fields[:8]:
+    for field in ShapeStats._fields[:9]:
         mine, oracle = np.asarray(getattr(got, field)), np.asarray(getattr(expected, field))
         assert mine.shape == oracle.shape, field
         error = np.max(np.abs(mine - oracle)) / (getattr(scale, field) or 1.0)

@@ -67,11 +67,11 @@ struct ShapeModel {
     bool noise, full;                                // is there noise? Are factors triangles, or diagonals?
     const double* centers;                           // (K, p)
     const double* factors;                           // (K, p, p), or (K, p)
-    const double *height, *exponent, *slope, *gain;  // (K,) the slope of the noise is 1/radius^2
+    const double *height, *exponent, *slope, *gain;  // (K,) of the noise: ln in its ellipsoid, and beyond
 };
 
 // The functions for clusters with shapes fill numbers in, and return whether rows are complete, as they must be. The
-// sums are zero on entry: noise, log-likelihood and entropy, then n, w, log_u, wx and scatter of each component.
+// sums are zero on entry: noise, that beyond, log-likelihood and entropy, then n, w, log_u, wx and scatter of each component.
 template <class In>
 struct ShapeFunctions {
     using Fill = bool (*)(const Block<In, double>&, const ShapeModel&, double* out);

@@ -70,9 +70,10 @@ class ShapeEStep {
         }
         const Index noise = model_.components;
         for (Index i = 0; i < rows() && model_.noise; i += size) {
-            const auto one = splat(1.0), p = splat(double(model_.features));
-            const auto log_r = splat(0.5) * log2(max(splat(model_.slope[noise]) * load(e.d2[noise] + i), one));
-            const auto log_f = splat(log2_height(noise)) - p * log_r - splat(2.0) * log2(one + splat(ln2) * log_r);
+            const auto one = splat(1.0), p = splat(double(model_.features)), r2 = load(e.d2[noise] + i);
+            const auto log_r = splat(0.5) * log2(max(r2, one)), rim = splat(model_.exponent[noise] / ln2);
+            const auto falling = rim - p * log_r - splat(2.0) * log2(one + splat(ln2) * log_r);
+            const auto log_f = only_where(r2 <= one, splat(log2_height(noise))) + only_where(one < r2, falling);
             store(e.f[noise] + i, log_f);
             store(&e.top[i], max(load(&e.top[i]), log_f));
         }

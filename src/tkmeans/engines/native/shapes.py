@@ -22,10 +22,10 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
     """The sums of an E-step over one block."""
     K, p = kernel.centers.shape
     width = 3 + p + kernel.factors.size // K
-    out = _filled(_native.summarize_shapes, 3 + K * width, block, kernel)
-    n, w, log_u, wx, scatter = np.split(out[3:].reshape(K, width), [1, 2, 3, 3 + p], axis=1)
+    out = _filled(_native.summarize_shapes, 4 + K * width, block, kernel)
+    n, w, log_u, wx, scatter = np.split(out[4:].reshape(K, width), [1, 2, 3, 3 + p], axis=1)
     scatter = scatter.reshape(kernel.factors.shape)
-    return ShapeStats(n[:, 0], w[:, 0], wx, scatter, log_u[:, 0], *out[:3].tolist())
+    return ShapeStats(n[:, 0], w[:, 0], wx, scatter, log_u[:, 0], *out[:4].tolist())
 
 
 def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
@@ -59,7 +59,7 @@ def _filled(function: Callable[..., None], length: int, block: Block, kernel: Sh
     if noise is not None:
         centers = np.concatenate([centers, np.asarray(noise.center)[None]])
         factors = np.concatenate([factors, np.asarray(noise.factor)[None]])
-        numbers = np.column_stack([numbers, [noise.height, 0.0, noise.radius**-2, 0.0]])
+        numbers = np.column_stack([numbers, [noise.height, noise.beyond, 1.0, 0.0]])
     model = map(_doubles, (frame, centers, factors, numbers))
     out = np.zeros(length)
     function(native.instruction_set(), np.ascontiguousarray(X), weight, *model, noise is not None, out)

@@ -43,7 +43,7 @@ void bind_functions(nb::module_& m, const ShapeFunctions<In>& (*functions)(const
                 require(frame.shape(0) == 2 && frame.shape(1) == p, "frame must be of shape (2, p)");
                 require(!weight || weight->shape(0) == n, "weight must have one entry per row");
                 const size_t K = size_t(model.components),
-                             lengths[] = {3 + K * (3 + p + factors.size() / centers.shape(0)), 5 * n, n * K};
+                             lengths[] = {4 + K * (3 + p + factors.size() / centers.shape(0)), 5 * n, n * K};
                 require(out.shape(0) == lengths[length], "out must have the length of the result");
                 const double *weights = weight ? weight->data() : nullptr, *origin = frame.data();
                 nb::gil_scoped_release release;

@@ -58,18 +58,21 @@ class ShapeAccumulator {
     // Per row: its log-density, entropy and noise, and what turns its shares into memberships.
     void add_rows(const ShapeEStep& step) {
         const EStep<double>& e = step.e;
-        auto log2_density = splat(0.0), log2_entropy = log2_density, noise = log2_density;
+        auto log2_density = splat(0.0), log2_entropy = log2_density, noise = log2_density, beyond = log2_density;
         for (Index i = 0; i < step.rows(); i += size) {
             const auto weight = load(step.tile.weights() + i);
             const auto total = load(&e.total[i]), log2_total = log2(total), inverse_total = splat(1.0) / total;
             log2_density = log2_density + weight * (load(&e.top[i]) + log2_total);
             log2_entropy = log2_entropy + weight * (log2_total - load(&e.f_log_f[i]) * inverse_total);
-            noise = noise + weight * inverse_total * load(e.f[model_.components] + i);  // zero if there is none
+            const auto own = weight * inverse_total * load(e.f[model_.components] + i);  // zero if there is no noise
+            noise = noise + own;
+            beyond = beyond + only_where(splat(1.0) < load(e.d2[model_.components] + i), own);
             store(&weight_per_total_[i], weight * inverse_total);
         }
         out_[0] += sum(noise);
-        out_[1] += ln2 * sum(log2_density);
-        out_[2] += ln2 * sum(log2_entropy);
+        out_[1] += sum(beyond);
+        out_[2] += ln2 * sum(log2_density);
+        out_[3] += ln2 * sum(log2_entropy);
     }
 
     // The sums of a component in which features have no part. Negligible memberships are left out.
@@ -151,7 +154,7 @@ class ShapeAccumulator {
         }
     }
 
-    double* sums_of(Index k) const { return out_ + 3 + k * (3 + p_ + (model_.full ? p_ * p_ : p_)); }
+    double* sums_of(Index k) const { return out_ + 4 + k * (3 + p_ + (model_.full ? p_ * p_ : p_)); }
 
     // Where component k has row i of its scatter matrix; a diagonal is all in one row.
     double* scatter_row(Index k, Index i) { return scatter_[model_.full ? k * p_ + i : k]; }
