@@ -11,19 +11,19 @@ from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import check_spread
-from tkmeans.fitting.mixture_starts import Setting, bulk_of, pilot
+from tkmeans.fitting.mixture_starts import MOST_NOISE, Setting, best_start, bulk_of, with_prior, without_noise
 from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, canonical, complete
+from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, canonical, complete
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import BOUNDS
-from tkmeans.models.mixture import StudentMixture
+from tkmeans.models.mixture import MixtureParams, StudentMixture
 from tkmeans.search.shape_search import start_labels
-from tkmeans.sources import Sample, Source
-from tkmeans.stats import Array
+from tkmeans.sources import Source
 
 STARTS = ("robust", "kmeans", "k-means++", "random", "random_from_data")
 LEAST_DOF = 3.0  # beside noise
+SHAPE_SAMPLE_ROWS = 5000
 
 
 @final
@@ -193,16 +193,13 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         return Plan(partial(self._runs, source), _penalised_likelihood, ("pvalue",))
 
     def _runs(self, source: Any, rng: np.random.RandomState) -> Iterator[Run]:
+        """EM from the best of several starts, as often as `n_init` says."""
         K, p = self.n_components, source.n_features
-        size = max(5000, SAMPLE_ROWS_PER_CLUSTER * K)
-        sample = canonical(complete(source.sample(size, rng), K))
-        if source.n_rows <= size and hasattr(source, "X"):
-            Z = source.frame.enter(source.X)
-            import scipy.spatial
-            self._rows = scipy.spatial.cKDTree(Z).query(sample.X)[1]
+        sample = canonical(complete(source.sample(max(SHAPE_SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), rng), K))
         bulk = bulk_of(sample)
         setting = Setting(
             self._model(self._engine(source)),
+            K,
             self.shrinkage * (p + 2),
             self.reg_covar * source.total / K,
             bulk,
@@ -211,11 +208,19 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         )
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
         for _ in range(self.n_init):
-            labels = start_labels(sample, bulk.units, K, rng, bulk.log_volume)
-            pilots = [pilot(sample, each, K, setting._replace(core=core)) for each, _ in labels for core in (True, False)]
-            best = max(pilots, key=lambda start: start.merit)
-            self._pilots = pilots
-            yield partial(em, source, best.model, best.params, **options)
+            labels = start_labels(sample, bulk.units, bulk.log_volume, K, rng)
+            start = best_start(sample, labels, setting)
+            yield partial(climb, source, with_prior(start.params, setting), start.params, **options)
+
+
+def climb(source: Any, model: StudentMixture, start: MixtureParams, *, resume: Any = None, **options: Any) -> Any:
+    """EM with noise; without, if noise would be a cluster."""
+    if resume is None or resume.params.noise > 0:
+        fit = em(source, model, start, resume=resume, **options)
+        if fit.interrupted or fit.params.noise + fit.params.beyond <= MOST_NOISE:
+            return fit
+        resume = None
+    return em(source, model, without_noise(start), resume=resume, **options)
 
 
 def _penalised_likelihood(fit: Any) -> float:

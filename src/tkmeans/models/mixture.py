@@ -63,6 +63,7 @@ class Prior(NamedTuple):
     rows: float = 0.0  # a, in each component
     scatter: Array | None = None  # B, of the form of one covariance; None for nothing
     constant: float = 0.0  # of each component, so that the prior is 1 where all is as expected
+    mass: float = 0.0  # rows that each component's weight is worth more
 
 
 @final
@@ -104,7 +105,7 @@ class StudentMixture:
     def e_step(self, params: MixtureParams) -> Callable[[Block], ShapeStats]:
         """A function that sums the E-step under `params` over one block of rows."""
         whole = self.kernel(params)
-        log_prior = self.log_prior(whole.factors, params.covariances)
+        log_prior = self.log_prior(whole.factors, params)
 
         def summarize(block: Block) -> ShapeStats:
             parts = []
@@ -132,14 +133,16 @@ class StudentMixture:
         """Who looks at the rows; those of which nothing was observed are the reference's business."""
         return shapes.of(self.engine if kernel.centers.shape[1] else reference)
 
-    def log_prior(self, factors: Array, covariances: Array) -> float:
-        """Of shapes with these whitening factors."""
-        rows, scatter, constant = self.prior
+    def log_prior(self, factors: Array, params: MixtureParams) -> float:
+        """Of parameters whose shapes have these whitening factors."""
+        rows, scatter, constant, mass = self.prior
+        K, p = params.centers.shape
+        log_prior = mass * float(np.sum(params.log_weights) + K * math.log(K)) if mass else 0.0
         if scatter is None:
-            return 0.0
-        p = factors.shape[1]
-        log_det = self.shape.log_sizes(covariances, p) * p if rows else 0.0
-        return float(np.sum(constant - (self.shape.squares(factors, scatter, p) + rows * log_det) / 2))
+            return log_prior
+        log_det = self.shape.log_sizes(params.covariances, p) * p if rows else 0.0
+        squares = self.shape.squares(factors, scatter, p)
+        return log_prior + float(np.sum(constant - (squares + rows * log_det) / 2))
 
     def m_step(self, stats: ShapeStats, params: MixtureParams) -> MixtureParams:
         """Centres, shapes, nu and weights that maximise the expected penalised log-likelihood."""
@@ -147,7 +150,7 @@ class StudentMixture:
         step = stats.wx / np.maximum(stats.w, np.finfo(float).tiny)[:, None]
         scatter = self.shape.around(stats.scatter, stats.w, step)
         expansion = self._expansion(stats, n, params.dof)
-        rows, prior_scatter, _ = self.prior
+        rows, prior_scatter, _, mass = self.prior
         if prior_scatter is not None:
             scatter = scatter + prior_scatter
         covariances = self._covariances(scatter, n * expansion + rows)
@@ -165,9 +168,10 @@ class StudentMixture:
                 dof = np.where(lost, params.dof, found)
         noise = beyond = 0.0
         if params.noise > 0:
-            shares = (stats.noise - stats.beyond) / stats.total, stats.beyond / stats.total
+            total = stats.total + mass * len(n)
+            shares = (stats.noise - stats.beyond) / total, stats.beyond / total
             noise, beyond = (float(np.clip(share, *NOISE_BOUNDS)) for share in shares)
-        log_weights = log_shares(n) + math.log1p(-noise - beyond)
+        log_weights = log_shares(n + mass) + math.log1p(-noise - beyond)
         return params._replace(
             centers=params.centers + step, covariances=covariances, dof=dof, log_weights=log_weights, noise=noise, beyond=beyond
         )

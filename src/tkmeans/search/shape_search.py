@@ -1,18 +1,20 @@
-"""Labels to start a mixture of ellipses from: round clusters in several coordinates, and round pieces merged to ellipses.
+"""Labels to start a mixture of ellipses from: round clusters in two frames, and round pieces joined to ellipses.
 
-A round search (`tkmeans.search.center_search`) depends on the units of the columns, and a mixture of ellipses does not.
-So it is made in the user's units and with every column in a unit of its own. Long and bent clusters it cuts in pieces:
-hence a third start from above, with many round pieces, of which always those two are joined whose union costs least as
-one ellipse instead of two. EM and its likelihood then decide (`tkmeans.fitting.mixture_starts`).
+A round search (`tkmeans.search.center_search`) depends on the units of the columns, and ellipses do not. So it is made
+in the user's units and with a unit for each column, with heavy tails, which far rows do not disturb, and
+with light ones, which see clusters that touch. It cuts long and bent clusters in pieces; hence a start from
+above: many round pieces, of which always the two are joined whose union costs least as one ellipse instead of two, or
+the one is given to the noise that costs least there. EM then decides (`tkmeans.fitting.mixture_starts`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import os
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from tkmeans.models.dof import first_dof
 from tkmeans.search.center_search import robust_search
@@ -20,11 +22,14 @@ from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
-LIGHT_TAILS = 10.0
+LIGHT_TAILS = 10.0  # the nu of a search that sees clusters which touch
+SAME_UNIT = 1.05  # columns whose units differ by less are in one unit
 PIECES_PER_COMPONENT, LEAST_PIECES = 3, 24
-ROWS_PER_PIECE = 2  # and feature, on average at least: an ellipse of a piece must mean something
+ROWS_PER_PIECE = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
 NEIGHBOURS = 12  # of a piece, with which it may be joined
-_RIDGE = 1e-4  # of the pooled variances, so that pieces on a line have a volume
+RIDGE = 1e-4  # of the pooled variances: rows on a line have a volume
+_BLOCK_ROWS = 1024
+_MATRIX_ENTRIES = 2**22  # at once
 
 
 class Pieces(NamedTuple):
@@ -35,130 +40,120 @@ class Pieces(NamedTuple):
     scatter: Array  # (m, p, p) around the mean
 
 
-def start_labels(sample: Sample, units: Array, n_components: int, rng: np.random.RandomState, volume: float) -> Iterator[Array]:
-    """Labels of the rows of a canonical sample, (n,), one array for each start; -1 for rows that are far from all.
+def start_labels(
+    sample: Sample, units: Array, log_volume: float, n_components: int, rng: np.random.RandomState
+) -> Iterator[Array]:
+    """Labels of the rows of a canonical sample, (n,), one array for each start; -1 for rows of no cluster.
 
-    `units` are those of the columns, (p,).
+    `units` are those of the columns, (p,); `log_volume` is that of the bulk of the rows, where noise is uniform.
     """
-    own = sample._replace(X=sample.X / units)
-    light = max(LIGHT_TAILS, first_dof(len(units)))
-    for tails in (None, light):
-        yield round_labels(sample, n_components, rng, tails), True
-        if np.max(units) > 1.05 * np.min(units):
-            yield round_labels(own, n_components, rng, tails), True
-    yield from joined_labels(own, n_components, rng, volume - float(np.sum(np.log(units))))
+    in_units = sample._replace(X=sample.X / units)
+    frames = [sample, in_units] if np.max(units) > SAME_UNIT * np.min(units) else [in_units]
+    for tails in (None, max(LIGHT_TAILS, first_dof(len(units)))):
+        for frame in frames:
+            yield round_labels(frame, n_components, rng, tails)
+    yield from joined_labels(in_units, log_volume - float(np.sum(np.log(units))), n_components, rng)
 
 
 def round_labels(sample: Sample, n_clusters: int, rng: np.random.RandomState, tails: float | None = None) -> Array:
-    """The nearest of the centres that the round search finds."""
-    found = robust_search(_sorted(sample), n_clusters, rng, tails=tails)
-    return _nearest(sample.X, found.centers, NOISE_REACH * sample.X.shape[1] * found.scale)
+    """The nearest of the centres that the round search finds; -1 where none is in reach."""
+    found = robust_search(sample, n_clusters, rng, tails=tails)
+    reach, labels = NOISE_REACH * sample.X.shape[1] * found.scale, []
+    for first in range(0, len(sample.X), _BLOCK_ROWS):
+        d2 = cdist(sample.X[first : first + _BLOCK_ROWS], found.centers, "sqeuclidean")
+        labels.append(np.where(np.min(d2, axis=1) < reach, np.argmin(d2, axis=1), -1))
+    return np.concatenate(labels)
 
 
-def joined_labels(sample: Sample, n_components: int, rng: np.random.RandomState, volume: float) -> Iterator[Array]:
-    """Many round pieces, joined until as few as the components are left; None if there are not enough rows for them."""
+def joined_labels(
+    sample: Sample, log_volume: float, n_components: int, rng: np.random.RandomState
+) -> Iterator[Array]:
+    """Many round pieces, joined until there are as many as components: with noise, and if that matters, without."""
     n, p = sample.X.shape
-    many = max(PIECES_PER_COMPONENT * n_components, LEAST_PIECES)
-    many = min(many, max(n_components + 1, n // (ROWS_PER_PIECE * (p + 1))), n // 3)
+    many = min(max(PIECES_PER_COMPONENT * n_components, LEAST_PIECES), n // 3)
+    many = min(many, max(n_components + 1, n // (ROWS_PER_PIECE * (p + 1))))
     if many <= n_components:
         return
     labels = round_labels(sample, many, rng)
-    pieces, numbers = summed(sample, labels)
-    if len(pieces.mass) <= n_components:
+    numbers, pieces = summed(sample, labels)
+    if len(numbers) <= n_components:
         return
-    for noise in (True, False):
-        group, dissolved = joined(pieces, n_components, float(p + 2), volume if noise else np.inf, float(sample.weight[labels < 0].sum()))
-        yield np.where(labels >= 0, group[np.searchsorted(numbers, np.maximum(labels, numbers[0]))], -1), False
-        if not dissolved:
-            break
+    strays = float(np.sum(sample.weight[labels < 0]))
+    for volume in (log_volume, math.inf):
+        groups = joined(pieces, n_components, strays, volume)
+        lookup = np.full(many + 1, -1)  # the last one for -1
+        lookup[numbers] = groups
+        yield lookup[labels]
+        if np.all(groups >= 0):
+            return
 
 
-def summed(sample: Sample, labels: Array) -> tuple[Pieces, Array]:
-    """The pieces that have rows, and their numbers among the labels."""
+def summed(sample: Sample, labels: Array) -> tuple[Array, Pieces]:
+    """The labels of the pieces that have rows, and the pieces."""
     numbers = np.unique(labels[labels >= 0])
     mass, mean, scatter = [], [], []
     for number in numbers:
         own = labels == number
         x, weight = sample.X[own], sample.weight[own]
-        mass.append(weight.sum())
+        mass.append(np.sum(weight))
         mean.append(weight @ x / mass[-1])
         away = x - mean[-1]
         scatter.append((away * weight[:, None]).T @ away)
-    return Pieces(np.array(mass), np.array(mean), np.array(scatter)), numbers
+    return numbers, Pieces(np.array(mass), np.array(mean), np.array(scatter))
 
 
-def joined(pieces: Pieces, n_groups: int, prior_rows: float, volume: float, strays: float) -> Array:
-    """The group of each piece, 0 to n_groups - 1, after joining pairs; the cheapest pair of neighbours first."""
+def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: float) -> Array:
+    """The group of each piece, 0 to n_groups - 1, or -1 for noise.
+
+    A group of mass m costs, with a prior worth p + 2 rows at the pooled shape, minus the log-likelihood of its rows
+    under the best ellipse and the best weights; noise has the density of `strays` in a volume. Always the cheapest
+    step is taken: to join two neighbours or to give a group to the noise.
+    """
     mass, mean, scatter = (values.copy() for values in pieces)
     m, p = mean.shape
-    pooled = scatter.sum(axis=0) / mass.sum()
-    pooled += _RIDGE * np.diag(np.maximum(np.diagonal(pooled), 1e-12 * np.max(np.diagonal(pooled)) + 1e-300))
+    prior_rows, strays = p + 2.0, strays + 1.0
+    pooled = np.sum(scatter, axis=0) / np.sum(mass)
+    variances = np.diagonal(pooled)
+    pooled = pooled + RIDGE * np.diag(np.maximum(variances, 1e-12 * np.max(variances) + 1e-300))
 
     def cost(mass: Array, scatter: Array) -> Array:
-        """Of pieces as one ellipse each, (...), with a prior worth some rows at the pooled shape."""
+        """Of groups as one ellipse each."""
         total = mass + prior_rows
-        log_det = np.linalg.slogdet((scatter + prior_rows * pooled) / total[..., None, None])[1]
-        return total / 2 * log_det + mass * (p / 2 * (1 + np.log(2 * np.pi)) - np.log(mass))
+        log_det = np.linalg.slogdet((scatter + prior_rows * pooled) / total[:, None, None])[1]
+        return total / 2 * log_det + mass * (p / 2 * (1 + math.log(2 * math.pi)) - np.log(mass))
 
     def union(i: Array, j: Array) -> tuple[Array, Array, Array]:
         both, away = mass[i] + mass[j], mean[i] - mean[j]
-        between = (mass[i] * mass[j] / both)[..., None, None] * (away[..., :, None] * away[..., None, :])
-        center = (mass[i, None] * mean[i] + mass[j, None] * mean[j]) / both[..., None]
+        between = (mass[i] * mass[j] / both)[:, None, None] * (away[:, :, None] * away[:, None, :])
+        center = (mass[i, None] * mean[i] + mass[j, None] * mean[j]) / both[:, None]
         return both, center, scatter[i] + scatter[j] + between
 
-    def price(i: Array, j: Array) -> Array:
-        both, _, spread = union(i, j)
-        return cost(both, spread) - own[i] - own[j]
+    def set_prices(i: Array, j: Array) -> None:
+        for part in np.array_split(np.arange(len(i)), 1 + len(i) * p * p // _MATRIX_ENTRIES):
+            first, second = np.minimum(i, j)[part], np.maximum(i, j)[part]
+            both, _, spread = union(first, second)
+            prices[first, second] = cost(both, spread) - own[first] - own[second]
 
-    own = cost(mass, scatter)
+    own, prices, group, alive = cost(mass, scatter), np.full((m, m), np.inf), np.arange(m), np.ones(m, dtype=bool)
     white = mean @ np.linalg.inv(np.linalg.cholesky(pooled)).T
-    near = np.argsort(np.sum((white[:, None] - white) ** 2, axis=2), axis=1)[:, 1 : NEIGHBOURS + 1]
-    prices = np.full((m, m), np.inf)
-    i, j = np.repeat(np.arange(m), near.shape[1]), near.ravel()
-    i, j = np.minimum(i, j), np.maximum(i, j)
-    for part in np.array_split(np.arange(len(i)), max(1, len(i) * p * p // 2**22)):  # not all matrices at once
-        prices[i[part], j[part]] = price(i[part], j[part])
-    group, alive = np.arange(m), np.ones(m, dtype=bool)
-    strays = strays + 1.0
+    near = np.argsort(cdist(white, white), axis=1, kind="stable")[:, 1 : NEIGHBOURS + 1]
+    set_prices(np.repeat(np.arange(m), near.shape[1]), near.ravel())
     for _ in range(m - n_groups):
+        as_noise = mass * log_volume + strays * math.log(strays) - (strays + mass) * np.log(strays + mass) - own
+        lost = int(np.argmin(np.where(alive, as_noise, np.inf)))
+        if not np.isfinite(np.min(prices)):  # neighbours of none: all pairs that are left
+            set_prices(*np.flatnonzero(alive)[np.array(np.triu_indices(np.count_nonzero(alive), 1))])
         i, j = divmod(int(np.argmin(prices)), m)
-        dissolving = mass * volume + strays * np.log(strays) - (strays + mass) * np.log(strays + mass) - own
-        dissolving[~alive] = np.inf
-        k = int(np.argmin(dissolving))
-        if dissolving[k] < prices[i, j]:
-            strays += mass[k]
-            group[group == k] = -1
-            alive[k] = False
-            prices[k], prices[:, k] = np.inf, np.inf
-            continue
-        if not np.isfinite(prices[i, j]):  # neighbours of none: all pairs that are left
-            left = np.flatnonzero(alive)
-            a, b = np.triu_indices(len(left), 1)
-            prices[left[a], left[b]] = price(left[a], left[b])
-            i, j = divmod(int(np.argmin(prices)), m)
-        partners = np.flatnonzero(alive & (np.isfinite(np.minimum(prices[i], prices[:, i])) | np.isfinite(np.minimum(prices[j], prices[:, j]))))
-        mass[i], mean[i], scatter[i] = (values[0] for values in union(np.array([i]), np.array([j])))
-        own[i] = cost(mass[i : i + 1], scatter[i : i + 1])[0]
-        group[group == j] = i
-        alive[j] = False
-        prices[j], prices[:, j] = np.inf, np.inf
-        partners = partners[(partners != i) & (partners != j)]
-        if len(partners):
-            low, high = np.minimum(partners, i), np.maximum(partners, i)
-            prices[low, high] = price(low, high)
-    left = np.flatnonzero(alive)
-    return np.where(group >= 0, np.searchsorted(left, np.maximum(group, 0)), -1), np.any(group < 0)
-
-
-def _nearest(X: Array, centers: Array, reach: float) -> Array:
-    """The nearest centre of each row, or -1 where none is in reach; in blocks."""
-    labels = np.empty(len(X), dtype=np.int64)
-    for first in range(0, len(X), 1024):
-        d2 = np.sum((X[first : first + 1024, None] - centers) ** 2, axis=2)
-        nearest = np.argmin(d2, axis=1)
-        labels[first : first + 1024] = np.where(np.min(d2, axis=1) < reach, nearest, -1)
-    return labels
-
-
-def _sorted(sample: Sample) -> Sample:
-    return sample
+        if as_noise[lost] < prices[i, j]:
+            strays += mass[lost]
+            group[group == lost], gone = -1, lost
+        else:
+            priced = np.isfinite(prices) | np.isfinite(prices.T)
+            partners = np.flatnonzero((priced[i] | priced[j]) & alive & ~np.isin(np.arange(m), (i, j)))
+            mass[i], mean[i], scatter[i] = (values[0] for values in union(np.array([i]), np.array([j])))
+            own[i] = cost(mass[[i]], scatter[[i]])[0]
+            group[group == j], gone = i, j
+            set_prices(np.full(len(partners), i), partners)
+        alive[gone] = False
+        prices[gone], prices[:, gone] = np.inf, np.inf
+    return np.where(group >= 0, np.searchsorted(np.flatnonzero(alive), group), -1)
