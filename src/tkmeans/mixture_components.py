@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left, entropy_of
-from tkmeans.models.covariances import Shape
+from tkmeans.models.covariances import SHAPES, Shape
 from tkmeans.models.mixture import MixtureParams, StudentMixture, part_of, patterns
 from tkmeans.shape_stats import ShapeKernel, ShapeRows
 from tkmeans.sources import Source
@@ -29,6 +29,15 @@ class Components(NamedTuple):
     beyond: float = 0.0  # the probability of noise beyond it
     bulk_center: Array = 0.0  # (p,)
     bulk: Array = 1.0  # (...) like one covariance: where the density of the noise is flat
+
+    @property
+    def scale(self) -> float:
+        """The mean variance of a feature in a component."""
+        return float(np.mean(self._variances))
+
+    @property
+    def _variances(self) -> Array:
+        return np.diagonal(self.covariances, axis1=1, axis2=2) if self.covariances.ndim == 3 else self.covariances
 
     @classmethod
     def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: StudentMixture) -> Left:
@@ -55,7 +64,10 @@ class Components(NamedTuple):
         if model.shape.tied:
             covariances = np.broadcast_to(covariances, (len(centers), *covariances.shape))
         covariances = covariances[:, None] if covariances.ndim == 1 else covariances
-        noise = (fitted["noise_weight_"], fitted.get("noise_center_", 0.0), fitted.get("noise_covariance_", 1.0))
+        noise = (0.0, 0.0, 0.0, 1.0)
+        if fitted.get("noise_weight_"):
+            within, beyond = fitted["noise_weight_"] - fitted["_noise_beyond"], fitted["_noise_beyond"]
+            noise = (within, beyond, fitted["noise_center_"], fitted["noise_covariance_"])
         return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape, *noise)
 
     def take(self, order: Array) -> Components:
@@ -71,12 +83,13 @@ class Components(NamedTuple):
         attributes["noise_weight_"] = self.noise + self.beyond
         if self.noise:
             attributes |= {"noise_center_": self.bulk_center, "noise_covariance_": self.bulk}
+            attributes["_noise_beyond"] = self.beyond
         return attributes
 
     def frame(self, dtype: Any) -> Frame:
         """The unit is a standard deviation, averaged over features and components."""
-        variances = np.diagonal(self.covariances, axis1=1, axis2=2) if self.covariances.ndim == 3 else self.covariances
-        return Frame(nearest_to_zero(self.centers).astype(dtype), float(np.exp(np.mean(np.log(variances)) / 2)))
+        unit = float(np.exp(np.mean(np.log(self._variances)) / 2))
+        return Frame(nearest_to_zero(self.centers).astype(dtype), unit)
 
     def entered(self, frame: Frame) -> MixtureParams:
         """The parameters in the coordinates of a frame."""
@@ -94,8 +107,7 @@ class Components(NamedTuple):
 
     def fits_single(self, least: float, most: float) -> bool:
         """Whether single precision can hold the parameters, with a spread between these bounds."""
-        variances = np.diagonal(self.covariances, axis1=1, axis2=2) if self.covariances.ndim == 3 else self.covariances
-        narrow, wide = np.sqrt(np.min(variances)), np.sqrt(np.max(variances))
+        narrow, wide = np.sqrt(np.min(self._variances)), np.sqrt(np.max(self._variances))
         return bool(least < narrow and wide < most and np.max(np.abs(self.centers)) < LARGEST_SINGLE)
 
     def draw(self, n_rows: int, rng: np.random.RandomState) -> tuple[Array, Array]:
@@ -175,3 +187,23 @@ class ShapePosterior(NamedTuple):
         xp = namespace(block.X)
         order = xp.asarray(np.argsort(np.concatenate(places)), device=block.X.device)
         return [xp.take(xp.concat(parts), order, axis=0) for parts in zip(*found, strict=True)]
+
+
+# ---- as GaussianMixture has them ----------------------------------------------------------------
+
+
+def precision_roots(covariances: Array, covariance_type: str) -> Array:
+    """P with P P^T = Sigma^-1, upper triangular, for each scale matrix; for variances, one over the deviations."""
+    if covariance_type not in ("full", "tied"):
+        return 1 / np.sqrt(covariances)
+    stack = covariances.reshape(-1, *covariances.shape[-2:]).astype(np.float64)
+    return SHAPES["full"].whitening(stack, stack.shape[1])[0].swapaxes(1, 2).reshape(covariances.shape)
+
+
+def precisions(covariances: Array, covariance_type: str) -> Array:
+    """Sigma^-1 for each scale matrix, or one over each variance."""
+    if covariance_type not in ("full", "tied"):
+        return 1 / covariances
+    roots = precision_roots(covariances, covariance_type)
+    return roots @ roots.swapaxes(-1, -2)
+

@@ -146,9 +146,9 @@ def warn_of_clumps(strays: Array, radius: float) -> None:
 # ---- a block of rows in, a verdict on each row out ----------------------------------------
 
 
-def astray(fitted: FittedModel, strays: OutlierModel, level: float, block: Block) -> Answer:
-    """Whether each row is more probably a stray than `level`."""
-    return Answer((_stray(fitted.fields(block, "d2")[0], block.X, strays, level),))
+def astray(fitted: FittedModel, strays: OutlierModel | None, level: float, block: Block) -> Answer:
+    """Whether each row is more probably a stray, or noise, than `level`."""
+    return Answer((_stray(fitted.fields(block, "noise" if strays is None else "d2")[0], block.X, strays, level),))
 
 
 def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
@@ -156,20 +156,23 @@ def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
     return Answer((fitted.fields(block, "pvalue")[0] < level,))
 
 
-def labels_of(fitted: FittedModel, strays: OutlierModel, level: float, outlier_label: int, block: Block) -> Answer:
+def labels_of(fitted: FittedModel, strays: OutlierModel | None, level: float, outlier_label: int, block: Block) -> Answer:
     """The cluster of each row, or `outlier_label` for strays."""
-    label, d2 = fitted.fields(block, "label", "d2")
+    label, evidence = fitted.fields(block, "label", "noise" if strays is None else "d2")
     xp = namespace(label)
-    return Answer((xp.where(_stray(d2, block.X, strays, level), xp.full_like(label, outlier_label), label),))
+    return Answer((xp.where(_stray(evidence, block.X, strays, level), xp.full_like(label, outlier_label), label),))
 
 
-def _stray(d2: Array, X: Array, strays: OutlierModel, level: float) -> Array:
+def _stray(evidence: Array, X: Array, strays: OutlierModel | None, level: float) -> Array:
+    """By the probability of noise or, where there is no noise component, by the squared distance."""
     n_observed = observed_features(X)
+    if strays is None:
+        return evidence > level if isinstance(n_observed, int) else (evidence > level) & (n_observed > 0)
     if isinstance(n_observed, int):
-        return d2 > threshold_over(n_observed, strays, X.shape[1], level)
+        return evidence > threshold_over(n_observed, strays, X.shape[1], level)
     numbers, which = np.unique(to_numpy(n_observed), return_inverse=True)
     thresholds = np.array([threshold_over(int(number), strays, X.shape[1], level) for number in numbers])
-    return d2 > namespace(d2).asarray(thresholds[which], device=d2.device)
+    return evidence > namespace(evidence).asarray(thresholds[which], device=evidence.device)
 
 
 # ---- the core --------------------------------------------------------------------------------

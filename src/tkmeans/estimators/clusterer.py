@@ -332,7 +332,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X : array-like of shape (n_samples, n_features)
             The rows to judge.
         rule : {"strays", "tail"}, default="strays"
-            "strays" asks of the training rows whether their distances from the centres
+            "strays" flags rows that are more probably strays than rows of a cluster. Where there is
+            a noise component (:class:`StudentTMixture`), that is their :meth:`noise_probability`. Elsewhere
+            it asks of the training rows whether their distances from the centres
             form one group or two, a core and strays far around it; if there are strays,
             rows that are more probably one of them are outliers, and if there are none,
             only new rows twice as far away as the farthest. "tail" flags rows whose
@@ -378,6 +380,22 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
         return found
 
+    @available_if(lambda estimator: "noise" in estimator._family._fields)
+    def noise_probability(self, X: Any) -> Any:
+        """Compute the probability that each row is noise: that it belongs to no cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), path or dask collection
+            The rows to judge, of a kind that :meth:`fit` takes.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples,)
+            0 for every row if there is no noise component. For a path, the Parquet file they were written to.
+        """
+        return self._ask(X, "noise_probability", "noise", "noise_probability")
+
     @unless_lacking
     def outlier_pvalues(self, X: Any) -> Any:
         """Compute the probability of so large a distance for a row of the nearest cluster.
@@ -398,10 +416,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         return self._ask(X, "outlier_pvalues", "pvalue", "outlier_pvalue", np.float64)
 
-    def _strays(self, level: float) -> OutlierModel:
-        """What the training rows say of strays."""
+    def _strays(self, level: float) -> OutlierModel | None:
+        """What the training rows say of strays; None where a noise component says it."""
         if "outliers" in self._lacks:
             raise TypeError(f"{type(self).__name__} does not look for outliers; predict without outlier_label")
+        if getattr(self._fitted_model.params, "noise", 0):
+            return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the fit was interrupted before its outliers were looked at; let it end, or resume it")
         return fit_outlier_model(self._training_distances, self.n_features_in_, level)

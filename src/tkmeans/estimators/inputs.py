@@ -125,7 +125,8 @@ def kind_of(X: Any) -> str:
 
 def _check_library(estimator: Any, X: Any, method: str) -> None:
     """With scikit-learn's array_api_dispatch, rows must be where those of the fit were."""
-    fitted, given = (_library_and_device(values) for values in (estimator.cluster_centers_, X))
+    centers = estimator.means_ if hasattr(estimator, "means_") else estimator.cluster_centers_
+    fitted, given = (_library_and_device(values) for values in (centers, X))
     if fitted != given:
         raise ValueError(
             f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and device as those "

@@ -1,4 +1,4 @@
-"""StudentTMixture: for people who use GaussianMixture and have outliers."""
+"""StudentTMixture: robust ellipses, for people who use GaussianMixture and have outliers."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,86 +7,121 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 
-from tkmeans.em import SmallGain, em
+from tkmeans import engines, mixture_components
+from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import check_spread
-from tkmeans.fitting.mixture_starts import MOST_NOISE, Setting, best_start, bulk_of, with_prior, without_noise
+from tkmeans.estimators.inputs import Accepts, check_spread
+from tkmeans.fit_warnings import warn_of_tiny_clusters
+from tkmeans.fitted import Sketch, Training
+from tkmeans.fitting import mixture_starts
 from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, canonical, complete
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import BOUNDS
-from tkmeans.models.mixture import MixtureParams, StudentMixture
-from tkmeans.search.shape_search import start_labels
+from tkmeans.models.mixture import StudentMixture
 from tkmeans.sources import Source
+from tkmeans.stats import Array
 
-STARTS = ("robust", "kmeans", "k-means++", "random", "random_from_data")
-LEAST_DOF = 3.0  # beside noise
-SHAPE_SAMPLE_ROWS = 5000
+LEAST_DOF = 3.0  # beside noise, which takes what is farther out
 
 
 @final
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
-    """A mixture of multivariate t distributions: a Gaussian mixture that outliers do not move.
+    """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
-    Use it like :class:`sklearn.mixture.GaussianMixture`; it also takes sample weights.
-    This is the paper's TMM, with exact EM steps that never lower the likelihood.
+    Use it like :class:`sklearn.mixture.GaussianMixture`, or where clusters differ in width and direction, like
+    :class:`TKMeans`. Four things keep it from the spurious answers of a mixture of free ellipses: the sizes of the
+    components stay within a ratio, a prior worth a few rows holds each shape near the pooled one, all components share
+    one dof, and rows that belong to no cluster are taken by the noise. Each can be switched off; without all four it is
+    the paper's TMM.
 
     Parameters
     ----------
     n_components : int, default=1
-        The number of components.
+        The number of components, K.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the components: any, any but shared by all, parallel to the
         axes, or round.
+    size_ratio : float, default=25.0
+        The largest size \|Sigma\|^(1/p) of a component, a variance, is at most this many times the smallest.
+        ``inf`` for no bound.
+    shrinkage : float, default=1.0
+        A prior worth `shrinkage` (p + 2) rows holds each component near the pooled shape and an equal weight.
+        0 for none.
+    noise : {"auto", True, False}, default="auto"
+        Whether there is a noise component: uniform in the bulk of the rows, log-uniform in radius beyond it. "auto"
+        drops it if it would take more than 40 % of the rows: so many are a cluster.
     dof : "estimate" or float, default="estimate"
-        The degrees of freedom nu. The estimate lies between 1 (Cauchy) and 200 (as good as
+        The degrees of freedom nu. The estimate lies between 3 (beside noise; 1 without) and 200 (as good as
         Gaussian). A number fixes it; a huge one gives a Gaussian mixture.
-    shared_dof : bool, default=False
+    shared_dof : bool, default=True
         Whether all components have one nu.
     tol : float, default=1e-6
-        A run ends when an iteration gains less than this in log-likelihood per row.
-    reg_covar : float, default=1e-6
-        The least variance of a component in any direction, relative to the squared spread of
-        the features. It keeps the likelihood finite where a component has few rows.
+        A run ends when an iteration gains less than this in penalised log-likelihood per row.
+    reg_covar : float, default=1e-4
+        Added to the variance of each feature in a component of average weight, in units of the feature's squared
+        median deviation: no cluster is thinner than about a hundredth of a column's spread.
     max_iter : int, default=300
-        The most iterations of one run.
+        The most iterations of one run. 0 returns the start.
     n_init : int, default=1
-        How many starts to try; the most likely result is kept.
-    init_params : {"t-k-means", "k-means++", "random"}, default="t-k-means"
-        Where to begin: the clusters of :class:`TKMeans`, or rows of X.
-    means_init : array-like of shape (n_components, n_features), default=None
-        First centres, instead of those of `init_params`.
+        How many starts to try; the most likely result is kept. "robust" tries about ten by itself.
+    init_params : {"robust", "kmeans", "k-means++", "random", "random_from_data"}, default="robust"
+        Where to begin. "robust" compares round clusters in two frames and round pieces joined to ellipses, on a sample
+        of the rows. The others are those of :class:`sklearn.mixture.GaussianMixture`: clusters of KMeans, clusters
+        around seeds of k-means++ or around random rows, random labels.
+    weights_init, means_init, precisions_init : array-like, default=None
+        First weights, centres and inverses of scale matrices, in place of those of the start. With `means_init`
+        there is no search.
+    warm_start : bool, default=False
+        Whether a further call of `fit` begins where the last one ended.
     accelerate : bool, default=True
         Extrapolate over iterations (Anderson acceleration).
+    engine : {"auto", "native", "reference"}, default="auto"
+        The code that visits the rows.
+    n_jobs : int, default=None
+        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
+    max_time : float, default=None
+        Seconds after which EM ends with what it has; None for no limit.
+    checkpoint : path, default=None
+        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
     verbose : int, default=0
         Print every iteration if positive.
+    verbose_interval : int, default=10
+        Ignored; every iteration is printed.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        The probability of each component, the largest first.
+        The probability of each component for a row that is not noise, the largest first.
     means_ : ndarray of shape (n_components, n_features)
         The centres. (With nu = 1 a t distribution has a centre, but no mean.)
     covariances_ : ndarray
         The scale matrices, of shape (n_components, n_features, n_features),
         (n_features, n_features), (n_components, n_features) or (n_components,), by
         `covariance_type`. The covariance proper is nu / (nu - 2) times as large.
+    precisions_, precisions_cholesky_ : ndarray
+        Inverses of the scale matrices, and their factors, as in :class:`sklearn.mixture.GaussianMixture`.
     dof_ : ndarray of shape (n_components,)
         The degrees of freedom.
+    noise_weight_ : float
+        The probability of noise; 0 if there is no noise component.
+    noise_center_, noise_covariance_ : ndarray
+        The ellipsoid in which the density of the noise is flat, if there is noise.
     labels_ : ndarray of shape (n_samples,)
-        The most probable component of each row.
+        The most probable component of each row, also of noise.
+    outlier_pvalues_ : ndarray of shape (n_samples,)
+        How probable a distance at least this large is for a row of its component.
     converged_ : bool
         Whether the best run ended before `max_iter`.
     n_iter_ : int
         Iterations of the best run.
     lower_bound_ : float
-        The log-likelihood per row at the end.
+        The penalised log-likelihood per row at the end.
     lower_bounds_ : list of float
-        The log-likelihood per row at the start and after every iteration.
+        The same at the start and after every iteration.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -95,6 +130,13 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     See Also
     --------
     TKMeans : Round clusters of one size, much quicker.
+
+    Notes
+    -----
+    Missing values are NaN. Nothing is filled in: the marginal of a t distribution is a t distribution, and EM takes the
+    conditional moments of what is missing. Clusters of "full" and "tied" hardly depend on the units of the columns, nor
+    on linear maps of the rows. They are not exactly equivariant, because `reg_covar`, the bulk of the noise and the
+    search take the columns as they come.
 
     Examples
     --------
@@ -106,6 +148,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     >>> model.means_.round().astype(int)
     array([[ 0,  0],
            [20,  0]])
+    >>> model.outliers(X).nonzero()[0]
+    array([150])
     """
 
     def __init__(
@@ -164,18 +208,34 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     _checks: ClassVar = {
         "n_components": validation.at_least_one,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
+        "size_ratio": validation.check_ratio,
+        "shrinkage": partial(validation.check_real, positive=False),
+        "noise": validation.check_noise,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,
         "tol": partial(validation.check_real, positive=False),
         "reg_covar": partial(validation.check_real, positive=False),
-        "shrinkage": partial(validation.check_real, positive=False),
-        "init_params": partial(validation.check_choice, choices=STARTS),
-    }
+        "init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS)),
+        "engine": partial(validation.check_choice, choices=engines.CHOICES),
+        "n_jobs": validation.check_n_jobs,
+    } | validation.LONG_FITS
+    _accepts = Accepts(least_rows=2)
     _lacks = frozenset({"inertia_"})
     _family = Components
     _size = "n_components"
+    _objective = "penalised log-likelihood"
     _numbered_by_rows = False  # but by weight
+
+    @property
+    def precisions_(self) -> Array:
+        """The inverses of the scale matrices."""
+        return mixture_components.precisions(self.covariances_, self.covariance_type)
+
+    @property
+    def precisions_cholesky_(self) -> Array:
+        """Upper triangular factors of the precisions, or their roots."""
+        return mixture_components.precision_roots(self.covariances_, self.covariance_type)
 
     def _model(self, engine: Any) -> StudentMixture:
         return StudentMixture(
@@ -190,38 +250,23 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     def _plan(self, source: Source) -> Plan:
         source.frame = source.measure()
         check_spread(source.frame.unit, source.dtype.name)
-        return Plan(partial(self._runs, source), _penalised_likelihood, ("pvalue",))
+        return Plan(partial(self._runs, source), _penalised_likelihood, ("pvalue",), distances_kept)
 
-    def _runs(self, source: Any, rng: np.random.RandomState) -> Iterator[Run]:
-        """EM from the best of several starts, as often as `n_init` says."""
-        K, p = self.n_components, source.n_features
-        sample = canonical(complete(source.sample(max(SHAPE_SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), rng), K))
-        bulk = bulk_of(sample)
-        setting = Setting(
-            self._model(self._engine(source)),
-            K,
-            self.shrinkage * (p + 2),
-            self.reg_covar * source.total / K,
-            bulk,
-            bool(self.noise),
-            None if self.dof == "estimate" else float(self.dof),
-        )
+    def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
+        """EM from every start."""
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
-        for _ in range(self.n_init):
-            labels = start_labels(sample, bulk.units, bulk.log_volume, K, rng)
-            start = best_start(sample, labels, setting)
-            yield partial(climb, source, with_prior(start.params, setting), start.params, **options)
-
-
-def climb(source: Any, model: StudentMixture, start: MixtureParams, *, resume: Any = None, **options: Any) -> Any:
-    """EM with noise; without, if noise would be a cluster."""
-    if resume is None or resume.params.noise > 0:
-        fit = em(source, model, start, resume=resume, **options)
-        if fit.interrupted or fit.params.noise + fit.params.beyond <= MOST_NOISE:
-            return fit
-        resume = None
-    return em(source, model, without_noise(start), resume=resume, **options)
+        before = getattr(self, "_fitted_model", None) if self.warm_start else None
+        for model, start in mixture_starts.starts(self, source, before, rng):
+            yield partial(mixture_starts.climb, source, model, start, **options)
 
 
 def _penalised_likelihood(fit: Any) -> float:
     return float(fit.stats.objective)
+
+
+def distances_kept(training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+    """The distances of the training rows, which say who is an outlier where there is no noise component."""
+    sizes = training.review.sizes
+    if np.min(sizes) < np.mean(sizes) / 2:
+        warn_of_tiny_clusters(sizes)
+    return {"_training_distances": Sketch(*training.review.comparable())}

@@ -71,6 +71,20 @@ def check_fixed_dof(name: str, value: Any, *, hint: str) -> None:
         raise ValueError(f"{name} must be at least {LEAST_DOF:g}, got {value!r}; 1.0 has the heaviest tails of use")
 
 
+def check_ratio(name: str, value: Any) -> None:
+    """Complain unless `value` is a number of at least 1, or infinite."""
+    if value != np.inf:
+        check_real(name, value, positive=True)
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, or inf for no bound, got {value!r}")
+
+
+def check_noise(name: str, value: Any) -> None:
+    """Complain unless `value` is "auto", True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_choice(name, value, ["auto"], hint=", True or False")
+
+
 def check_n_init(name: str, value: Any) -> None:
     """Complain unless `value` is "auto" or a number of starts."""
     if value != "auto":

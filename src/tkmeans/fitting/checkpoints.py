@@ -12,10 +12,13 @@ import numpy as np
 
 from tkmeans.atomic import replacing
 from tkmeans.em import Anderson, Progress
+from tkmeans.models.mixture import MixtureParams
+from tkmeans.shape_stats import ShapeStats
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Outcome, Params, Stats
 
-_FORMAT = "tkmeans checkpoint 2"
+_FORMAT = "tkmeans checkpoint 3"
+_RECORDS: dict[str, Any] = {"Params": (Params, Stats), "MixtureParams": (MixtureParams, ShapeStats)}
 
 # What may change between a fit and its continuation.
 _FREE = {"checkpoint", "engine", "max_iter", "max_time", "n_jobs", "random_state", "tol", "verbose"}
@@ -92,7 +95,9 @@ class Checkpoint:
 
 
 def _flat(prefix: str, fit: Fit) -> dict[str, Any]:
-    fields = fit.params._asdict() | fit.stats._asdict() | {"history": fit.history, "n_passes": fit.n_passes}
+    fields = {f"params_{name}": value for name, value in fit.params._asdict().items()}
+    fields |= {f"stats_{name}": value for name, value in fit.stats._asdict().items()}
+    fields |= {"records": type(fit.params).__name__, "history": fit.history, "n_passes": fit.n_passes}
     return {f"{prefix}_{name}": np.asarray(value) for name, value in fields.items()}
 
 
@@ -101,7 +106,10 @@ def _fit(arrays: dict[str, Any], prefix: str, converged: bool) -> Fit:
         value = arrays[f"{prefix}_{name}"]
         return value if value.ndim else value.item()
 
-    params, stats = Params(*map(field, Params._fields)), Stats(*map(field, Stats._fields))
+    params, stats = (
+        record(*(field(f"{kind}_{name}") for name in record._fields))
+        for kind, record in zip(("params", "stats"), _RECORDS[field("records")], strict=True)
+    )
     return Outcome(params, stats, field("history").tolist(), field("n_passes"), converged)
 
 

@@ -5,19 +5,26 @@ A start also fixes what a run does not estimate: the pooled shape of the prior, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import chdtri
 
 from tkmeans.em import SmallGain, em
+from tkmeans.fit_warnings import warn_user
+from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, canonical, complete
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
-from tkmeans.sources import ArraySource, Sample
+from tkmeans.search import seeding
+from tkmeans.search.shape_search import start_labels
+from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 
+SAMPLE_ROWS = 5000  # that a start is chosen on, at least
 FIRST_DOF = 5.0
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
@@ -81,6 +88,101 @@ def bulk_of(sample: Sample) -> Bulk:
 
 def _quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
     return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
+
+
+# ---- all starts of a fit ------------------------------------------------------------------------
+
+
+def starts(
+    settings: Any, source: Source, before: Any, rng: np.random.RandomState
+) -> Iterator[tuple[StudentMixture, MixtureParams]]:
+    """As many starts as an estimator asks for, each with the model that it is made with; `before` is an earlier fit."""
+    K, given = settings.n_components, settings.means_init is not None
+    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), rng), K))
+    if len(sample.X) < K:
+        warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
+    setting = Setting(
+        settings._model(settings._engine(source)),
+        K,
+        settings.shrinkage * (source.n_features + 2),
+        settings.reg_covar * source.total / K,
+        bulk_of(sample),
+        settings.noise is not False and settings.noise is not np.False_,
+        None if settings.dof == "estimate" else float(settings.dof),
+    )
+    if before is not None:
+        params = before.params.entered(source.frame)
+        yield with_prior(params, setting), params
+        return
+    for _ in range(1 if given else settings.n_init):
+        if settings.init_params == "robust" and not given:
+            bulk = setting.bulk
+            params = best_start(sample, start_labels(sample, bulk.units, bulk.log_volume, K, rng), setting).params
+        else:
+            params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
+        params = _as_given(settings, source, params, setting)
+        yield with_prior(params, setting), params
+
+
+def _seeded(
+    settings: Any, source: Source, sample: Sample, setting: Setting, rng: np.random.RandomState
+) -> Array:
+    """Labels by the nearest of given or drawn centres, every column in its unit."""
+    in_units = sample._replace(X=sample.X / setting.bulk.units)
+    if settings.means_init is not None:
+        shape = (settings.n_components, source.n_features)
+        centers = source.frame.enter(checked_centers(settings.means_init, "means_init", shape, "n_components"))
+        centers = centers / setting.bulk.units
+    elif len(sample.X) <= settings.n_components:
+        return np.arange(len(sample.X))
+    else:
+        centers = SEEDINGS[settings.init_params](in_units, settings.n_components, rng)
+    return centers if centers.ndim == 1 else np.argmin(cdist(in_units.X, centers, "sqeuclidean"), axis=1)
+
+
+def _kmeans(sample: Sample, n_components: int, rng: np.random.RandomState) -> Array:
+    from sklearn.cluster import KMeans  # 10 MB that other starts can do without
+
+    return KMeans(n_components, n_init=1, random_state=rng).fit(sample.X, sample_weight=sample.weight).labels_
+
+
+SEEDINGS: dict[str, Any] = {
+    "kmeans": _kmeans,
+    "k-means++": seeding.kmeans_plusplus,
+    "random": lambda sample, n_components, rng: rng.randint(n_components, size=len(sample.X)),
+    "random_from_data": seeding.random_rows,
+}
+
+
+def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Setting) -> MixtureParams:
+    """What the user has given instead of what was found."""
+    K, p, kind = settings.n_components, source.n_features, settings.covariance_type
+    if settings.means_init is not None:
+        centers = checked_centers(settings.means_init, "means_init", (K, p), "n_components")
+        params = params._replace(centers=source.frame.enter(centers))
+    if settings.weights_init is not None:
+        weights = checked_weights(settings.weights_init, K)
+        log_clusters = np.log(np.maximum(weights, np.finfo(float).tiny)) + np.log1p(-params.noise - params.beyond)
+        params = params._replace(log_weights=log_clusters)
+    if settings.precisions_init is not None:
+        precisions = checked_precisions(settings.precisions_init, kind, K, p)
+        covariances = np.linalg.inv(precisions) if kind in ("full", "tied") else 1 / precisions
+        if kind == "tied":
+            covariances = np.repeat(covariances[None], K, axis=0)
+        covariances = covariances[:, None] if kind == "spherical" else covariances
+        mass = np.exp(params.log_weights)
+        params = params._replace(covariances=setting.model.bounded(covariances / source.frame.unit**2, mass))
+    return params
+
+
+def climb(source: Any, model: StudentMixture, start: MixtureParams, *, resume: Any = None, **options: Any) -> Any:
+    """EM with noise; without, if noise would be a cluster."""
+    if resume is None or resume.params.noise > 0:
+        fit = em(source, model, start, resume=resume, **options)
+        if fit.interrupted or fit.params.noise + fit.params.beyond <= MOST_NOISE:
+            return fit
+        resume = None
+    return em(source, model, without_noise(start), resume=resume, **options)
 
 
 # ---- the choice between starts ----------------------------------------------------------------

@@ -31,13 +31,14 @@ _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "tr
 _SOFT = _HARD | _PATH | {"scale_": "number", "dof_": "number", "cluster_weights_": "floats[K]"}
 _STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
-_MIXTURE |= {"labels_": "ints[n]?"}
+_MIXTURE |= {"labels_": "ints[n]?", "noise_weight_": "number", "noise_center_": "floats[p]?", "_noise_beyond": "number?"}
+_MIXTURE |= {"covariances_": "covariances", "noise_covariance_": "covariance?"} | _STRAYS
 _SEEN = {"n_samples_seen_": "count|number|ints[p]|floats[p]"}
 
 ESTIMATORS = {
     "TKMeans": Recipe("tkmeans.estimators", _SOFT | _STRAYS),
     "FastTKMeans": Recipe("tkmeans.estimators", _SOFT),
-    "StudentTMixture": Recipe("tkmeans.estimators", _MIXTURE | {"covariances_": "covariances"}, "n_components"),
+    "StudentTMixture": Recipe("tkmeans.estimators", _MIXTURE, "n_components"),
     "KMedians": Recipe("tkmeans.baselines", _HARD),
     "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]?"}),
 }
@@ -64,10 +65,10 @@ def class_of(name: str) -> type[Any]:
 def kinds(name: str, params: dict[str, Any]) -> Fields:
     """The fitted attributes of a class with these parameters, and their kinds."""
     fitted = (ESTIMATORS | SCALERS)[name].fitted
-    return {
-        field: _COVARIANCES[params["covariance_type"]] if kind == "covariances" else kind
-        for field, kind in fitted.items()
-    }
+    shape = _COVARIANCES.get(params.get("covariance_type", ""), "")
+    one = {"floats[K,p,p]": "floats[p,p]", "floats[K,p]": "floats[p]", "floats[K]": "floats[1]"}.get(shape, shape)
+    forms = {"covariances": shape, "covariance?": one + "?"}
+    return {field: forms.get(kind, kind) for field, kind in fitted.items()}
 
 
 def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:

@@ -30,6 +30,45 @@ def checked_points(points: Any, name: str) -> Array:
     return check_array(as_numbers(points, name), dtype=np.float64, input_name=name)
 
 
+def checked_weights(weights: Any, n_components: int) -> Array:
+    """Weights of components: non-negative and summing to 1, or a ValueError as GaussianMixture has it."""
+    weights = np.asarray(as_numbers(weights, "weights_init"), dtype=np.float64)
+    shape_checked(weights, "weights", (n_components,))
+    if np.any(weights < 0) or np.any(weights > 1):
+        raise ValueError(
+            "The parameter 'weights' should be in the range [0, 1], but got max value "
+            f"{np.min(weights):.5f}, min value {np.max(weights):.5f}; divide weights_init by its sum"
+        )
+    if not np.isclose(np.sum(weights), 1.0):
+        raise ValueError(
+            "The parameter 'weights' should be normalized, but got sum(weights) = "
+            f"{np.sum(weights):.5f}; divide weights_init by its sum"
+        )
+    return weights
+
+
+def checked_precisions(precisions: Any, kind: str, n_components: int, n_features: int) -> Array:
+    """Inverses of scale matrices of a kind, positive definite, or a ValueError as GaussianMixture has it."""
+    K, p = n_components, n_features
+    precisions = np.asarray(as_numbers(precisions, "precisions_init"), dtype=np.float64)
+    shape = {"full": (K, p, p), "tied": (p, p), "diag": (K, p), "spherical": (K,)}[kind]
+    shape_checked(precisions, f"{kind} precision", shape)
+    if kind in ("diag", "spherical"):
+        if not np.all(precisions > 0):
+            raise ValueError(f"'{kind} precision' should be positive, got {np.min(precisions)} in precisions_init")
+        return precisions
+    stack = precisions.reshape(-1, p, p)
+    if not np.allclose(stack, stack.swapaxes(1, 2)) or not np.all(np.linalg.eigvalsh(stack) > 0):
+        raise ValueError(f"'{kind} precision' should be symmetric, positive-definite; precisions_init is not")
+    return precisions
+
+
+def shape_checked(values: Array, name: str, shape: tuple[int, ...]) -> None:
+    """Complain of another shape, as GaussianMixture does."""
+    if values.shape != shape:
+        raise ValueError(f"The parameter '{name}' should have the shape of {shape}, but got {values.shape}")
+
+
 def as_numbers(values: Any, name: str) -> Any:
     """The values, of which none is text or a date; as an array with NaN for missing where a list or mask was given."""
     if isinstance(values, (str, bytes, os.PathLike)):
