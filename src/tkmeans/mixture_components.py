@@ -66,8 +66,7 @@ class Components(NamedTuple):
         covariances = covariances[:, None] if covariances.ndim == 1 else covariances
         noise = (0.0, 0.0, 0.0, 1.0)
         if fitted.get("noise_weight_"):
-            within, beyond = fitted["noise_weight_"] - fitted["_noise_beyond"], fitted["_noise_beyond"]
-            noise = (within, beyond, fitted["noise_center_"], fitted["noise_covariance_"])
+            noise = (*fitted["_noise_shares"], fitted["noise_center_"], fitted["noise_covariance_"])
         return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape, *noise)
 
     def take(self, order: Array) -> Components:
@@ -80,10 +79,10 @@ class Components(NamedTuple):
         covariances = self.covariances[0] if self.shape.tied else self.covariances
         covariances = covariances[:, 0] if self.shape.round else covariances
         attributes = {"weights_": self.weights, "means_": self.centers, "dof_": self.dof, "covariances_": covariances}
-        attributes["noise_weight_"] = self.noise + self.beyond
+        attributes["noise_weight_"] = float(self.noise + self.beyond)
         if self.noise:
             attributes |= {"noise_center_": self.bulk_center, "noise_covariance_": self.bulk}
-            attributes["_noise_beyond"] = self.beyond
+            attributes["_noise_shares"] = [self.noise, self.beyond]
         return attributes
 
     def frame(self, dtype: Any) -> Frame:

@@ -95,7 +95,7 @@ def test_rows_of_weight_zero_do_not_change_the_clusters(case):
     np.testing.assert_allclose(centers_of(with_them), centers_of(plainly_fitted(case)), atol=ALIKE)
 
 
-@every_estimator(batches=False)
+@every_estimator(batches=False, prior=False)
 def test_all_rows_taken_twice_give_the_same_clusters(case):
     one, other = plainly_fitted(case), fitted(case, np.vstack([ROWS, ROWS]))
     np.testing.assert_allclose(centers_of(other), centers_of(one), atol=SAME_OPTIMUM)

@@ -23,11 +23,12 @@ class EstimatorCase:
     isotropic: bool = True  # rotations of the rows rotate the centres
     batches: bool = False  # learns from batches of rows in a random order
     random_start: bool = False  # starts from random rows, and may end in a lesser optimum
+    prior: bool = False  # a prior worth some rows: more rows count more against it
 
 
 def _mixture(kind: str) -> EstimatorCase:
     estimator = StudentTMixture(4, covariance_type=kind, random_state=0)
-    return EstimatorCase(estimator, takes_missing=False, keeps_float32=False, isotropic=kind != "diag")
+    return EstimatorCase(estimator, isotropic=kind == "spherical", prior=True)
 
 
 ESTIMATORS = {

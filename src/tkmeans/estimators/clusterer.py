@@ -117,6 +117,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             survey = source.survey()
             names = getattr(self, "feature_names_in_", None)
             check_survey(survey, self._size, getattr(self, self._size), names, source.dtype.name)
+            source.n_counted = survey.n_counted
             plan, init = self._plan(source), getattr(self, "init", "")
             by_chance = isinstance(init, str) or callable(init)  # an array leaves nothing to chance
             rng = check_random_state(self.random_state if by_chance else 0)

@@ -44,7 +44,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         The shape of the components: any, any but shared by all, parallel to the
         axes, or round.
     size_ratio : float, default=25.0
-        The largest size \|Sigma\|^(1/p) of a component, a variance, is at most this many times the smallest.
+        The size of a component is det(Sigma)^(1/p), a variance. The largest is at most this many times the smallest.
         ``inf`` for no bound.
     shrinkage : float, default=1.0
         A prior worth `shrinkage` (p + 2) rows holds each component near the pooled shape and an equal weight.
@@ -57,7 +57,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         Gaussian). A number fixes it; a huge one gives a Gaussian mixture.
     shared_dof : bool, default=True
         Whether all components have one nu.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         A run ends when an iteration gains less than this in penalised log-likelihood per row.
     reg_covar : float, default=1e-4
         Added to the variance of each feature in a component of average weight, in units of the feature's squared
@@ -162,7 +162,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         noise: bool | str = "auto",
         dof: float | str = "estimate",
         shared_dof: bool = True,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         reg_covar: float = 1e-4,
         max_iter: int = 300,
         n_init: int = 1,

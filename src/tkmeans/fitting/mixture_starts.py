@@ -5,6 +5,7 @@ A start also fixes what a run does not estimate: the pooled shape of the prior, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -24,11 +25,12 @@ from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 
-SAMPLE_ROWS = 5000  # that a start is chosen on, at least
+SAMPLE_ROWS = 4000  # that a start is chosen on, at least
 FIRST_DOF = 5.0
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
-FIRST_ITER, FINALISTS = 8, 3  # of all starts; the best of these go on
+FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
+SAME = 0.99  # of the rows in the same clusters: two starts agree
 PILOT_ITER, PILOT_TOL = 60, 1e-4
 FAR = 3.0  # radii of the bulk: what lies farther away costs no more than noise in the bulk
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
@@ -65,11 +67,11 @@ class Setting(NamedTuple):
 
 
 class MixtureStart(NamedTuple):
-    """Where a run begins, and the model it is made with."""
+    """Where a run on the sample has led."""
 
     params: MixtureParams
-    model: StudentMixture
-    merit: float = -np.inf  # of a run on the sample
+    merit: float
+    labels: Array  # (n,)
 
 
 def bulk_of(sample: Sample) -> Bulk:
@@ -87,6 +89,10 @@ def bulk_of(sample: Sample) -> Bulk:
 
 
 def _quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
+    """Of each column, the least value that a share of the weight does not exceed."""
+    if weight[0] == weight[-1] and np.all(weight == weight[0]):
+        place = max(math.ceil(share * len(values)) - 1, 0)
+        return np.partition(values, place, axis=0)[place]
     return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
 
 
@@ -101,10 +107,11 @@ def starts(
     sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), rng), K))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
+    row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
     setting = Setting(
         settings._model(settings._engine(source)),
         K,
-        settings.shrinkage * (source.n_features + 2),
+        settings.shrinkage * (source.n_features + 2) * row,
         settings.reg_covar * source.total / K,
         bulk_of(sample),
         settings.noise is not False and settings.noise is not np.False_,
@@ -189,13 +196,30 @@ def climb(source: Any, model: StudentMixture, start: MixtureParams, *, resume: A
 
 
 def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) -> MixtureStart:
-    """The best of the starts from several labellings, each with all rows and with the core of each group."""
-    starts = [from_labels(sample, labels, setting, core) for labels in labellings for core in (True, False)]
-    first = [_run(sample, start, setting, FIRST_ITER) for start in starts]
-    first.sort(key=lambda start: -start.merit)
-    return max(
-        (_run(sample, start.params, setting, PILOT_ITER) for start in first[:FINALISTS]), key=lambda start: start.merit
-    )
+    """The best of the starts from several labellings.
+
+    Each begins with the core of its groups. If EM takes the first few to the same clusters, the others are not tried;
+    else all are tried with the whole of their groups, too, and the best few go on.
+    """
+    tried, runs, n_finalists = [], [], FINALISTS
+    for labels in labellings:
+        tried.append(labels)
+        runs.append(_run(sample, from_labels(sample, labels, setting, core=True), setting, FIRST_ITER))
+        if len(runs) == ENOUGH and all(same_clusters(run.labels, runs[0].labels, sample.weight) for run in runs):
+            n_finalists = 1
+            break
+    else:
+        runs += [_run(sample, from_labels(sample, labels, setting), setting, FIRST_ITER) for labels in tried]
+    runs.sort(key=lambda run: -run.merit)
+    finals = [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
+    return max(finals, key=lambda run: run.merit)
+
+
+def same_clusters(one: Array, other: Array, weight: Array) -> bool:
+    """Whether nearly all rows of each cluster of one labelling are in one cluster of the other, and the other way."""
+    table = np.zeros((np.max(one) + 1, np.max(other) + 1))
+    np.add.at(table, (one, other), weight)
+    return bool(min(np.sum(np.max(table, axis=axis)) for axis in (0, 1)) >= SAME * np.sum(weight))
 
 
 def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int) -> MixtureStart:
@@ -205,22 +229,23 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     fit = em(source, model, params, stop=SmallGain(PILOT_TOL), max_iter=max_iter)
     if fit.params.noise + fit.params.beyond > MOST_NOISE:
         fit = em(source, model, without_noise(params), stop=SmallGain(PILOT_TOL), max_iter=max_iter)
-    return MixtureStart(fit.params, model, bounded_likelihood(sample, model, fit.params, setting.bulk))
+    return MixtureStart(fit.params, *judged(sample, model, fit.params, setting.bulk))
 
 
-def bounded_likelihood(sample: Sample, model: StudentMixture, params: MixtureParams, bulk: Bulk) -> float:
-    """The penalised likelihood per row, in which rows far from the bulk cost no more than noise in it.
+def judged(sample: Sample, model: StudentMixture, params: MixtureParams, bulk: Bulk) -> tuple[float, Array]:
+    """The penalised likelihood per row, in which rows far from the bulk cost no more than noise in it; and labels.
 
     So far rows, however many lie together, do not decide where the clusters are.
     """
-    kernel = model.kernel(params)
-    block = Block(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
-    log_density = np.asarray(model.engine_for(kernel).rows(block, kernel).log_density)
+    whitening = model.shape.whitening(params.covariances, sample.X.shape[1])
+    kernel = model.kernel(params, whitening=whitening)
+    rows = model.engine_for(kernel).rows(Block(sample.X, None, Frame(np.zeros(sample.X.shape[1]), 1.0)), kernel)
+    log_density = np.asarray(rows.log_density)
     if params.noise > 0:
         least = np.log(params.noise + params.beyond) - bulk.log_volume
         log_density = np.where(bulk.radii(sample.X) > FAR, np.maximum(log_density, least), log_density)
-    log_prior = model.log_prior(kernel.factors, params)
-    return float(sample.weight @ log_density + log_prior) / float(np.sum(sample.weight))
+    objective = sample.weight @ log_density + model.log_prior(params, *whitening)
+    return float(objective / np.sum(sample.weight)), np.asarray(rows.label)
 
 
 # ---- from labels to parameters ----------------------------------------------------------------
@@ -235,7 +260,7 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     squares = shape.diagonal(setting.bulk.units**2)
     weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
     pooled = np.tensordot(weights, params.covariances, 1) + THINNEST * squares
-    constant = rows / 2 * (float(shape.log_sizes(pooled[None], p)[0]) * p + p)
+    constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
     return replace(setting.model, prior=Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows))
 
 

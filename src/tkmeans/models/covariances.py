@@ -43,7 +43,7 @@ class Shape(ABC):
         """The sums that a shape follows from, around centres that lie `step` away, from an engine's sums."""
 
     @abstractmethod
-    def squares(self, factors: Array, scatter: Array, n_features: int) -> Array:
+    def squares(self, factors: Array, scatter: Array) -> Array:
         """The trace of each inverse shape times `scatter`, (K,)."""
 
     @abstractmethod
@@ -66,9 +66,9 @@ class Shape(ABC):
     def n_parameters(self, n_components: int, n_features: int) -> int:
         """How many numbers the shapes are made of."""
 
-    def log_sizes(self, covariances: Array, n_features: int) -> Array:
+    @abstractmethod
+    def log_sizes(self, covariances: Array) -> Array:
         """The logarithm of |Sigma|^(1/p), (K,)."""
-        return self.whitening(covariances, n_features)[1] / n_features
 
 
 @final
@@ -98,13 +98,17 @@ class Ellipsoid(Shape):
         inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root]).reshape(root.shape)
         return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
+    def log_sizes(self, covariances: Array) -> Array:
+        """By the diagonal of the Cholesky factor."""
+        return 2 * np.log(np.diagonal(cholesky(covariances), axis1=1, axis2=2)).mean(axis=1)
+
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
         """Of weighted outer products."""
         return scatter - w[:, None, None] * (step[:, :, None] * step[:, None, :])
 
-    def squares(self, factors: Array, scatter: Array, n_features: int) -> Array:
+    def squares(self, factors: Array, scatter: Array) -> Array:
         """By the whitened scatter."""
-        return np.einsum("kij,jl,kil->k", factors, scatter, factors, optimize=True)
+        return np.sum((factors @ scatter) * factors, axis=(1, 2))
 
     def part(self, covariances: Array, features: Array) -> Array:
         """A block of each matrix."""
@@ -165,12 +169,16 @@ class AxisAligned(Shape):
         factors = np.broadcast_to(1 / np.sqrt(covariances), (len(covariances), n_features))
         return factors, np.log(covariances).mean(axis=1) * n_features
 
+    def log_sizes(self, covariances: Array) -> Array:
+        """The mean logarithm of the variances."""
+        return np.log(covariances).mean(axis=1)
+
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
         """Of weighted squares; their mean over features if round."""
         squares = scatter - w[:, None] * np.square(step)
         return squares.mean(axis=1, keepdims=True) if self.round else squares
 
-    def squares(self, factors: Array, scatter: Array, n_features: int) -> Array:
+    def squares(self, factors: Array, scatter: Array) -> Array:
         """Feature by feature."""
         return np.sum(np.square(factors) * scatter, axis=1)
 

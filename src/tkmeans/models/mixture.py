@@ -84,14 +84,19 @@ class StudentMixture:
         """Every M-step is an exact one."""
         return True
 
-    def kernel(self, params: MixtureParams, observed: Array | None = None) -> ShapeKernel:
-        """What an engine needs to know, for rows of which all features were observed, or only these."""
+    def kernel(
+        self, params: MixtureParams, observed: Array | None = None, whitening: tuple[Array, Array] | None = None
+    ) -> ShapeKernel:
+        """What an engine needs to know, for rows of which all features were observed, or only these.
+
+        `whitening` is that of the shapes, where it is known already.
+        """
         centers, covariances, dof = params.centers, params.covariances, params.dof
         n_features = centers.shape[1]
         if observed is not None:
             centers, covariances = centers[:, observed], self.shape.part(covariances, observed)
         p = centers.shape[1]
-        factors, log_det = self.shape.whitening(covariances, p)
+        factors, log_det = self.shape.whitening(covariances, p) if whitening is None else whitening
         log_norm = np.array([log_gamma_ratio(nu / 2, p / 2) for nu in dof]) - p / 2 * math.log(2 * math.pi)
         height = params.log_weights + log_norm - log_det / 2
         noise = None
@@ -104,8 +109,9 @@ class StudentMixture:
 
     def e_step(self, params: MixtureParams) -> Callable[[Block], ShapeStats]:
         """A function that sums the E-step under `params` over one block of rows."""
-        whole = self.kernel(params)
-        log_prior = self.log_prior(whole.factors, params)
+        whitening = self.shape.whitening(params.covariances, params.centers.shape[1])
+        whole = self.kernel(params, whitening=whitening)
+        log_prior = self.log_prior(params, *whitening)
 
         def summarize(block: Block) -> ShapeStats:
             parts = []
@@ -133,16 +139,14 @@ class StudentMixture:
         """Who looks at the rows; those of which nothing was observed are the reference's business."""
         return shapes.of(self.engine if kernel.centers.shape[1] else reference)
 
-    def log_prior(self, factors: Array, params: MixtureParams) -> float:
-        """Of parameters whose shapes have these whitening factors."""
+    def log_prior(self, params: MixtureParams, factors: Array, log_det: Array) -> float:
+        """Of parameters whose shapes have these whitening factors and ln det."""
         rows, scatter, constant, mass = self.prior
-        K, p = params.centers.shape
+        K = len(factors)
         log_prior = mass * float(np.sum(params.log_weights) + K * math.log(K)) if mass else 0.0
         if scatter is None:
             return log_prior
-        log_det = self.shape.log_sizes(params.covariances, p) * p if rows else 0.0
-        squares = self.shape.squares(factors, scatter, p)
-        return log_prior + float(np.sum(constant - (squares + rows * log_det) / 2))
+        return log_prior + float(np.sum(constant - (self.shape.squares(factors, scatter) + rows * log_det) / 2))
 
     def m_step(self, stats: ShapeStats, params: MixtureParams) -> MixtureParams:
         """Centres, shapes, nu and weights that maximise the expected penalised log-likelihood."""
@@ -196,8 +200,7 @@ class StudentMixture:
         """The same shapes with the most likely sizes within the ratio."""
         if self.size_ratio == math.inf or len(covariances) == 1 or self.shape.tied:
             return covariances
-        p = covariances.shape[-1]
-        sizes = np.exp(self.shape.log_sizes(covariances, p))
+        sizes = np.exp(self.shape.log_sizes(covariances))
         held = sizes_within(sizes, mass, self.size_ratio)
         return covariances if held is sizes else covariances * (held / sizes).reshape(-1, *[1] * (covariances.ndim - 1))
 

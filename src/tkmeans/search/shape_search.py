@@ -47,12 +47,14 @@ def start_labels(
 
     `units` are those of the columns, (p,); `log_volume` is that of the bulk of the rows, where noise is uniform.
     """
-    in_units = sample._replace(X=sample.X / units)
-    frames = [sample, in_units] if np.max(units) > SAME_UNIT * np.min(units) else [in_units]
-    for tails in (None, max(LIGHT_TAILS, first_dof(len(units)))):
-        for frame in frames:
-            yield round_labels(frame, n_components, rng, tails)
+    in_units, light = sample._replace(X=sample.X / units), max(LIGHT_TAILS, first_dof(len(units)))
+    several_units = np.max(units) > SAME_UNIT * np.min(units)
+    yield round_labels(sample if several_units else in_units, n_components, rng)
+    yield round_labels(in_units, n_components, rng, light)
     yield from joined_labels(in_units, log_volume - float(np.sum(np.log(units))), n_components, rng)
+    if several_units:
+        yield round_labels(in_units, n_components, rng)
+        yield round_labels(sample, n_components, rng, light)
 
 
 def round_labels(sample: Sample, n_clusters: int, rng: np.random.RandomState, tails: float | None = None) -> Array:
