@@ -1,7 +1,7 @@
 """Run scikit-learn's own tests with one of its classes replaced by ours, and compare with a list of expected failures.
 
 The tests are those of the installed scikit-learn, unchanged but for one import that gives our class
-the name of theirs. The lists are tests/drop_in/*.toml. In tests/, ``python -m support.sklearn_suites``
+the name of theirs, and for the name of the class in the message of an estimator that is not fitted. The lists are tests/drop_in/*.toml. In tests/, ``python -m support.sklearn_suites``
 prints how many tests pass, and how many fail for which reason.
 """
 
@@ -96,7 +96,10 @@ def swapped_source(suite: Suite) -> str:
     lines = source.splitlines()
     names = ", ".join(f"{ours} as {theirs}" for theirs, ours in suite.swapped.items())
     lines[imports[-1].end_lineno - 1] += f"; from tkmeans import {names}"
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    for theirs, ours in suite.swapped.items():
+        text = text.replace(f"This {theirs} instance is not fitted", f"This {ours} instance is not fitted")
+    return text
 
 
 def run(suite: Suite, folder: Path) -> Outcomes:

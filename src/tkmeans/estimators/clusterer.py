@@ -166,6 +166,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """The fitted attributes, in the user's coordinates; without those of each row if the fit was interrupted."""
         model, dtype, training = self._model(self._engine(source)), source.dtype, None
         params, sizes, log_volume = self._family.leaving(fit, source.frame, dtype, model)
+        if getattr(self, "means_init", None) is not None:
+            sizes = None  # components stay in the order in which they were given
         bounds = [value - log_volume for value in fit.history]
         found = {"lower_bounds_": bounds, "lower_bound_": bounds[-1]}
         found |= {"n_iter_": len(bounds) - 1, "converged_": fit.converged}

@@ -72,7 +72,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         around seeds of k-means++ or around random rows, random labels.
     weights_init, means_init, precisions_init : array-like, default=None
         First weights, centres and inverses of scale matrices, in place of those of the start. With `means_init`
-        there is no search.
+        there is no search, and the components stay in its order.
     warm_start : bool, default=False
         Whether a further call of `fit` begins where the last one ended.
     accelerate : bool, default=True
@@ -95,7 +95,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        The probability of each component for a row that is not noise, the largest first.
+        The probability of each component for a row that is not noise; the largest first, unless `means_init`
+        gives the order.
     means_ : ndarray of shape (n_components, n_features)
         The centres. (With nu = 1 a t distribution has a centre, but no mean.)
     covariances_ : ndarray

@@ -21,7 +21,8 @@ def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str =
     centers = checked_points(to_numpy(centers), name)
     if centers.shape != shape:
         verb = "give centres of" if name == "init" else "have"
-        raise ValueError(f"{name} must {verb} shape {shape} ({size}, n_features), got {centers.shape}")
+        theirs = f"The parameter 'means' should have the shape of {shape}: " if name == "means_init" else ""
+        raise ValueError(f"{theirs}{name} must {verb} shape {shape} ({size}, n_features), got {centers.shape}")
     return centers
 
 
