@@ -33,15 +33,11 @@ from scipy.special import digamma
 from tkmeans.engines import reference, shapes
 from tkmeans.models.covariances import Shape, sizes_within
 from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
-from tkmeans.models.noise import noise_kernel
+from tkmeans.models.noise import NOISE_BOUNDS, noise_kernel, noise_shares
 from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.shape_stats import ShapeKernel, ShapeStats
 from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
-
-
-# The share of the noise: less would take EM for ever, and far rows are noise with less; more are the clusters.
-NOISE_BOUNDS = (1e-8, 0.45)
 
 
 class MixtureParams(NamedTuple):
@@ -168,9 +164,8 @@ class StudentMixture:
                 dof = np.where(lost, params.dof, found)
         noise = beyond = 0.0
         if params.noise > 0:
-            total = stats.total + mass * len(n)
-            shares = (stats.noise - stats.beyond) / total, stats.beyond / total
-            noise, beyond = (float(np.clip(share, *NOISE_BOUNDS)) for share in shares)
+            rest = float(np.sum(stats.n)) + mass * len(n)
+            noise, beyond = noise_shares(max(stats.noise - stats.beyond, 0.0), stats.beyond, rest)
         log_weights = log_shares(n + mass) + math.log1p(-noise - beyond)
         return params._replace(
             centers=params.centers + step, covariances=covariances, dof=dof, log_weights=log_weights, noise=noise, beyond=beyond
