@@ -95,7 +95,7 @@ class Ellipsoid(Shape):
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """The inverse of the Cholesky factor."""
         root = cholesky(covariances)
-        inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root]).reshape(root.shape)
+        inverse = np.array([dtrtri(triangle, lower=1)[0] if n_features else triangle for triangle in root])
         return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
@@ -163,7 +163,7 @@ class AxisAligned(Shape):
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """One over the standard deviations."""
         factors = np.broadcast_to(1 / np.sqrt(covariances), (len(covariances), n_features))
-        return factors, np.log(covariances).mean(axis=1) * n_features
+        return factors, np.broadcast_to(np.log(covariances), factors.shape).sum(axis=1)
 
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
         """Of weighted squares; their mean over features if round."""

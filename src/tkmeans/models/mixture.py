@@ -94,8 +94,9 @@ class StudentMixture:
         if params.noise > 0:
             center, bulk = params.bulk_center, params.bulk[None]
             if observed is not None:  # over fewer features the bulk is as much nearer
-                center, bulk = center[observed], self.shape.part(bulk, observed) * (p / n_features)
-            noise = noise_kernel(params.noise, params.beyond, center, *self.shape.whitening(bulk, p))
+                center, bulk = center[observed], self.shape.part(bulk, observed) * (max(p, 1) / n_features)
+            inside = params.noise if p else params.noise + params.beyond  # what was not observed lies nowhere
+            noise = noise_kernel(inside, params.beyond, center, *self.shape.whitening(bulk, p))
         return ShapeKernel(centers, factors, height, (dof + p) / 2, 1 / dof, (dof + p) / dof, noise)
 
     def e_step(self, params: MixtureParams) -> Callable[[Block], ShapeStats]:
@@ -117,6 +118,8 @@ class StudentMixture:
                     log_likelihood=stats.log_likelihood - log_volume,  # in the user's units, whatever was observed
                     log_prior=log_prior,
                 )
+                if params.noise > 0 and not kernel.centers.shape[1]:  # beyond as often as not known
+                    stats = stats._replace(beyond=stats.noise * params.beyond / (params.noise + params.beyond))
                 parts.append(stats if observed is None else self.shape.completed(stats, params.covariances, observed))
             merged = parts[0]
             for stats in parts[1:]:
