@@ -152,10 +152,8 @@ class StudentMixture:
         rows, prior_scatter, _, mass = self.prior
         if prior_scatter is not None:
             scatter = scatter + prior_scatter
-        covariances = self._covariances(scatter, n * expansion + rows)
         lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
-        if not self.shape.tied and not rows:
-            covariances[lost] = params.covariances[lost]
+        covariances = self._covariances(scatter, n * expansion + rows, params.covariances, lost & (rows == 0))
         dof = params.dof
         if self.estimate_dof:
             bounds = (self.least_dof, BOUNDS[1])
@@ -184,11 +182,13 @@ class StudentMixture:
             return np.full(len(n), (dof @ stats.w) / (dof @ n))
         return np.ones(len(n))
 
-    def _covariances(self, scatter: Array, mass: Array) -> Array:
-        """The best shapes of sizes within the ratio."""
+    def _covariances(self, scatter: Array, mass: Array, before: Array, kept: Array) -> Array:
+        """The best shapes of sizes within the ratio; some, a mask (K,), have the shape that they had before."""
         if self.shape.tied:
             return np.repeat(scatter.sum(axis=0, keepdims=True) / mass.sum(), len(mass), axis=0)
-        return self.bounded(scatter / mass.reshape(-1, *[1] * (scatter.ndim - 1)), mass)
+        covariances = scatter / np.where(kept, 1.0, mass).reshape(-1, *[1] * (scatter.ndim - 1))
+        covariances[kept] = before[kept]
+        return self.bounded(covariances, np.maximum(mass, 1e-100))
 
     def bounded(self, covariances: Array, mass: Array) -> Array:
         """The same shapes with the most likely sizes within the ratio."""
