@@ -294,9 +294,10 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
                 inner = d2 <= _quantile(d2, own_weight)
                 centers[k], covariances[k] = _moments(x[inner], own_weight[inner], np.sum(own_weight[inner]))
             d2 = _squares(x - centers[k], covariances[k], units)
-            relative = d2 * (chdtri(p, 0.5) / _quantile(d2, own_weight))
-            covariances[k] *= _quantile(d2, own_weight) / chdtri(p, 0.5)
-            strays[own] = relative > chdtri(p, STRAY)
+            factor = _quantile(d2, own_weight) / chdtri(p, 0.5)
+            if factor > 0:  # else most rows of the group are equal
+                covariances[k] *= factor
+                strays[own] = d2 > factor * chdtri(p, STRAY)
     pooled = np.tensordot(mass / np.sum(mass), covariances, 1) + THINNEST * np.diag(units**2)
     rows = p + 2.0  # a start is shrunk in any case: few rows may have no volume
     covariances = (mass[:, None, None] * covariances + rows * pooled) / (mass + rows)[:, None, None]

@@ -95,7 +95,7 @@ class Ellipsoid(Shape):
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """The inverse of the Cholesky factor."""
         root = cholesky(covariances)
-        inverse = np.array([dtrtri(triangle, lower=1)[0] for triangle in root]).reshape(root.shape)
+        inverse = np.array([dtrtri(triangle, lower=1)[0] if n_features else triangle for triangle in root])
         return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
     def log_sizes(self, covariances: Array) -> Array:
@@ -167,7 +167,7 @@ class AxisAligned(Shape):
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
         """One over the standard deviations."""
         factors = np.broadcast_to(1 / np.sqrt(covariances), (len(covariances), n_features))
-        return factors, np.log(covariances).mean(axis=1) * n_features
+        return factors, np.broadcast_to(np.log(covariances), factors.shape).sum(axis=1)
 
     def log_sizes(self, covariances: Array) -> Array:
         """The mean logarithm of the variances."""
@@ -175,7 +175,7 @@ class AxisAligned(Shape):
 
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
         """Of weighted squares; their mean over features if round."""
-        squares = scatter - w[:, None] * np.square(step)
+        squares = np.maximum(scatter - w[:, None] * np.square(step), 1e-16 * scatter + 1e-300)  # rounding leaves no sign
         return squares.mean(axis=1, keepdims=True) if self.round else squares
 
     def squares(self, factors: Array, scatter: Array) -> Array:

@@ -33,15 +33,11 @@ from scipy.special import digamma
 from tkmeans.engines import reference, shapes
 from tkmeans.models.covariances import Shape, sizes_within
 from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
-from tkmeans.models.noise import noise_kernel
+from tkmeans.models.noise import NOISE_BOUNDS, noise_kernel, noise_shares
 from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.shape_stats import ShapeKernel, ShapeStats
 from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
-
-
-# The share of the noise: less would take EM for ever, and far rows are noise with less; more are the clusters.
-NOISE_BOUNDS = (1e-8, 0.45)
 
 
 class MixtureParams(NamedTuple):
@@ -103,8 +99,9 @@ class StudentMixture:
         if params.noise > 0:
             center, bulk = params.bulk_center, params.bulk[None]
             if observed is not None:  # over fewer features the bulk is as much nearer
-                center, bulk = center[observed], self.shape.part(bulk, observed) * (p / n_features)
-            noise = noise_kernel(params.noise, params.beyond, center, *self.shape.whitening(bulk, p))
+                center, bulk = center[observed], self.shape.part(bulk, observed) * (max(p, 1) / n_features)
+            inside = params.noise if p else params.noise + params.beyond  # what was not observed lies nowhere
+            noise = noise_kernel(inside, params.beyond, center, *self.shape.whitening(bulk, p))
         return ShapeKernel(centers, factors, height, (dof + p) / 2, 1 / dof, (dof + p) / dof, noise)
 
     def e_step(self, params: MixtureParams) -> Callable[[Block], ShapeStats]:
@@ -127,6 +124,8 @@ class StudentMixture:
                     log_likelihood=stats.log_likelihood - log_volume,  # in the user's units, whatever was observed
                     log_prior=log_prior,
                 )
+                if params.noise > 0 and not kernel.centers.shape[1]:  # beyond as often as not known
+                    stats = stats._replace(beyond=stats.noise * params.beyond / (params.noise + params.beyond))
                 parts.append(stats if observed is None else self.shape.completed(stats, params.covariances, observed))
             merged = parts[0]
             for stats in parts[1:]:
@@ -157,10 +156,8 @@ class StudentMixture:
         rows, prior_scatter, _, mass = self.prior
         if prior_scatter is not None:
             scatter = scatter + prior_scatter
-        covariances = self._covariances(scatter, n * expansion + rows)
         lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
-        if not self.shape.tied and not rows:
-            covariances[lost] = params.covariances[lost]
+        covariances = self._covariances(scatter, n * expansion + rows, params.covariances, lost & (rows == 0))
         dof = params.dof
         if self.estimate_dof:
             bounds = (self.least_dof, BOUNDS[1])
@@ -172,9 +169,8 @@ class StudentMixture:
                 dof = np.where(lost, params.dof, found)
         noise = beyond = 0.0
         if params.noise > 0:
-            total = stats.total + mass * len(n)
-            shares = (stats.noise - stats.beyond) / total, stats.beyond / total
-            noise, beyond = (float(np.clip(share, *NOISE_BOUNDS)) for share in shares)
+            rest = float(np.sum(stats.n)) + mass * len(n)
+            noise, beyond = noise_shares(max(stats.noise - stats.beyond, 0.0), stats.beyond, rest)
         log_weights = log_shares(n + mass) + math.log1p(-noise - beyond)
         return params._replace(
             centers=params.centers + step, covariances=covariances, dof=dof, log_weights=log_weights, noise=noise, beyond=beyond
@@ -190,11 +186,13 @@ class StudentMixture:
             return np.full(len(n), (dof @ stats.w) / (dof @ n))
         return np.ones(len(n))
 
-    def _covariances(self, scatter: Array, mass: Array) -> Array:
-        """The best shapes of sizes within the ratio."""
+    def _covariances(self, scatter: Array, mass: Array, before: Array, kept: Array) -> Array:
+        """The best shapes of sizes within the ratio; some, a mask (K,), have the shape that they had before."""
         if self.shape.tied:
             return np.repeat(scatter.sum(axis=0, keepdims=True) / mass.sum(), len(mass), axis=0)
-        return self.bounded(scatter / mass.reshape(-1, *[1] * (scatter.ndim - 1)), mass)
+        covariances = scatter / np.where(kept, 1.0, mass).reshape(-1, *[1] * (scatter.ndim - 1))
+        covariances[kept] = before[kept]
+        return self.bounded(covariances, np.maximum(mass, 1e-100))
 
     def bounded(self, covariances: Array, mass: Array) -> Array:
         """The same shapes with the most likely sizes within the ratio."""

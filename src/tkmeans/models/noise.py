@@ -10,9 +10,16 @@ thousand radii away are about as probable. There is no largest radius to be give
 """
 
 import math
+import sys
+
+import numpy as np
 
 from tkmeans.shape_stats import NoiseKernel
 from tkmeans.stats import Array
+
+# Of each part of the noise: less would take EM for ever, and far rows are noise with less; more are the clusters.
+NOISE_BOUNDS = (1e-8, 0.45)
+
 
 def noise_kernel(share: float, beyond: float, center: Array, factors: Array, log_det: Array) -> NoiseKernel:
     """The noise of so many of the rows in, and beyond, the ellipsoid with these factors, (1, ...), and ln det."""
@@ -25,3 +32,18 @@ def log_volume(p: int, log_det: float) -> float:
     """Of an ellipsoid whose matrix has this ln det."""
     return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1) + log_det / 2
 
+
+def noise_shares(inside: float, beyond: float, rest: float) -> tuple[float, float]:
+    """The most likely shares within bounds, of noise in the bulk and beyond it, if components have mass `rest`.
+
+    The larger share reaches its bound first; what is left is divided as if there were no other.
+    """
+    large, small = max(inside, beyond), min(inside, beyond)
+    first = _share(large, small + rest, 1.0)
+    second = _share(small, rest, 1 - first)
+    first = _share(large, rest, 1 - second)
+    return (first, second) if inside >= beyond else (second, first)
+
+
+def _share(mass: float, other: float, whole: float) -> float:
+    return float(np.clip(whole * mass / max(mass + other, sys.float_info.min), *NOISE_BOUNDS))

@@ -138,7 +138,9 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: float) -> A
 
     own, prices, group, alive = cost(mass, scatter), np.full((m, m), np.inf), np.arange(m), np.ones(m, dtype=bool)
     white = mean @ np.linalg.inv(np.linalg.cholesky(pooled)).T
-    near = np.argsort(cdist(white, white), axis=1, kind="stable")[:, 1 : NEIGHBOURS + 1]
+    apart = cdist(white, white)
+    np.fill_diagonal(apart, -1.0)  # a piece comes first among its own neighbours, also where another has its mean
+    near = np.argsort(apart, axis=1, kind="stable")[:, 1 : NEIGHBOURS + 1]
     set_prices(np.repeat(np.arange(m), near.shape[1]), near.ravel())
     for _ in range(m - n_groups):
         as_noise = mass * log_volume + strays * math.log(strays) - (strays + mass) * np.log(strays + mass) - own

@@ -1,0 +1,347 @@
+"""Where EM of a mixture begins: the bulk of the rows, parameters from labels, and the choice between starts."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from support.mixture_oracle import log_density, log_prior, matrices, matrix
+
+from tkmeans.fitting.mixture_starts import (
+    FAR,
+    FIRST_NOISE,
+    MOST_FIRST_NOISE,
+    MOST_NOISE,
+    Bulk,
+    Setting,
+    best_start,
+    bounded_likelihood,
+    bulk_of,
+    from_labels,
+    with_noise,
+    with_prior,
+    without_noise,
+)
+from tkmeans.models.covariances import SHAPES
+from tkmeans.models.mixture import StudentMixture
+from tkmeans.sources import Sample
+
+KINDS = tuple(SHAPES)
+
+
+def sample_of(X, weight=None):
+    X = np.asarray(X, dtype=float)
+    return Sample(X, np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float))
+
+
+def setting_of(sample, n_components, kind="full", *, noise=True, prior_rows=4.0, ridge=1e-4, dof=None, **options):
+    model = StudentMixture(shape=SHAPES[kind], shared_dof=True, estimate_dof=dof is None, **options)
+    return Setting(model, n_components, prior_rows, ridge, bulk_of(sample), noise, dof)
+
+
+CENTERS = np.array([[0.0, 0.0], [8.0, 1.0], [3.0, 9.0]])
+SPREADS = np.array([[[1.0, 0.6], [0.6, 0.8]], [[0.5, -0.2], [-0.2, 1.5]], [[0.9, 0.0], [0.0, 0.3]]])
+
+
+def gaussian_groups(n=2000, seed=0):
+    """Three groups of different shapes, with their labels."""
+    rng = np.random.default_rng(seed)
+    parts = [rng.multivariate_normal(c, S, size=n) for c, S in zip(CENTERS, SPREADS, strict=True)]
+    return np.vstack(parts), np.repeat(np.arange(3), n)
+
+
+# ---- the bulk ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [1, 3, 10])
+def test_the_bulk_of_gaussian_rows_holds_nineteen_of_twenty(p):
+    rng = np.random.default_rng(p)
+    unit = 10.0 ** rng.uniform(-3, 3, p)
+    X = rng.normal(size=(20_000, p)) * unit + 5 * unit
+    bulk = bulk_of(sample_of(X))
+    np.testing.assert_allclose(bulk.center / unit, 5, atol=0.05)
+    np.testing.assert_allclose(bulk.units / unit, 0.6745, rtol=0.05)
+    assert np.mean(bulk.radii(X) < 1) == pytest.approx(0.95, abs=0.01)
+    ball = math.pi ** (p / 2) / math.gamma(p / 2 + 1)
+    assert bulk.log_volume == pytest.approx(np.log(ball * np.prod(unit * np.sqrt(chi2.ppf(0.95, p)))), abs=0.05 * p)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_rows_far_away_change_the_bulk_by_little_and_not_with_their_distance(share):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3)) * [1, 10, 0.1]
+    clean = bulk_of(sample_of(X))
+    moved = rng.random(1000) < share
+    directions = rng.normal(size=(1000, 3))
+    bulks = []
+    for distance in (1e7, 1e10, 1e80):
+        there = X.copy()
+        there[moved] = distance * directions[moved]
+        bulks.append(bulk_of(sample_of(there)))
+    for bulk in bulks[1:]:
+        np.testing.assert_allclose(bulk.center, bulks[0].center)
+        np.testing.assert_allclose(bulk.units, bulks[0].units)
+        assert bulk.radius == pytest.approx(bulks[0].radius)
+    np.testing.assert_allclose((bulk.center - clean.center) / clean.units, 0, atol=0.5)
+    assert np.all(bulk.units < 2.5 * clean.units)
+    assert bulk.log_volume < clean.log_volume + 3 * np.log(3)
+
+
+def test_far_rows_that_lie_together_leave_the_centre_of_the_bulk_among_the_others():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1000, 2))
+    X[:400] = 1e9
+    bulk = bulk_of(sample_of(X))
+    assert np.all(np.abs(bulk.center) < 1.5)
+    assert np.all(bulk.radii(X[:400]) > 1e6)
+    assert np.mean(bulk.radii(X[400:]) < 1) > 0.5
+
+
+def test_weights_of_rows_count_as_repetitions_in_the_bulk():
+    rng = np.random.default_rng(2)
+    X, weight = rng.normal(size=(200, 2)), rng.integers(0, 4, 200)
+    weighted, repeated = bulk_of(sample_of(X, weight)), bulk_of(sample_of(np.repeat(X, weight, axis=0)))
+    for a, b in zip(weighted, repeated, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_the_bulk_moves_and_scales_with_the_columns():
+    X = np.random.default_rng(3).standard_t(3, (301, 2))
+    unit, shift = np.array([1e-3, 40.0]), np.array([5.0, -7.0])
+    plain, scaled = bulk_of(sample_of(X)), bulk_of(sample_of(X * unit + shift))
+    np.testing.assert_allclose(scaled.center, plain.center * unit + shift)
+    np.testing.assert_allclose(scaled.units, plain.units * unit)
+    assert scaled.radius == pytest.approx(plain.radius)
+
+
+def test_columns_with_mostly_one_value_or_only_one_have_a_unit():
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=100), np.zeros(100), np.full(100, 3.0)])
+    X[:30, 1] = rng.uniform(1, 2, 30)
+    bulk = bulk_of(sample_of(X))
+    assert 1 <= bulk.units[1] <= 2
+    assert bulk.units[2] == 1
+    assert np.isfinite(bulk.log_volume)
+
+
+# ---- from labels to parameters ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("core", [False, True])
+def test_true_labels_of_gaussian_groups_give_their_centres_shapes_and_weights(core):
+    X, labels = gaussian_groups()
+    sample = sample_of(X)
+    params = from_labels(sample, labels, setting_of(sample, 3, dof=1e6), core)
+    np.testing.assert_allclose(params.centers, CENTERS, atol=0.15)
+    for found, true in zip(params.covariances, SPREADS, strict=True):
+        np.testing.assert_allclose(found, true, atol=0.25 * np.trace(true) / 2)
+    np.testing.assert_allclose(params.log_weights - np.logaddexp.reduce(params.log_weights), -np.log(3))
+    np.testing.assert_array_equal(params.dof, 1e6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_give_shapes_of_every_kind_with_sizes_within_the_ratio(kind):
+    X, labels = gaussian_groups(300)
+    X[labels == 1] = CENTERS[1] + 30 * (X[labels == 1] - CENTERS[1])
+    sample = sample_of(X)
+    setting = setting_of(sample, 3, kind, size_ratio=4.0)
+    for core in (True, False):
+        params = from_labels(sample, labels, setting, core)
+        assert params.covariances.shape == SHAPES[kind].start(1.0, 3, 2).shape
+        sizes = np.linalg.det(matrices(params)) ** 0.5
+        assert sizes.max() <= 4.0 * sizes.min() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("distance", [1e2, 1e4])
+def test_far_rows_in_a_group_do_not_move_the_start_from_its_core(distance):
+    X, labels = gaussian_groups(500)
+    rng = np.random.default_rng(1)
+    far = np.flatnonzero(rng.random(len(X)) < 0.3)
+    X[far] = CENTERS[labels[far]] + distance * rng.uniform(0.5, 1, (len(far), 2))
+    sample = sample_of(X)
+    params = from_labels(sample, labels, setting_of(sample, 3), core=True)
+    np.testing.assert_allclose(params.centers, CENTERS, atol=0.7)
+    for found, true in zip(params.covariances, SPREADS, strict=True):
+        assert np.trace(found) < 6 * np.trace(true)
+    assert params.noise + params.beyond == pytest.approx(0.3, abs=0.04)
+
+
+@pytest.mark.parametrize("core", [False, True])
+def test_a_row_of_weight_zero_changes_nothing_in_a_start(core):
+    X, labels = gaussian_groups(100)
+    with_extra, extra = np.vstack([X, [[1e6, 1e6], CENTERS[0]]]), np.r_[labels, 0, 0]
+    weight = np.r_[np.ones(len(X)), 0.0, 0.0]
+    plain = sample_of(X)
+    setting = setting_of(plain, 3)
+    a, b = from_labels(plain, labels, setting, core), from_labels(sample_of(with_extra, weight), extra, setting, core)
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("core", [False, True])
+def test_weights_of_rows_count_as_repetitions_in_a_start(core):
+    X, labels = gaussian_groups(100)
+    weight = np.random.default_rng(0).integers(1, 4, len(X))
+    weighted, repeated = sample_of(X, weight), sample_of(np.repeat(X, weight, axis=0))
+    setting = setting_of(weighted, 3)
+    a = from_labels(weighted, labels, setting, core)
+    b = from_labels(repeated, np.repeat(labels, weight), setting, core)
+    for one, other in zip(a, b, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("core", [False, True])
+def test_a_start_scales_with_the_columns(core):
+    X, labels = gaussian_groups(200)
+    unit, shift = np.array([1e-3, 1e2]), np.array([3.0, -40.0])
+    plain, scaled = sample_of(X), sample_of(X * unit + shift)
+    a = from_labels(plain, labels, setting_of(plain, 3), core)
+    b = from_labels(scaled, labels, setting_of(scaled, 3), core)
+    np.testing.assert_allclose((b.centers - shift) / unit, a.centers, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(b.covariances / np.outer(unit, unit), a.covariances, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose([b.noise, b.beyond], [a.noise, a.beyond])
+    np.testing.assert_allclose(b.bulk / np.outer(unit, unit), a.bulk, rtol=1e-9)
+
+
+def test_a_component_without_rows_starts_at_a_row_away_from_the_others():
+    X, labels = gaussian_groups(100)
+    X[0] = 1e9  # not at the farthest of all
+    sample = sample_of(X)
+    params = from_labels(sample, np.where(labels == 2, -1, labels), setting_of(sample, 3))
+    assert any(np.array_equal(params.centers[2], row) for row in X[1:])
+    assert np.linalg.norm(params.centers[2] - CENTERS[2]) < 4
+    assert np.all(np.linalg.eigvalsh(params.covariances) > 0)
+
+
+def test_groups_of_equal_rows_have_a_volume_in_a_start():
+    X, labels = gaussian_groups(100)
+    X[100:180] = CENTERS[1]  # most of a group
+    X[190:200] = CENTERS[1]
+    for kind in KINDS:
+        sample = sample_of(X)
+        params = from_labels(sample, labels, setting_of(sample, 3, kind), core=True)
+        assert np.all(np.linalg.eigvalsh(matrices(params)) > 0)
+        np.testing.assert_allclose(params.centers[1], CENTERS[1])
+        assert params.noise + params.beyond < 0.1
+
+
+# ---- noise and prior --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noise_of_a_start_has_a_bounded_share_half_of_it_in_the_bulk(kind, share):
+    X, labels = gaussian_groups(200)
+    sample = sample_of(X)
+    setting = setting_of(sample, 3, kind)
+    labels = np.where(np.random.default_rng(0).random(len(X)) < share, -1, labels)
+    params = from_labels(sample, labels, setting)
+    total = params.noise + params.beyond
+    assert params.noise == params.beyond
+    assert FIRST_NOISE <= total <= MOST_FIRST_NOISE
+    assert total == pytest.approx(np.clip(np.mean(labels < 0), FIRST_NOISE, MOST_FIRST_NOISE))
+    assert np.exp(params.log_weights).sum() + total == pytest.approx(1)
+    np.testing.assert_array_equal(params.bulk_center, setting.bulk.center)
+    squares = (setting.bulk.units * setting.bulk.radius) ** 2
+    np.testing.assert_allclose(np.diag(matrix(params.bulk, 2)), squares.mean() if kind == "spherical" else squares)
+
+
+def test_noise_that_is_taken_away_leaves_the_weights_in_proportion():
+    X, labels = gaussian_groups(50)
+    sample = sample_of(X)
+    params = from_labels(sample, labels, setting_of(sample, 3))
+    plain = without_noise(params)
+    assert plain.noise == plain.beyond == 0
+    assert np.exp(plain.log_weights).sum() == pytest.approx(1)
+    np.testing.assert_allclose(np.diff(plain.log_weights), np.diff(params.log_weights), atol=1e-12)
+    assert with_noise(plain, 0.1, setting_of(sample, 3, noise=False)) is plain
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_prior_is_worth_its_rows_at_the_pooled_shape_and_one_where_all_is_as_expected(kind):
+    X, labels = gaussian_groups(300)
+    sample = sample_of(X)
+    setting = setting_of(sample, 3, kind, prior_rows=5.0, ridge=0.0)
+    params = from_labels(sample, labels, setting)
+    model = with_prior(params, setting)
+    assert model.prior.rows == (0.0 if kind == "tied" else 5.0)
+    assert model.prior.mass == 5.0
+    if kind != "tied":
+        pooled = model.prior.scatter / 5.0
+        same = params._replace(covariances=np.repeat(pooled[None], 3, axis=0), log_weights=np.full(3, -np.log(3)))
+        assert log_prior(same, model.prior) == pytest.approx(0, abs=1e-9)
+        weights = np.exp(params.log_weights)
+        mean = np.average(matrices(params), axis=0, weights=weights)
+        squares = setting.bulk.units**2
+        thin = np.diag(squares if kind != "spherical" else np.full(2, squares.mean()))
+        np.testing.assert_allclose(matrix(pooled, 2), mean + 0.02 * thin, rtol=1e-9, atol=1e-12)
+    bare = setting._replace(prior_rows=0.0, ridge=0.0)
+    assert with_prior(params, bare) is setting.model
+
+
+# ---- the choice -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bounded_likelihood_of_rows_none_of_which_is_far_is_the_penalised_likelihood_per_row(kind):
+    X, labels = gaussian_groups(60)
+    sample = sample_of(X, np.random.default_rng(0).uniform(0.5, 2, len(X)))
+    setting = setting_of(sample, 3, kind)
+    assert setting.bulk.radii(X).max() < FAR
+    params = from_labels(sample, labels, setting)
+    model = with_prior(params, setting)
+    likelihood = sample.weight @ log_density(X, params) + log_prior(params, model.prior)
+    got = bounded_likelihood(sample, model, params, setting.bulk)
+    assert got == pytest.approx(likelihood / sample.weight.sum(), rel=1e-10)
+
+
+def test_the_bounded_likelihood_does_not_depend_on_how_far_far_rows_are():
+    X, labels = gaussian_groups(200)
+    sample = sample_of(X)
+    setting = setting_of(sample, 3)
+    params = from_labels(sample, labels, setting)
+    model, merits = with_prior(params, setting), []
+    for distance in (1e4, 1e8, 1e50):
+        rows = np.vstack([X, distance * np.random.default_rng(0).normal(size=(100, 2))])
+        merits.append(bounded_likelihood(sample_of(rows), model, params, setting.bulk))
+    assert merits[1] == pytest.approx(merits[0], rel=1e-12)
+    assert merits[2] == pytest.approx(merits[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_the_best_of_several_labellings_is_the_one_that_is_true(kind):
+    X, labels = gaussian_groups(150)
+    X = np.vstack([X, np.random.default_rng(0).uniform(-200, 200, (30, 2))])
+    labels = np.r_[labels, np.full(30, -1)]
+    sample = sample_of(X)
+    wrong = np.where(X[:, 0] > 4, 2, np.where(X[:, 0] > 0, 1, 0))
+    start = best_start(sample, [wrong, labels, np.zeros(len(X), int)], setting_of(sample, 3, kind))
+    nearest = np.linalg.norm(start.params.centers[:, None] - CENTERS, axis=2)
+    assert np.all(nearest.min(axis=0) < 0.4)
+    assert np.isfinite(start.merit)
+    assert 0 < start.params.noise + start.params.beyond < MOST_NOISE
+
+
+def test_a_start_with_too_much_noise_is_made_without():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1, 1, (400, 2))  # as flat as noise
+    sample = sample_of(X)
+    start = best_start(sample, [np.zeros(400, int)], setting_of(sample, 1))
+    assert start.params.noise + start.params.beyond <= MOST_NOISE
+    assert np.exp(start.params.log_weights).sum() + start.params.noise + start.params.beyond == pytest.approx(1)
+
+
+def test_a_model_without_noise_has_starts_without():
+    X, labels = gaussian_groups(100)
+    sample = sample_of(X)
+    setting = setting_of(sample, 3, noise=False)
+    start = best_start(sample, [labels], setting)
+    assert start.params.noise == start.params.beyond == 0
+    assert start.model == replace(setting.model, prior=start.model.prior)
+
+
+def test_the_radii_of_a_bulk_are_one_on_its_rim():
+    bulk = Bulk(np.array([1.0, 2.0]), np.array([2.0, 0.5]), 3.0)
+    np.testing.assert_allclose(bulk.radii(np.array([[7.0, 2.0], [1.0, 0.5], [1.0, 5.0]])), [1, 1, 2])
+    assert bulk.log_volume == pytest.approx(np.log(np.pi * 6 * 1.5))
