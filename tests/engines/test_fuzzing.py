@@ -7,4 +7,4 @@ from support.native_fuzzing import check
 
 def test_random_shapes_and_values_give_the_numbers_of_the_reference_engine_or_are_refused():
     kinds = Counter(check(number) for number in range(200))
-    assert set(kinds) == {"ordinary", "hostile", "searched", "refused"}
+    assert set(kinds) == {"ordinary", "hostile", "shapes", "hostile shapes", "searched", "refused"}

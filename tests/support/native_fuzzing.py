@@ -15,8 +15,10 @@ from unittest import mock
 import numpy as np
 
 from support.engine_oracle import in_double, stats_errors
-from tkmeans.engines import native, reference
+from support.shape_oracle import assert_everything_agrees, shape_case
+from tkmeans.engines import native, reference, shapes
 from tkmeans.engines.native import _native
+from tkmeans.engines.native import shapes as native_shapes
 from tkmeans.models import Student
 from tkmeans.stats import HORIZON, Block, Frame, Kernel, Params, Stats
 
@@ -153,6 +155,51 @@ def _check_rows(said, tau, distances, block, params, kernel, tolerance):
     assert np.all(chosen >= tau.max(axis=1) * (1 - 100 * tolerance)), "the label is the most probable cluster"
 
 
+def check_shapes(number):
+    """One block through every function for clusters with shapes."""
+    rng = np.random.default_rng(number)
+    p, K, n = (int(rng.choice(SIZES[name])) for name in "pKn")
+    K = min(K, max(1, MOST_NUMBERS // (p * p)))
+    n = min(max(n, 1), max(1, MOST_NUMBERS // (p * K)))
+    form, dtype = str(rng.choice(["full", "diag"])), str(rng.choice(["float64", "float32"]))
+    choices = {
+        "noise": float(rng.choice([0.0, 1e-9, 0.2])),
+        "weighted": rng.random() < 0.5,
+        "units": rng.random() < 0.5,
+    }
+    block, kernel, _ = shape_case(p, K, n, form, dtype=dtype, spread=10 ** rng.uniform(-2, 2), seed=number, **choices)
+    hostile = rng.random() < 0.5
+    if hostile:
+        with np.errstate(over="ignore"):
+            X = _spoiled(block.X.astype(float), rng).astype(dtype)
+        block = block._replace(X=X, weight=_weights(n, hostile, rng, dtype))
+        factors = kernel.factors * 10 ** rng.uniform(-100, 100)
+        height = np.where(rng.random(K) < 0.2, -np.inf, kernel.height)
+        kernel = kernel._replace(centers=np.clip(_spoiled(kernel.centers, rng), -1e100, 1e100), factors=factors)
+        kernel = kernel._replace(height=np.where(np.arange(K) > 0, height, kernel.height))
+    block = block._replace(X=_laid_out(block.X, rng))
+    with (
+        mock.patch.object(native, "_INSTRUCTION_SET", str(rng.choice(_native.available_instruction_sets()))),
+        np.errstate(all="ignore"),
+    ):
+        if not hostile:
+            assert_everything_agrees(native_shapes, block, kernel, TOLERANCE["float64"])
+            return "shapes"
+        sums, said = native_shapes.summarize(block, kernel), native_shapes.rows(block, kernel)
+        for name, values in (*sums._asdict().items(), *said._asdict().items()):
+            assert np.all(np.isfinite(values)), f"{name} is finite"
+        tau = native_shapes.memberships(block, kernel)
+        np.testing.assert_allclose(tau.sum(axis=1) + said.noise, 1, rtol=1e-9, err_msg="memberships sum to 1")
+        total = n if block.weight is None else np.sum(block.weight, dtype=float)
+        np.testing.assert_allclose(sums.total, total, rtol=1e-9, err_msg="rows are shared out")
+        distances, oracle = native_shapes.distances(block, kernel), shapes.distances(block, kernel)
+        inside = np.abs(block.frame.enter(block.X.astype(float))).max(axis=1)
+        rounding = 1e-12 * p * np.abs(kernel.factors).max() * np.maximum(inside[:, None], np.abs(kernel.centers).max())
+        wrong = np.isfinite(oracle) & ~(np.abs(distances - oracle) <= 1e-9 * oracle + rounding)
+        assert not np.any(wrong), f"distances {distances[wrong]} are {oracle[wrong]}"
+    return "hostile shapes"
+
+
 def check_search(number):
     """A search of any rows, moved about at random: it refuses them, or keeps as many finite centres as it says."""
     rng = np.random.default_rng(number)
@@ -202,7 +249,7 @@ def _move(search, X, rng):
 
 def check(number):
     """One execution; its kind."""
-    return (check_search if number % 4 == 3 else check_engine)(number)
+    return {2: check_shapes, 3: check_search}.get(number % 4, check_engine)(number)
 
 
 def main():

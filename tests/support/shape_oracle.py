@@ -32,7 +32,9 @@ def shape_case(
     rng = np.random.default_rng([p, K, n, seed])
     centers = rng.normal(size=(K, p)) * spread
     roots = np.tril(rng.normal(size=(K, p, p)), -1) / (2 * np.sqrt(p)) + np.eye(p) * rng.uniform(0.5, 2, (K, 1, p))
-    X = centers[labels := rng.integers(K, size=n)] + np.einsum("nij,nj->ni", roots[labels], rng.standard_t(5, (n, p)))
+    labels, X = rng.integers(K, size=n), rng.standard_t(5, (n, p))
+    for k in range(K):
+        X[labels == k] = centers[k] + X[labels == k] @ roots[k].T
     unit = 10 ** rng.uniform(-3, 3, p) if units else 1.0
     X = X * unit + offset
     for i, value in enumerate(far):

@@ -38,15 +38,17 @@ bool rows(const Block<In, double>& block, const ShapeModel& model, double* value
         const EStep<double>& e = step.e;
         double *label = values + first, *d2 = label + block.rows, *log_density = d2 + block.rows,
                *trust = log_density + block.rows, *noise = trust + block.rows;
+        const Index n = step.tile.rows();
         step.find_log_shares();
-        for (Index i = 0; i < step.tile.rows(); ++i) {  // before shares vanish beside the noise
-            Index best = 0;
-            for (Index k = 1; k < model.components; ++k) best = e.f[k][i] > e.f[best][i] ? k : best;
-            label[i] = double(best);
-            d2[i] = e.d2[best][i];
-        }
+        for (Index i = 0; i < n; ++i) trust[i] = -ordinary_base;  // at first, the largest log share of a row
+        for (Index k = 0; k < model.components; ++k)
+            for (Index i = 0; i < n; ++i) {
+                label[i] = e.f[k][i] > trust[i] ? double(k) : label[i];
+                trust[i] = e.f[k][i] > trust[i] ? e.f[k][i] : trust[i];
+            }
         step.find_shares();
-        for (Index i = 0; i < step.tile.rows(); ++i) {
+        for (Index i = 0; i < n; ++i) {
+            d2[i] = e.d2[Index(label[i])][i];
             trust[i] = 0;
             for (Index k = 0; k < model.components; ++k) trust[i] += e.f[k][i] * (model.gain[k] * e.relative_u[k][i]);
             trust[i] /= e.total[i];

@@ -57,7 +57,7 @@ class ShapeEStep {
                 measure_panel(tile.x().panels[panel], k, e.d2[k] + panel * depth);
     }
 
-    // f becomes the log2 of the shares, top the largest of a row.
+    // f becomes the log2 of the shares, top the largest of a row; then f becomes the shares relative to 2^top.
     void find_log_shares() {
         bound(e.d2, parts_, rows(), farthest_distance);
         for (Index i = 0; i < rows(); ++i) {
@@ -78,8 +78,6 @@ class ShapeEStep {
             store(&e.top[i], max(load(&e.top[i]), log_f));
         }
     }
-
-    // f becomes the shares relative to 2^top.
     void find_shares() { take_exponentials(parts_, AllPairs<double>{tile.packs()}, e); }
 
     const Index capacity;
