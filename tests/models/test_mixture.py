@@ -363,7 +363,7 @@ def test_a_numerical_optimiser_gains_nothing_over_an_m_step(kind, case):
         options={"ftol": 1e-12, "maxiter": 100},
     )
     assert np.min(step.room(found.x)) > -1e-7
-    assert -found.fun <= best + 1e-7 * max(1, 1e3 * -min(0, np.min(step.room(found.x))))
+    assert -found.fun <= best + 1e-7
 
 
 def test_a_component_that_nobody_claims_keeps_its_centre_and_a_size_within_the_ratio():
