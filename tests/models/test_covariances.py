@@ -100,7 +100,7 @@ def test_whitening_factors_make_a_shape_the_identity(kind, p):
         np.testing.assert_allclose(root @ full @ root.T, np.eye(p), atol=1e-9)
         np.testing.assert_array_equal(np.triu(root, 1), 0)
         assert logarithm == pytest.approx(np.linalg.slogdet(full)[1])
-    np.testing.assert_allclose(np.exp(SHAPES[kind].log_sizes(shapes, p)) ** p, np.exp(log_det), rtol=1e-10)
+    np.testing.assert_allclose(np.exp(SHAPES[kind].log_sizes(shapes)) ** p, np.exp(log_det), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -109,7 +109,7 @@ def test_squares_are_traces_of_the_inverse_shape_times_a_scatter(kind):
     shapes, scatter = random_shapes(kind, 3, 4, rng), random_shapes(kind, 1, 4, rng)[0]
     factors, _ = SHAPES[kind].whitening(shapes, 4)
     traces = [np.trace(np.linalg.solve(matrix(shape, 4), matrix(scatter, 4))) for shape in shapes]
-    np.testing.assert_allclose(SHAPES[kind].squares(factors, scatter, 4), traces, rtol=1e-10)
+    np.testing.assert_allclose(SHAPES[kind].squares(factors, scatter), traces, rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -192,7 +192,7 @@ def flat(progress):
 
 def assert_admissible(params, model):
     assert np.all(np.isfinite(params.centers))
-    sizes = np.exp(model.shape.log_sizes(params.covariances, params.centers.shape[1]))
+    sizes = np.exp(model.shape.log_sizes(params.covariances))
     variances = np.linalg.eigvalsh(matrices(params))
     if not model.shape.tied and np.all(variances[:, 0] > 1e-9 * variances[:, -1]):  # there is a volume to measure
         assert sizes.max() <= (1 + 1e-6) * model.size_ratio * sizes.min()

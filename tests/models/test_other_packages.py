@@ -14,6 +14,8 @@ from tkmeans import StudentTMixture
 
 EMStudentMixture = pytest.importorskip("studenttmixture").EMStudentMixture
 
+PLAIN = {"noise": False, "shrinkage": 0.0, "size_ratio": np.inf, "reg_covar": 1e-12, "tol": 1e-13, "max_iter": 5000}
+
 
 def theirs(X, n_components, dof, *, fixed=True):
     model = EMStudentMixture(
@@ -27,7 +29,7 @@ def theirs(X, n_components, dof, *, fixed=True):
 def test_one_component_with_fixed_dof_is_that_of_the_package_studenttmixture(dof):
     rng = np.random.default_rng(0)
     X = multivariate_t.rvs([1.0, -2.0], [[2.0, 0.6], [0.6, 0.5]], df=4, size=400, random_state=rng)
-    ours = StudentTMixture(1, dof=dof, tol=1e-13, reg_covar=1e-10, max_iter=5000).fit(X)
+    ours = StudentTMixture(1, dof=dof, **PLAIN).fit(X)
     other = theirs(X, 1, dof)
     # Both stop when an iteration gains 1e-10 or less: a move of about 1e-5 widths.
     np.testing.assert_allclose(ours.means_, other.location, atol=1e-4)
@@ -37,7 +39,7 @@ def test_one_component_with_fixed_dof_is_that_of_the_package_studenttmixture(dof
 
 def test_well_separated_components_with_fixed_dof_are_those_of_the_package_studenttmixture():
     X, _, _ = t_mixture(n=600, n_clusters=3, n_features=2, dof=4.0, scale=0.02, seed=3)
-    ours = StudentTMixture(3, dof=4.0, tol=1e-13, reg_covar=1e-10, max_iter=5000, random_state=0).fit(X)
+    ours = StudentTMixture(3, dof=4.0, random_state=0, **PLAIN).fit(X)
     other = theirs(X, 3, 4.0)
     order = np.linalg.norm(ours.means_[:, None] - other.location, axis=2).argmin(axis=1)
     np.testing.assert_allclose(ours.means_, other.location[order], atol=1e-4)
@@ -48,7 +50,7 @@ def test_well_separated_components_with_fixed_dof_are_those_of_the_package_stude
 
 def test_a_mixture_with_estimated_dof_is_at_least_as_likely_as_that_of_the_package_studenttmixture():
     X = multivariate_t.rvs([0.0, 0.0], np.eye(2), df=3, size=500, random_state=np.random.default_rng(1))
-    ours = StudentTMixture(1, tol=1e-13, reg_covar=1e-10, max_iter=5000).fit(X)
+    ours = StudentTMixture(1, **PLAIN).fit(X)
     other = theirs(X, 1, 4.0, fixed=False)
     assert ours.score(X) >= other.score(X) - 1e-9
     np.testing.assert_allclose(ours.dof_, other.degrees_of_freedom, rtol=0.05)

@@ -242,7 +242,9 @@ def judged(sample: Sample, model: StudentMixture, params: MixtureParams, bulk: B
     rows = model.engine_for(kernel).rows(Block(sample.X, None, Frame(np.zeros(sample.X.shape[1]), 1.0)), kernel)
     log_density = np.asarray(rows.log_density)
     if params.noise > 0:
-        least = np.log(params.noise + params.beyond) - bulk.log_volume
+        p = sample.X.shape[1]
+        volume = log_volume(p, p * float(model.shape.log_sizes(params.bulk[None])[0]))
+        least = np.log(params.noise + params.beyond) - volume
         log_density = np.where(bulk.radii(sample.X) > FAR, np.maximum(log_density, least), log_density)
     objective = sample.weight @ log_density + model.log_prior(params, *whitening)
     return float(objective / np.sum(sample.weight)), np.asarray(rows.label)
