@@ -12,12 +12,12 @@ import typer
 
 from tkmeans.atomic import replacing
 from tkmeans.cli import screen
-from tkmeans.cli.column_choice import RESULTS
 from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.options import OutputOptions
 from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
+from tkmeans.tables.roles import RESULTS
 
 
 def check_files(table: Path | None, *others: Path | None, source: str, json: bool = False) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 import typer
 
 from tkmeans.cli import estimator_calls, output_files, printed_summary, screen
-from tkmeans.cli.column_choice import check_numbers, choose, listed
 from tkmeans.cli.options import File, Json, OutputOptions, ReadingOptions
 from tkmeans.cli.prepared_data import missing_values, numbers, read_file
-from tkmeans.tables import Table, TableError
+from tkmeans.tables import Table, TableError, choose
+from tkmeans.tables.roles import listed
 
 
 def predict(
@@ -35,7 +35,9 @@ def predict(
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
     X = numbers(table, columns)
-    notes = [*table.notes, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X)]
+    layout = [table.layout] if table.layout else []
+    said = [*layout, *table.notes, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X)]
+    notes = [screen.as_options(note) for note in said]
     screen.notes(notes)
     with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
@@ -55,7 +57,7 @@ def predict(
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     """The columns that the model was made from."""
     if not hasattr(first, "feature_names_in_"):
-        columns = choose(table, None, None, [])[0]
+        columns = choose(table)[0]
         if len(columns) != first.n_features_in_:
             raise TableError(
                 f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers, "
@@ -63,12 +65,10 @@ def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
             )
         return columns
     columns = [str(name) for name in first.feature_names_in_]
-    if lost := [name for name in columns if name not in table.names]:
+    if lost := [name for name in columns if name not in table.names and table.indicated(name) is None]:
         raise TableError(
             f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was made from; "
             f"its columns are {listed(table.names)}"
         )
-    for name in columns:
-        check_numbers(table, table.column(name))
     del first.feature_names_in_  # it has done its work, and the rows go on without names
     return columns

@@ -5,11 +5,11 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from tkmeans.tables.numerals import SPACES, Numerals
+from tkmeans.tables.file_content import Content
+from tkmeans.tables.numerals import SPACES, Numerals, unit_of
 from tkmeans.tables.table import TableError
 
 # The longer marks first: UTF-32's begins like UTF-16's.
@@ -28,23 +28,71 @@ NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blan
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 _LOOKED_AT = 100  # records that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
+_CELLS = 4000  # that a delimiter is judged by
+_BLOCK = 1 << 20  # bytes that are looked at at once
+_PIECE = 1 << 13  # bytes from the middle of a file
 
 
-def decode(data: bytes, encoding: str | None, source: str) -> tuple[str, str, bytes, bool]:
-    """The text, its encoding, its byte-order mark, and whether the encoding is a guess by what the bytes look like."""
-    mark, marked = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
-    try:
-        wanted = codecs.lookup(encoding).name if encoding else marked
-        if wanted is not None:
-            return data.removeprefix(mark).decode(wanted), wanted, mark, False
-    except LookupError:
-        raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
-    except UnicodeDecodeError as fault:
-        raise TableError(f"{source} is not {wanted}: byte {fault.start} does not fit; add --encoding") from None
-    for name in _plausible(data):
-        with suppress(UnicodeDecodeError):
-            return data.decode(name), name, b"", name != "utf-8"
-    raise TableError(f"{source} is not a table that tkmeans can read: it is neither text nor Parquet, Feather or NPY")
+class Survey(NamedTuple):
+    """What is known of a text file after one look at all of its bytes."""
+
+    encoding: str
+    mark: bytes  # the byte-order mark
+    is_guess: bool  # whether the encoding is a guess by what the bytes look like
+    n_quotes: int
+    head: str  # the text of the first block
+    is_all: bool  # whether that is all there is
+
+
+def survey(content: Content, encoding: str | None) -> Survey:
+    """Look at all bytes once: the encoding must fit the last of them, too."""
+    with content.open() as file:
+        head = file.read(_BLOCK)
+        mark, marked = next(((mark, name) for mark, name in _MARKS if head.startswith(mark)), (b"", None))
+        try:
+            wanted = codecs.lookup(encoding).name if encoding else marked
+        except LookupError:
+            raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
+        tried = (wanted,) if wanted else _plausible(head)
+        decoders = {name: codecs.getincrementaldecoder(name)() for name in tried}
+        block, n_quotes, done = head.removeprefix(mark), 0, len(mark)
+        while block:
+            n_quotes += block.count(b'"') if b'"' in block else 0  # looking for one is quicker
+            following = file.read(_BLOCK)
+            for name in [*decoders]:
+                if name == "latin-1" or (name in ("utf-8", "cp1252") and block.isascii()):
+                    if decoders[name].getstate()[0]:
+                        del decoders[name]
+                    continue
+                waiting = len(decoders[name].getstate()[0])
+                try:
+                    decoders[name].decode(block, final=not following)
+                except UnicodeDecodeError as fault:
+                    if wanted:
+                        byte = done - waiting + fault.start
+                        said = f"{content.source} is not {wanted}: byte {byte} does not fit; add encoding='...'"
+                        raise TableError(said) from None
+                    del decoders[name]
+            done += len(block)
+            block = following
+    if not decoders:
+        known = "text nor Parquet, Feather, JSON, a workbook or NPY"
+        raise TableError(f"{content.source} is not a table that tkmeans can read: it is neither {known}")
+    found = next(iter(decoders))
+    is_all = len(head) == done
+    text = codecs.getincrementaldecoder(found)().decode(head.removeprefix(mark), final=is_all)
+    return Survey(found, mark, not wanted and found != "utf-8", n_quotes, text, is_all)
+
+
+def pieces(content: Content, found: Survey, n_pieces: int) -> Iterator[str]:
+    """Whole lines from all over a file that can be read from anywhere, beyond the head."""
+    if found.is_all or not content.size or content.packing:
+        return
+    with content.open() as file:
+        for start in range(_BLOCK, content.size, max(_BLOCK, (content.size - _BLOCK) // n_pieces)):
+            file.seek(start - start % 4)
+            lines = file.read(_PIECE).decode(found.encoding, errors="ignore").splitlines(keepends=True)
+            yield "".join(lines[1:-1])
 
 
 def _plausible(data: bytes) -> tuple[str, ...]:
@@ -73,12 +121,13 @@ def cells_of(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
-def records(text: str, delimiter: str, first_line: int = 1) -> Iterator[Record]:
-    """Cut a text into records; empty lines are passed over."""
+def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> Iterator[Record]:
+    """Cut a text, or its lines, into records; empty lines are passed over."""
     pending: list[str] = []
 
     def lines() -> Iterator[str]:
-        for line in io.StringIO(text, newline=""):  # \n, \r\n and \r alike, and kept
+        # \n, \r\n and \r alike, and kept
+        for line in io.StringIO(text, newline="") if isinstance(text, str) else text:
             pending.append(line)
             yield line
 
@@ -119,21 +168,28 @@ def guess_delimiter(text: str, decimal: str | None) -> str:
         (width, count), *_ = Counter(len(cells) for cells in sample[1:] or sample).most_common(1)
         if width < 2 or count < _AGREEING * len(sample[1:] or sample):
             continue
-        cells = [cell for row in sample[1:] or sample for cell in row]
-        share = sum(any(each.number(cell) is not None for each in _NOTATIONS) for cell in cells) / len(cells)
+        cells = [cell for row in sample[1:] or sample for cell in row[: 1 + _CELLS // len(sample)]]
+        share = sum(looks_numeric(cell) for cell in cells) / len(cells)
         if share > best_share:
             best, best_share = delimiter, share
     return best or (";" if decimal == "," else ",")
+
+
+def looks_numeric(cell: str) -> bool:
+    """Whether a cell is a number in any notation, with a currency or without."""
+    plain = cell.replace(unit_of(cell), "", 1)
+    return any(each.number(plain) is not None for each in _NOTATIONS)
 
 
 def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
     """Whether the first record holds names: words above numbers, or not one number."""
     over_numbers = False
     for j, cell in enumerate(sample[0]):
-        below = [numerals.number(row[j]) for row in sample[1:] if j < len(row) and not numerals.is_missing(row[j])]
-        if numerals.is_missing(cell) or not below or below.count(None) > len(below) / 2:
+        below = [row[j] for row in sample[1:] if j < len(row) and not numerals.is_missing(row[j])]
+        kind = numerals.kind_of(below)
+        if numerals.is_missing(cell) or not below or kind == "text":
             continue
-        if numerals.number(cell) is None:
+        if numerals.values([cell], kind)[1]:
             return True
         over_numbers = True
     return not over_numbers and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0])
