@@ -10,10 +10,9 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.array_table import cells_of
 from tkmeans.tables.file_content import Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of, unique_names
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterator[Any]]  # record batches of these columns, about so many rows at a time
@@ -317,7 +316,7 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
             if wanted is None:
                 raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
             query = wanted if re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE) else f'FROM "{wanted}"'
-            return held_table(source, base.execute(query).to_arrow_table())
+            return held_table(source, base.sql(query).to_arrow_table())
     except duckdb.Error as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from None
 

@@ -49,11 +49,11 @@ class Content(NamedTuple):
 
     def open(self) -> Any:
         """The bytes as a file, unpacked."""
-        raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size, WATCH.get())
         if self.packing == "xz":
             import lzma
 
-            return lzma.open(raw)
+            return lzma.open(self.path or io.BytesIO(self.data))
+        raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size, WATCH.get())
         if self.packing:
             arrow = pyarrow("to unpack it")
             return arrow.CompressedInputStream(arrow.PythonFile(raw, "r"), self.packing)

@@ -249,6 +249,11 @@ class Table(ABC):
         return tuple(BadCell(f"{self.row_word} {place}", value) for place, value in zip(places, values, strict=False))
 
 
+def cells_of(values: Array) -> Cells:
+    """The cells of an array of numbers: float32 and float64 stay what they are."""
+    return Cells(values if values.dtype in (np.float32, np.float64) else values.astype(np.float64))
+
+
 def _texts(cells: Any) -> list[str]:
     """The cells of an Arrow dictionary array; empty where missing."""
     words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]

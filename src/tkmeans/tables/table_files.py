@@ -11,8 +11,8 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
-from tkmeans.tables.array_table import ArrayTable, read_npy
-from tkmeans.tables.file_content import content_of, pyarrow
+from tkmeans.tables.array_table import read_npy
+from tkmeans.tables.file_content import Content, content_of, pyarrow
 from tkmeans.tables.roles import column_named
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import read_text
@@ -86,9 +86,16 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
         return _folder(Path(path), reading)
     content = content_of(path)
     try:
-        head = content.begin()
+        return _read(content, reading)
     except (OSError, EOFError) as fault:
+        if not content.packing:
+            raise
         raise TableError(f"{content.source} cannot be unpacked: it is damaged ({fault})") from None
+
+
+def _read(content: Content, reading: Reading) -> Table:
+    """The table in a file, by its first bytes."""
+    head = content.begin()
     if not head:
         raise TableError(f"{content.source} is empty")
     for magic, reader in _READERS.items():
@@ -189,12 +196,17 @@ def write_table(
         raise TableError(f"{table.source} already has a column {clash[0]!r}")
     rows = np.arange(table.n_rows) if rows is None else rows
     wanted = _FORMATS.get(Path(like).suffix.casefold(), table.format)
-    if wanted == table.format != "other":
+    if wanted == table.format not in ("other", "npy"):
         table.write(file, added, rows)
     elif wanted in ("text", "other"):
         _write_csv(table, file, added, rows)
     elif wanted == "npy":
-        ArrayTable(table.source, {name: _plain(table, name) for name in table.names}).write(file, added, rows)
+        fields = {name: _plain(table, name) for name in table.names}
+        fields |= {name: column.values for name, column in added.items()}
+        whole = np.empty(len(rows), dtype=[(name, values.dtype) for name, values in fields.items()])
+        for name, values in fields.items():
+            whole[name] = values[rows]
+        np.save(file, whole, allow_pickle=False)
     else:
         arrow = pyarrow("to write Parquet and Feather files")
         columns = {name: arrow.array(_plain(table, name, None), from_pandas=True) for name in table.names}
