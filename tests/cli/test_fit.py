@@ -70,7 +70,7 @@ def test_the_fit_command_returns_what_the_library_returns_for_scaled_rows(run, c
         ("outlier_pvalue", model.outlier_pvalues(Z)),
     ):
         np.testing.assert_allclose(written.column(name).values[known], values[known], rtol=1e-5)
-    assert document["outliers"]["rows"] == (np.flatnonzero(model.outliers(Z)) + 1).tolist()
+    assert document["outliers"]["lines"] == (np.flatnonzero(model.outliers(Z)) + 2).tolist()
     centers = [[cluster["center"][name] for name in document["columns"]] for cluster in document["clusters"]]
     np.testing.assert_allclose(centers, RobustScaler().fit(X).inverse_transform(model.cluster_centers_))
 
@@ -104,11 +104,11 @@ def test_fit_reads_standard_input_and_writes_only_the_table_to_standard_output(r
 def test_with_json_standard_output_holds_only_the_json_document(run, csv_file):
     done = run("fit", csv_file(), "-k", 3, "--json")
     document = json.loads(done.stdout)
-    assert sum(cluster["rows"] for cluster in document["clusters"]) == 59  # one row has no value
+    assert sum(cluster["rows"] + cluster["outliers"] for cluster in document["clusters"]) == 59  # one has no value
     assert document["labels"][4] is None
     assert document["columns"] == ["bill_length_mm", "flipper_length_mm", "body_mass_g"]
     assert document["carried"] == ["species", "island", "sex"]
-    assert document["outliers"]["rows"] == [21]
+    assert document["outliers"]["lines"] == [22]
     assert "scaled by its median and interquartile range (--scale robust" in done.stderr
 
 

@@ -91,7 +91,8 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     """Write the report, with the command that made it."""
     from tkmeans.report import write_report
 
-    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.row_names, "scaler": data.scaler}
+    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.rows_called, "scaler": data.scaler}
+    facts["categories"] = data.categories
     title, call = Path(data.table.source).name, shlex.join(["tkmeans", *sys.argv[1:]])
     with screen.working(f"writing {path}"):
         write_report(path, estimator, data.X, **facts, selection=selection, title=title, call=call)

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from tkmeans.cli import estimator_calls, output_files, printed_summary, screen
@@ -29,6 +28,7 @@ def predict(
     from tkmeans import load
 
     output_files.check_files(output.out, source=file, json=json)
+    _check_order(model, file)
     loaded = load(model)
     table = read_file(file, reading)
     output_files.check_new_columns(table, output)
@@ -44,9 +44,9 @@ def predict(
     found = estimator_calls.answer(steps[-1], Z, table)
     output_files.write_output(table, output, found, mark_outliers=mark_outliers)
     if json:
-        strays = np.flatnonzero(found.outlier if found.outlier is not None else []) + 1
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
-        document |= {"labels": printed_summary.labels_of(found), "outliers": {"count": len(strays), "rows": strays}}
+        outliers = printed_summary.outlier_places(found, table)
+        document |= {"labels": printed_summary.labels_of(found), "outliers": outliers}
         screen.print_json(document | {"notes": notes})
     elif str(output.out) != "-":
         printed_summary.print_sizes(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
@@ -54,10 +54,20 @@ def predict(
         printed_summary.print_written({output.out: "the table with the cluster of each row"})
 
 
+def _check_order(model: Path, file: str) -> None:
+    """Say so if the table was given for the model."""
+
+    def is_model(path: Path) -> bool:
+        return path.is_file() and b'"tkmeans-model"' in path.read_bytes()[:4096]
+
+    if model.is_file() and not is_model(model) and is_model(Path(file)):
+        raise TableError(f"{file} is the model, which comes first: {printed_summary.typed('predict', file, model)}")
+
+
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     """The columns that the model was made from."""
     if not hasattr(first, "feature_names_in_"):
-        columns = choose(table)[0]
+        columns = choose(table).names
         if len(columns) != first.n_features_in_:
             raise TableError(
                 f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers, "

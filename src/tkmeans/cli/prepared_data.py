@@ -10,7 +10,7 @@ from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
 from tkmeans.tables import Reading, Table, TableError, choose, read_table
 from tkmeans.tables.file_content import WATCH
-from tkmeans.tables.roles import check_numbers, column_named, levels, listed
+from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
 
 _SCALERS = {  # scikit-learn's, and what they scale a column by
     Scale.robust: ("RobustScaler", "its median and interquartile range"),
@@ -31,6 +31,22 @@ class Data(NamedTuple):
     row_names: list[str] | None
     scaler: Any  # fitted; None if there is none
     notes: list[str]
+    roles: list[Role]
+
+    @property
+    def categories(self) -> dict[str, Any]:
+        """The columns of text that can describe clusters: few values, and no names of rows."""
+        texts = (name for name in self.table.names if self.table.column(name).is_text and name != self.id_column)
+        cells = {name: np.array(self.table.cells(name)) for name in texts}
+        few = min(50, max(2, self.table.n_rows // 2))
+        return {name: values for name, values in cells.items() if len(set(values.tolist())) <= few}
+
+    @property
+    def rows_called(self) -> list[str]:
+        """What to call the rows: their names, or where they are in the file."""
+        if self.row_names is not None:
+            return self.row_names
+        return [f"{self.table.row_word} {place}" for place in self.table.places(range(self.table.n_rows))]
 
 
 def read_file(file: str, said: ReadingOptions) -> Table:
@@ -63,19 +79,19 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     columns = None if choice.columns is None else split(table, choice.columns)
     encoded = split(table, choice.encode)
     others += encoded
-    names, aside = choose(table, columns, split(table, choice.without), split(table, choice.keep), others)
-    names += levels(table, encoded)
+    chosen = choose(table, columns, split(table, choice.without), split(table, choice.keep), others)
+    names = chosen.names + levels(table, encoded)
     X = numbers(table, names)
     weights = None if weight_column is None else _weights(table, weight_column)
     scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, names)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
     layout = [table.layout] if table.layout else []
-    told = [*layout, *table.notes, f"{clustered}: {listed(names)}", *aside, *missing_values(X), *notes]
+    told = [*layout, *table.notes, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(X), *notes]
     notes = [screen.as_options(note) for note in told]
     screen.notes(notes)
     row_names = None if id_column is None else table.cells(id_column)
     Z = X if scaler is None else scaler.transform(X)
-    return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes)
+    return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
 
 
 def numbers(table: Table, names: list[str]) -> Array:

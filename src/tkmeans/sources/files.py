@@ -91,10 +91,10 @@ class DataFile:
     def open(self) -> tuple[Table, list[str]]:
         """The table, and the columns to read."""
         table = read_table(self.path, self.reading)
-        names, notes = choose(table, self.columns, self.without, self.keep)
-        for note in [*table.notes, *notes]:
+        choice = choose(table, self.columns, self.without, self.keep)
+        for note in [*table.notes, *choice.notes]:
             warn_user(f"{table.source}: {note}", UserWarning)
-        return table, names
+        return table, choice.names
 
 
 @final

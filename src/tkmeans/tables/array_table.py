@@ -92,8 +92,8 @@ def read_npy(content: Content) -> Table:
         raise TableError(f"{source} is cut short: {missing} bytes of its {shape[0]} rows are missing")
     if stored.names is None and not by_columns and content.path is not None:
         return MatrixTable(content, offset, shape, stored, None)
-    file, mode = (io.BytesIO(content.data), None) if content.path is None else (content.path, "r")
-    array = np.load(file, mmap_mode=mode, allow_pickle=False)
+    held = content.path is None
+    array = np.load(io.BytesIO(content.data)) if held else np.load(str(content.path), mmap_mode="r")
     if stored.names is None:
         return MatrixTable(content, offset, shape, stored, array)
     arrow = pyarrow("to read arrays with named fields")

@@ -29,12 +29,16 @@ class Role(NamedTuple):
     reason: str  # why it is not clustered by; empty if it is
 
 
-def roles(
-    table: Table,
-    columns: Sequence[str] | None = None,
-    without: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    taken: Sequence[str] = (),
+class Choice(NamedTuple):
+    """The columns to cluster by, and why not the others."""
+
+    names: list[str]
+    notes: list[str]
+    roles: list[Role]
+
+
+def _roles(
+    table: Table, columns: Sequence[str] | None, without: Sequence[str], keep: Sequence[str], taken: Sequence[str]
 ) -> list[Role]:
     """The roles of all columns; `taken`, for weights and names of rows, are not clustered by."""
     without, keep = ([column_named(table, name) for name in names] for names in (without, keep))
@@ -64,9 +68,9 @@ def choose(
     without: Sequence[str] = (),
     keep: Sequence[str] = (),
     taken: Sequence[str] = (),
-) -> tuple[list[str], list[str]]:
+) -> Choice:
     """The columns to cluster by, and notes on the others."""
-    found = roles(table, columns, without, keep, taken)
+    found = _roles(table, columns, without, keep, taken)
     chosen = [role.name for role in found if not role.reason]
     aside: dict[str, list[str]] = {}
     for role in found:
@@ -81,7 +85,7 @@ def choose(
                 check_numbers(table, column)
     numbers = [name for reason, names in aside.items() if reason not in ("text", "empty") for name in names]
     way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} all the same" if numbers else ""
-    return chosen, [f"carried along, but not clustered by: {others}{way_in}"] if aside else []
+    return Choice(chosen, [f"carried along, but not clustered by: {others}{way_in}"] if aside else [], found)
 
 
 def _why_not(column: Column) -> str:
