@@ -4,7 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
@@ -16,26 +16,16 @@ from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
 _SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
-_NOTABLE = 1.0  # the least effect that a sentence mentions
-_TRAITS, _CATEGORIES = 3, 2  # that a sentence mentions
-_MORE = 0.2  # by how much a value must be more frequent than elsewhere to be mentioned
+_NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
+_MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
 _BLOCK = 50_000  # rows whose probabilities are in memory at one time
 _DOUBTFUL = 0.9  # mean probability below which a sentence says how sure a cluster is
 
-# Words for more and less of what the last word of a column's name says.
-_ADJECTIVES = {
-    ("length", "duration"): ("long", "short"),
-    ("width",): ("wide", "narrow"),
-    ("depth",): ("deep", "shallow"),
-    ("height",): ("tall", "low"),
-    ("mass", "weight"): ("heavy", "light"),
-    ("age",): ("old", "young"),
-    ("size", "area", "volume"): ("large", "small"),
-    ("price", "cost"): ("expensive", "cheap"),
-    ("speed", "velocity"): ("fast", "slow"),
-}
-_OPPOSITES = {word: pair for words, pair in _ADJECTIVES.items() for word in words}
+# Words for more and less of what the last word of a column's name says, and units that may follow it.
+_OPPOSITES = {"length": "long short", "duration": "long short", "width": "wide narrow", "depth": "deep shallow"}
+_OPPOSITES |= {"height": "tall low", "mass": "heavy light", "weight": "heavy light", "age": "old young"}
+_OPPOSITES |= {"size": "large small", "area": "large small", "price": "expensive cheap", "speed": "fast slow"}
 _UNITS = {"mm", "cm", "m", "km", "g", "kg", "s", "ms", "min", "h", "usd", "eur", "pct", "percent"}
 
 
@@ -50,9 +40,9 @@ class Trait(NamedTuple):
     def __str__(self) -> str:
         words = [word for word in re.split(r"[\W_]+", self.column) if word] or [self.column]
         words = words[:-1] if len(words) > 1 and words[-1].casefold() in _UNITS else words
-        pair = _OPPOSITES.get(words[-1].casefold())
-        noun = " ".join(words if pair is None else words[:-1])
-        adjective = (pair or ("high", "low"))[self.effect < 0]
+        pair = _OPPOSITES.get(words[-1].casefold(), "high low")
+        noun = " ".join(words if pair == "high low" else words[:-1])
+        adjective = pair.split()[self.effect < 0]
         return adjective if noun.casefold() in ("", "body") else f"{adjective} {noun}"
 
 
@@ -93,10 +83,9 @@ class ClusterDescription:
             parts.append(", ".join(map(str, telling[:_CATEGORIES])))
         if self.probability is not None and self.probability < _DOUBTFUL:
             parts.append(f"not clear-cut: {100 * self.probability:.0f} % probable on average")
-        rows = f"{self.n_rows} row" + ("" if self.n_rows == 1 else "s")
-        outliers = f" and {self.n_outliers} outlier" + ("" if self.n_outliers == 1 else "s")
-        size = rows + (outliers if self.n_outliers else "")
-        return f"Cluster {self.cluster} ({size}): " + ("empty" if not self.n_rows else "; ".join(parts))
+        rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
+        outliers = f" and {self.n_outliers} outlier{'s' * (self.n_outliers > 1)}" if self.n_outliers else ""
+        return f"Cluster {self.cluster} ({rows}{outliers}): " + ("; ".join(parts) if self.n_rows else "empty")
 
 
 class Description(Sequence[ClusterDescription]):
@@ -137,23 +126,22 @@ class Description(Sequence[ClusterDescription]):
 
     def records(self) -> list[dict[str, Any]]:
         """Everything, as plain values for JSON."""
+        parts = ("traits", "categories")
         return [
-            asdict(cluster)
-            | {"traits": [trait._asdict() for trait in cluster.traits]}
-            | {"categories": [each._asdict() for each in cluster.categories], "sentence": cluster.sentence}
+            {**vars(cluster), **{name: [each._asdict() for each in getattr(cluster, name)] for name in parts}}
+            | {"sentence": cluster.sentence}
             for cluster in self._clusters
         ]
 
     def table(self) -> dict[str, list[Any]]:
         """A column for each fact, a cell for each cluster; ``pandas.DataFrame(...)`` takes it."""
-        facts = ("cluster", "n_rows", "share", "n_outliers", "probability")
-        found = {fact: [getattr(cluster, fact) for cluster in self._clusters] for fact in facts}
-        for kind, value in (("traits", "median"), ("categories", "value")):
-            names = sorted({each.column for cluster in self._clusters for each in getattr(cluster, kind)})
-            for name in names:
-                held = ({each.column: getattr(each, value) for each in getattr(c, kind)} for c in self._clusters)
-                found[name] = [each.get(name) for each in held]
-        return found
+        rows: list[dict[str, Any]] = [
+            {fact: getattr(cluster, fact) for fact in ("cluster", "n_rows", "share", "n_outliers", "probability")}
+            | {trait.column: trait.median for trait in sorted(cluster.traits)}
+            | {category.column: category.value for category in sorted(cluster.categories)}
+            for cluster in self._clusters
+        ]
+        return {fact: [row[fact] for row in rows] for fact in rows[0]}
 
 
 def describe(

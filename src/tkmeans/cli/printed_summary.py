@@ -36,7 +36,7 @@ def sizes_and_outliers(found: Answer, n_clusters: int) -> tuple[Array, Array]:
 def print_plan(data: Data, *, json: bool) -> None:
     """What every column is taken for, and what is done with it."""
     reasons = {role.name: f"carried along: {role.reason}" for role in data.roles if role.reason}
-    kinds = {name: data.table.kind(name) for name in data.table.names} | {role.name: role.holds for role in data.roles}
+    kinds = data.table.kinds | {role.name: role.holds for role in data.roles}
     roles = dict.fromkeys(data.columns, "clustered by")
     rows = [
         [name, kinds.get(name, "indicator"), roles.get(name, reasons.get(name, "carried along"))]

@@ -1,15 +1,15 @@
 """Tables in NumPy's own format: a matrix, or records with named fields."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, final
+from collections.abc import Iterator, Sequence
+from typing import Any, final
 
 import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.arrow_table import held_table
 from tkmeans.tables.file_content import Content, pyarrow
-from tkmeans.tables.table import CHUNK, Added, Cells, Table, TableError, cells_of
+from tkmeans.tables.table import CHUNK, Cells, Table, TableError, cells_of
 
 
 @final
@@ -20,22 +20,11 @@ class MatrixTable(Table):
     is_matrix = True
 
     def __init__(self, content: Content, offset: int, shape: Sequence[int], stored: Any, held: Any) -> None:
-        super().__init__(content.source, [f"x{j + 1}" for j in range(shape[1])])
+        names = [f"x{j + 1}" for j in range(shape[1])]
+        super().__init__(content.source, names, ["number"] * shape[1])
         self._content, self._offset, self._stored, self._held = content, offset, stored, held
-        self.known_rows, self._row_bytes = shape[0], stored.itemsize * shape[1]
-        self._float = np.dtype("f4" if stored.kind == "f" and stored.itemsize <= 4 else "f8")
-
-    def kind(self, name: str) -> str:
-        """Numbers, all of them."""
-        return "number"
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Size and time of the file."""
-        return self._content.stamp()
-
-    def dtype(self, names: Sequence[str]) -> Any:
-        """Single precision if that is what is stored."""
-        return self._float
+        self.known_rows, self._row_bytes, self.stamp = shape[0], stored.itemsize * shape[1], content.stamp
+        self.singles = set(names) if stored.kind == "f" and stored.itemsize <= 4 else set()
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns, cut."""
@@ -52,7 +41,7 @@ class MatrixTable(Table):
         """Rows by their numbers, one by one."""
         with self._content.open() as file:
             parts = [self._read(file, int(row), 1, names) for row in picked]
-        return np.concatenate([np.empty((0, len(names)), self._float), *parts])
+        return np.concatenate([np.empty((0, len(names)), self.dtype(names)), *parts])
 
     def _read(self, file: Any, start: int, n_rows: int, names: Sequence[str]) -> Array:
         if self._held is None:
@@ -62,12 +51,8 @@ class MatrixTable(Table):
                 raise ValueError(f"{self.source} has become shorter while it was read")
         else:
             values = self._held[start : start + n_rows]
-        X = values.reshape(n_rows, -1).astype(self._float, copy=False)
+        X = values.reshape(n_rows, -1).astype(self.dtype(names), copy=False)
         return X if list(names) == self.names else X[:, [self.names.index(name) for name in names]]
-
-    def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
-        """Never called: `write_table` writes arrays of any table."""
-        raise NotImplementedError
 
 
 def read_npy(content: Content) -> Table:

@@ -1,17 +1,18 @@
 """Tables that Arrow holds or reads: Parquet, Feather, datasets, JSON, workbooks and databases."""
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime
 from typing import Any, BinaryIO, final
 
 import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, numpy_of, pyarrow
-from tkmeans.tables.numerals import Numerals, guess_numerals
+from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of, unique_names
 from tkmeans.tables.text_layout import has_header
 
@@ -24,94 +25,52 @@ _DAY = 86_400_000_000  # microseconds
 class ArrowTable(Table):
     """Columns with types; where the format has none for cells, text is read as in a text file."""
 
-    def __init__(
-        self, source: str, schema: Any, batches: Batches, *, format: str = "other", n_rows: Any = None
-    ) -> None:
-        names, notes = unique_names(schema.names)
-        super().__init__(source, names, notes)
-        self.format, self.known_rows = format, n_rows
-        self._schema, self._batches, self._stored = schema, batches, dict(zip(names, schema.names, strict=True))
-        self._repeated = len(set(schema.names)) < len(names)
-        self._numerals: Numerals | None = None  # of formats whose cells have types but columns have not
-        self._kinds: dict[str, str] = {}
-        self._stamp: Callable[[], tuple[Any, ...]] = tuple
-        self.first_place = 1
+    def __init__(self, source: str, schema: Any, batches: Batches, format: str, n_rows: Any = None) -> None:
+        if not schema.names or len(set(schema.names)) < len(schema.names):
+            raise TableError(f"{source} has {'two columns of one name' if schema.names else 'no columns'}; rename one")
+        super().__init__(source, schema.names, [_kind(field.type) for field in schema])
+        self.format, self.known_rows, self._schema, self._batches = format, n_rows, schema, batches
+        self.singles = {field.name for field in schema if str(field.type) in ("float", "halffloat")}
+        self._numerals = Numerals()
+        self._notations: dict[str, str] = {}  # of columns that are read as if they came from a text file
 
     def read_text(self, numerals: Numerals, columns: Mapping[str, Sequence[str]]) -> None:
         """Read the cells of these columns, which hold more than numbers, as if they came from a text file."""
         self._numerals = numerals
-        self._kinds = {name: numerals.kind_of(cells) for name, cells in columns.items()}
-
-    def stamp(self) -> tuple[Any, ...]:
-        """That of the file, if there is one."""
-        return self._stamp()
-
-    def places(self, rows: Sequence[int]) -> list[int]:
-        """The rows of a sheet, or of the table."""
-        return [row + self.first_place for row in rows]
-
-    def kind(self, name: str) -> str:
-        """What the type of a column says."""
-        types, kind = pyarrow().types, self._schema.field(self.names.index(name)).type
-        if name in self._kinds:
-            return self._kinds[name] if self._kinds[name] in ("boolean", "date", "code", "text") else "number"
-        if types.is_boolean(kind):
-            return "boolean"
-        if types.is_timestamp(kind) or types.is_date(kind):
-            return "date"
-        numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
-        return "number" if any(test(kind) for test in numbers) else "text"
-
-    def dtype(self, names: Sequence[str]) -> Any:
-        """Single precision if all columns are."""
-        arrow = pyarrow()
-        kinds = [self._schema.field(self.names.index(name)).type for name in names]
-        return np.dtype("f4" if kinds and all(k in (arrow.float32(), arrow.float16()) for k in kinds) else "f8")
+        self._notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
+        self.kinds |= {name: kind if kind in KINDS else "number" for name, kind in self._notations.items()}
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order."""
-        stored = None if self._repeated else [self._stored[name] for name in names]
-        places = [self.names.index(name) for name in names]
         n_found = 0
         with naming(self.source):
-            for batch in self._batches(stored or self._schema.names, n_rows):
-                arrays = [batch.column(place if stored is None else stored[j]) for j, place in enumerate(places)]
+            for batch in self._batches(list(names), n_rows):
                 n_found += batch.num_rows
-                yield [self._cells(name, array) for name, array in zip(names, arrays, strict=True)]
+                yield [self._cells(name, batch.column(name)) for name in names]
         self.known_rows = n_found
 
     def _cells(self, name: str, array: Any) -> Cells:
-        arrow, kind = pyarrow(), self.kind(name)
-        types = arrow.types
-        if name in self._kinds and self._numerals is not None:
-            array = array if hasattr(array, "dictionary") else array.dictionary_encode()
-            distinct = array.dictionary.to_pylist()
-            found, wrong = self._numerals.values(distinct, self._kinds[name])
-            indices = numpy_of(array.indices.fill_null(-1))
-            return Cells(np.append(found, np.nan)[indices], np.flatnonzero(np.isin(indices, wrong)), array)
+        arrow, kind = pyarrow(), self.kinds[name]
+        if name in self._notations:
+            array = array.dictionary_encode()
+            found, wrong = self._numerals.values(array.dictionary.to_pylist(), self._notations[name])
+            indices = numpy_of(array.indices)
+            return Cells(found[indices], np.flatnonzero(np.isin(indices, wrong)), array)
         if kind == "text":
-            return Cells(
-                np.full(len(array), np.nan),
-                np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8()))),
-                _as_text(array),
-            )
+            known = np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8())))
+            return Cells(np.full(len(array), np.nan), known, _as_text(array))
         if kind == "date":
             known = numpy_of(array.is_valid().cast(arrow.uint8()))
             micros = array.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64()).fill_null(0)
             return Cells(np.where(known, numpy_of(micros) / _DAY, np.nan))
-        if types.is_null(array.type):
-            return Cells(np.full(len(array), np.nan))
-        if kind == "boolean" or types.is_decimal(array.type):
-            array = array.cast(arrow.uint8()) if kind == "boolean" else array
-            array = array.cast(arrow.float64())
+        if kind == "boolean" or not (arrow.types.is_integer(array.type) or arrow.types.is_floating(array.type)):
+            array = (array.cast(arrow.uint8()) if kind == "boolean" else array).cast(arrow.float64())
         return cells_of(numpy_of(array))
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        place = None if self._repeated else [self._stored[name]]
-        batches = self._batches(place or self._schema.names, CHUNK)
-        found = (batch.column(0 if place else self.names.index(name)).to_pylist() for batch in batches)
-        return ["" if cell is None or cell != cell else str(cell) for part in found for cell in part]
+        found = (cell for batch in self._batches([name], CHUNK) for cell in batch.column(name).to_pylist())
+        return ["" if cell is None or cell != cell else str(cell) for cell in found]
 
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
         """Write these rows with all their columns, in the format they came in."""
@@ -127,6 +86,15 @@ class ArrowTable(Table):
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table)
+
+
+def _kind(stored: Any) -> str:
+    """What a column of this type holds."""
+    types = pyarrow().types
+    if types.is_boolean(stored) or types.is_timestamp(stored) or types.is_date(stored):
+        return "boolean" if types.is_boolean(stored) else "date"
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    return "number" if any(test(stored) for test in numbers) else "text"
 
 
 def _as_text(array: Any) -> Any:
@@ -172,7 +140,9 @@ def read_parquet(content: Content) -> ArrowTable:
 
     with naming(content.source), opened() as file:
         schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    return _named(ArrowTable(content.source, schema, batches, format="parquet", n_rows=n_rows), content)
+    table = ArrowTable(content.source, schema, batches, "parquet", n_rows)
+    table.stamp = content.stamp
+    return table
 
 
 def read_feather(content: Content) -> ArrowTable:
@@ -196,7 +166,9 @@ def read_feather(content: Content) -> ArrowTable:
 
     with naming(content.source), arrow.OSFile(str(content.path)) as file:
         schema = arrow.ipc.open_file(file).schema
-    return _named(ArrowTable(content.source, schema, batches, format="feather"), content)
+    table = ArrowTable(content.source, schema, batches, "feather")
+    table.stamp = content.stamp
+    return table
 
 
 def dataset_table(dataset: Any) -> ArrowTable:
@@ -206,7 +178,7 @@ def dataset_table(dataset: Any) -> ArrowTable:
         # Little is read ahead here: what is waiting to be computed should be bounded.
         return dataset.to_batches(columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1)
 
-    return ArrowTable("the dataset", dataset.schema, batches)
+    return ArrowTable("the dataset", dataset.schema, batches, "other")
 
 
 def held_table(source: str, table: Any, *, format: str = "other") -> ArrowTable:
@@ -215,17 +187,9 @@ def held_table(source: str, table: Any, *, format: str = "other") -> ArrowTable:
         raise TableError(f"{source} is empty: it has {table.num_rows} rows and {table.num_columns} columns")
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
-        chosen = table if names == table.column_names else table.select(names)
-        return iter(chosen.to_batches(max_chunksize=n_rows))
+        return iter(table.select(names).to_batches(max_chunksize=n_rows))
 
-    return ArrowTable(source, table.schema, batches, format=format, n_rows=table.num_rows)
-
-
-def _named(table: ArrowTable, content: Content) -> ArrowTable:
-    if not table.names:
-        raise TableError(f"{content.source} is empty: it has no columns")
-    table._stamp = content.stamp
-    return table
+    return ArrowTable(source, table.schema, batches, format, table.num_rows)
 
 
 # ---- files whose cells have types ---------------------------------------------------------------
@@ -244,22 +208,18 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
             rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
+    names: list[str] = []
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
-        names, columns = list(rows), list(rows.values())
-        rows = [*zip(*columns, strict=True)] if len({len(values) for values in columns}) == 1 else None
-    elif isinstance(rows, dict):
-        rows = [rows]
-        names = []
-    else:
-        names = []
+        names = list(rows)
+        rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None
+    rows = [rows] if isinstance(rows, dict) else rows
     if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
         names = list(dict.fromkeys(name for row in rows for name in row))
         rows = [[row.get(name) for name in names] for row in rows]
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, (list, tuple)) for row in rows):
-        shapes = "an array of objects, an object a line, or an object of columns of equal length"
-        raise TableError(f"{source} is JSON but no table; wanted is {shapes}")
-    if len({len(row) for row in rows}) > 1:
-        raise TableError(f"{source}: its rows have different lengths; save the table as CSV")
+    shapes = {len(row) if isinstance(row, (list, tuple)) else None for row in rows or ()}
+    if len(shapes) != 1 or None in shapes:
+        wanted = "an array of objects, an object a line, or an object of columns of equal length"
+        raise TableError(f"{source} is JSON but no table; wanted is {wanted}")
     return _typed_cells(source, names or [f"x{j + 1}" for j in range(len(rows[0]))], rows, reading)
 
 
@@ -271,8 +231,6 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     except ImportError as error:
         raise ImportError(f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'") from error
     try:
-        import io
-
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.in_memory()))
         sheets = book.sheet_names
     except Exception as fault:
@@ -334,7 +292,7 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         elif types <= {bool} or types <= {datetime} or types <= {date}:
             arrays.append(arrow.array(cells))
         else:
-            texts[name] = ["" if cell is None else _word(cell) for cell in cells]
+            texts[name] = [*map(_word, cells)]
             arrays.append(arrow.array(texts[name], arrow.string()))
     table = held_table(source, arrow.Table.from_arrays(arrays, names=list(columns)))
     table.notes = unique_names(names)[1]
@@ -344,10 +302,5 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
 
 def _word(cell: Any) -> str:
     """A cell as text."""
-    if cell is None:
-        return ""
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
-        return str(int(cell))
-    if isinstance(cell, (datetime, date, time, timedelta)):
-        return str(cell)
-    return json.dumps(cell) if isinstance(cell, (dict, list)) else str(cell)
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
+    return "" if cell is None else str(int(cell)) if whole else str(cell)

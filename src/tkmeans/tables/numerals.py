@@ -12,6 +12,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.table import Reading, TableError
 
+KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
 
 # Signs that stand between groups of three digits and never before decimals.

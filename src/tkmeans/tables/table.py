@@ -1,8 +1,8 @@
 """The table that a fit or a command works on, whatever file it came from: columns, cells and added columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,11 +79,6 @@ class Column(NamedTuple):
         """Whether other things than numbers prevail."""
         return self.n_numbers < MOSTLY * (self.n_numbers + self.n_bad)
 
-    def describe_bad_cells(self) -> str:
-        """The cells that are not numbers, by place and value."""
-        rest = self.n_bad - min(len(self.bad), _NAMED_CELLS)
-        return "; ".join(map(str, self.bad[:_NAMED_CELLS])) + (f"; and {rest} more" if rest else "")
-
 
 class Added(NamedTuple):
     """A column to append."""
@@ -105,38 +100,28 @@ class Table(ABC):
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
     layout = ""  # how the file is written, where that is worth a word
     is_matrix = False  # whether it is an array without names, in which every column is data
-    row_word = "row"  # what rows are counted in
+    row_word, first_place = "row", 1  # what rows are counted in, and from where on
     known_rows: int | None = None
+    stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
-    def __init__(self, source: str, names: Sequence[str], notes: Sequence[str] = ()) -> None:
+    def __init__(self, source: str, names: Sequence[str], kinds: Sequence[str], notes: Sequence[str] = ()) -> None:
         self.source = source  # for messages
-        self.names = list(names)
-        self.notes = list(notes)
+        self.names, self.notes = list(names), list(notes)
+        self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
+        self.singles: set[str] = set()  # columns in single precision
         self._loaded: dict[str, tuple[Column, list[Any]]] = {}
 
     @abstractmethod
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """These columns from the first row to the last, about `n_rows` at a time."""
 
-    @abstractmethod
-    def kind(self, name: str) -> str:
-        """What a column seems to hold: "number", "boolean", "date", "code" or "text"."""
-
-    @abstractmethod
-    def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
-        """Write these rows and the added columns in the table's own format."""
-
-    def stamp(self) -> tuple[Any, ...]:
-        """What would be another if somebody wrote to the file; empty where that cannot be seen."""
-        return ()
-
     def dtype(self, names: Sequence[str]) -> Any:
         """The type of these columns side by side: single precision if all of them are."""
-        return np.dtype(np.float64)
+        return np.dtype(np.float32 if set(names) <= self.singles else np.float64)
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or whatever `row_word` says."""
-        return [row + 1 for row in rows]
+        return [row + self.first_place for row in rows]
 
     # ---- rows of numbers, chunk by chunk --------------------------------------------------
 
@@ -151,7 +136,7 @@ class Table(ABC):
             for j, (name, value) in enumerate(parted):
                 cells = by_name[name]
                 if value is None and len(cells.wrong):
-                    self._complain(name, cells, start)
+                    raise TableError(complaint(self.source, self._column(name, cells.values, [(start, cells)])))
                 X[:, j] = cells.values if value is None else _indicator(cells, value)
             start += len(X)
             yield X
@@ -160,12 +145,6 @@ class Table(ABC):
         """The column and the value that an indicator such as "species=Gentoo" is about; None if it is a column."""
         column, _, value = name.partition("=")
         return (column, value) if name not in self.names and column in self.names and value else None
-
-    def _complain(self, name: str, cells: Cells, start: int) -> None:
-        words = [] if cells.texts is None else _texts(cells.texts.take(cells.wrong))
-        bad = self._located(start + cells.wrong, words)
-        good = np.zeros(start + int(np.count_nonzero(~np.isnan(cells.values))))
-        raise TableError(complaint(self.source, Column(name, good, bad, len(cells.wrong))))
 
     def rows(self, names: Sequence[str], picked: Array, n_rows: int) -> Array:
         """Rows of these columns by their ascending numbers."""
@@ -194,8 +173,8 @@ class Table(ABC):
         """The columns of the first rows, about so many; all where they are in memory."""
         if self._loaded:
             return [column for column, _ in self._loaded.values()]
-        found = [column for column, _ in self._gathered(_until(n_rows, self.chunks(self.names, n_rows)))]
-        if not found or not len(found[0].values):
+        found = [column for column, _ in self._gathered(self.chunks(self.names, n_rows), n_rows)]
+        if not len(found[0].values):
             raise TableError(f"{self.source} has no rows")
         return found
 
@@ -211,42 +190,39 @@ class Table(ABC):
         texts = [text for part in self._loaded[name][1] for text in _texts(part)]
         return texts or ["" if value != value else str(value) for value in column.values.tolist()]
 
-    def _gathered(self, chunks: Iterable[list[Cells]]) -> Iterator[tuple[Column, list[Any]]]:
-        """The columns that chunks make up, and their texts where there are any."""
-        values: list[Array] = []
-        wrong: list[list[tuple[int, Array, Cells]]] = [[] for _ in self.names]
-        texts: list[list[Any]] = [[] for _ in self.names]
+    def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, list[Any]]]:
+        """The columns that the first chunks make up, and their texts where there are any."""
+        values: list[Array] = [np.empty(0) for _ in self.names]
+        held: list[list[tuple[int, Cells]]] = [[] for _ in self.names]  # where something is not a number
         start = 0
         for chunk in chunks:
-            values = values or [np.empty(0, cells.values.dtype) for cells in chunk]
             stop = start + len(chunk[0].values)
             for j, cells in enumerate(chunk):
+                values[j] = values[j] if start else np.empty(0, cells.values.dtype)
                 if stop > len(values[j]):  # in place, with room for what may come
                     values[j].resize(stop + stop // 8, refcheck=False)
                 values[j][start:stop] = cells.values
-                places = cells.wrong if len(cells.wrong) else np.flatnonzero(np.isinf(cells.values))
-                if len(places):
-                    wrong[j].append((start, places, cells))
-                    values[j][start + places] = np.nan
-                if cells.texts is not None:
-                    texts[j].append(cells.texts)
+                infinite = np.flatnonzero(np.isinf(cells.values))
+                values[j][start + infinite] = np.nan
+                if cells.texts is not None or len(cells.wrong) or len(infinite):
+                    held[j].append((start, cells if len(cells.wrong) else cells._replace(wrong=infinite)))
             start = stop
-        for name, found, faults, words in zip(self.names if values else [], values, wrong, texts, strict=False):
+            if start >= n_rows:
+                break
+        for name, found, parts in zip(self.names, values, held, strict=True):
             found.resize(start, refcheck=False)
-            yield self._column(name, found, faults), words
+            yield self._column(name, found, parts), [cells.texts for _, cells in parts if cells.texts is not None]
 
-    def _column(self, name: str, values: Array, faults: list[tuple[int, Array, Cells]]) -> Column:
+    def _column(self, name: str, values: Array, parts: list[tuple[int, Cells]]) -> Column:
+        column = Column(name, values, (), sum(len(cells.wrong) for _, cells in parts), self.kinds[name])
         bad: list[BadCell] = []
-        column = Column(name, values, (), sum(len(places) for _, places, _ in faults), self.kind(name))
-        for start, places, cells in [] if column.is_text else faults:
-            if len(bad) < KEPT_BAD:
-                words = [*map(str, cells.values)] if cells.texts is None else _texts(cells.texts)
-                bad += self._located(start + places, [words[i] for i in places[:KEPT_BAD]])
-        return column._replace(bad=tuple(bad[:KEPT_BAD]))
-
-    def _located(self, rows: Array, values: Sequence[str]) -> tuple[BadCell, ...]:
-        places = self.places(rows[:KEPT_BAD].tolist())
-        return tuple(BadCell(f"{self.row_word} {place}", value) for place, value in zip(places, values, strict=False))
+        for start, cells in [] if column.is_text else parts:
+            wrong = cells.wrong[: KEPT_BAD - len(bad)].tolist()
+            texts = cells.texts if cells.texts is None or not wrong else _texts(cells.texts)
+            places = self.places([start + i for i in wrong])
+            words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
+            bad += [BadCell(f"{self.row_word} {place}", word) for place, word in zip(places, words, strict=True)]
+        return column._replace(bad=tuple(bad))
 
 
 def cells_of(values: Array) -> Cells:
@@ -258,15 +234,6 @@ def _texts(cells: Any) -> list[str]:
     """The cells of an Arrow dictionary array; empty where missing."""
     words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]
     return ["" if i is None else words[i] for i in cells.indices.to_pylist()]
-
-
-def _until(n_rows: int, chunks: Iterator[list[Cells]]) -> Iterator[list[Cells]]:
-    """The first chunks, until there are so many rows."""
-    for chunk in chunks:
-        yield chunk
-        n_rows -= len(chunk[0].values)
-        if n_rows <= 0:
-            return
 
 
 def _indicator(cells: Cells, value: str) -> Array:
@@ -290,9 +257,11 @@ def complaint(source: str, column: Column) -> str:
         way_out = f"correct them, or add {leave}"
     if column.n_bad == 1 and column.bad[0].where == "line 1":
         way_out = f"add header=True if that is the name of the column, or {way_out}"
+    rest = column.n_bad - min(len(column.bad), _NAMED_CELLS)
+    named = "; ".join(map(str, column.bad[:_NAMED_CELLS])) + (f"; and {rest} more" if rest else "")
+    count = f"{column.n_bad} {'is' if column.n_bad == 1 else 'are'}"
     return (
-        f"{source}: {column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad} "
-        f"{'is' if column.n_bad == 1 else 'are'} not: {column.describe_bad_cells()}; {way_out}"
+        f"{source}: {column.n_numbers} cells of column {column.name!r} are numbers, but {count} not: {named}; {way_out}"
     )
 
 

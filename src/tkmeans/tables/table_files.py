@@ -15,7 +15,7 @@ from tkmeans.tables.array_table import read_npy
 from tkmeans.tables.file_content import Content, content_of, pyarrow
 from tkmeans.tables.roles import column_named
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
-from tkmeans.tables.text_table import read_text
+from tkmeans.tables.text_table import TextTable, read_text
 
 _READERS: dict[bytes, Any] = {
     b"\x93NUMPY": lambda content, _: read_npy(content),
@@ -130,42 +130,19 @@ class Concatenated(Table):
 
     def __init__(self, tables: list[Table]) -> None:
         first = tables[0]
-        super().__init__(first.source, first.names, first.notes)
+        super().__init__(first.source, first.names, list(first.kinds.values()), first.notes)
         self.layout, self._tables, self.is_matrix = first.layout, tables, first.is_matrix
-        for table in tables:
-            if table.is_matrix and len(table.names) != len(first.names):
-                wanted = f"but {first.source} has {len(first.names)}"
-                raise TableError(f"{table.source} has {len(table.names)} columns, {wanted}")
+        self.singles = set.intersection(*(table.singles for table in tables))
+        self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
         self.known_rows = None if None in counts else sum(count or 0 for count in counts)
 
-    def stamp(self) -> tuple[Any, ...]:
-        """Those of all files."""
-        return tuple(table.stamp() for table in self._tables)
-
-    def kind(self, name: str) -> str:
-        """That of the first file."""
-        return self._tables[0].kind(name)
-
-    def dtype(self, names: Sequence[str]) -> Any:
-        """Single precision if all files are."""
-        self._check(names)
-        return np.result_type(*(table.dtype(names) for table in self._tables))
-
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns of all files in order."""
-        self._check(names)
         for table in self._tables:
-            yield from table.chunks(names, n_rows)
-
-    def _check(self, names: Sequence[str]) -> None:
-        for table in self._tables:
-            for name in names:
-                column_named(table, name)
-
-    def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
-        """Never called: such a table is written as text."""
-        raise NotImplementedError
+            if table.is_matrix and len(table.names) != len(self.names):
+                raise TableError(f"{table.source} has {len(table.names)} columns, but {self.source} {len(self.names)}")
+            yield from table.chunks([column_named(table, name) for name in names], n_rows)
 
 
 def write_table(
@@ -196,7 +173,7 @@ def write_table(
         raise TableError(f"{table.source} already has a column {clash[0]!r}")
     rows = np.arange(table.n_rows) if rows is None else rows
     wanted = _FORMATS.get(Path(like).suffix.casefold(), table.format)
-    if wanted == table.format not in ("other", "npy"):
+    if wanted == table.format and isinstance(table, (TextTable, arrow_table.ArrowTable)) and wanted != "other":
         table.write(file, added, rows)
     elif wanted in ("text", "other"):
         _write_csv(table, file, added, rows)

@@ -30,7 +30,6 @@ _LOOKED_AT = 100  # records that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
 _CELLS = 4000  # that a delimiter is judged by
 _BLOCK = 1 << 20  # bytes that are looked at at once
-_PIECE = 1 << 13  # bytes from the middle of a file
 
 
 class Survey(NamedTuple):
@@ -82,17 +81,6 @@ def survey(content: Content, encoding: str | None) -> Survey:
     is_all = len(head) == done
     text = codecs.getincrementaldecoder(found)().decode(head.removeprefix(mark), final=is_all)
     return Survey(found, mark, not wanted and found != "utf-8", n_quotes, text, is_all)
-
-
-def pieces(content: Content, found: Survey, n_pieces: int) -> Iterator[str]:
-    """Whole lines from all over a file that can be read from anywhere, beyond the head."""
-    if found.is_all or not content.size or content.packing:
-        return
-    with content.open() as file:
-        for start in range(_BLOCK, content.size, max(_BLOCK, (content.size - _BLOCK) // n_pieces)):
-            file.seek(start - start % 4)
-            lines = file.read(_PIECE).decode(found.encoding, errors="ignore").splitlines(keepends=True)
-            yield "".join(lines[1:-1])
 
 
 def _plausible(data: bytes) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, numpy_of, pyarrow
-from tkmeans.tables.numerals import Numerals, guess_numerals
+from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
 from tkmeans.tables.text_layout import (
     NAMED,
@@ -18,7 +18,6 @@ from tkmeans.tables.text_layout import (
     Survey,
     guess_delimiter,
     has_header,
-    pieces,
     records,
     split_preamble,
     survey,
@@ -64,32 +63,27 @@ class TextTable(Table):
             named = unique[0] if len(unique) == 1 else f"{unique[0]} to {unique[-1]}"
             called = f"columns are called {named}; add header=True if it has their names"
             notes = [f"the first line looks like data, so {called}"]
-        super().__init__(content.source, unique, notes)
-        self._content, self._layout = content, layout
-        columns = [[row[j] for row in sample if j < len(row)] for j in range(len(unique))]
-        self._kinds = {name: layout.numerals.kind_of(cells) for name, cells in zip(unique, columns, strict=True)}
-        plain = re.compile(_PLAIN.format(re.escape(layout.numerals.decimal)))
+        numerals, columns = layout.numerals, [[row[j] for row in sample if j < len(row)] for j in range(len(unique))]
+        self._notations = {name: numerals.kind_of(cells) for name, cells in zip(unique, columns, strict=True)}
+        kinds = [kind if kind in KINDS else "number" for kind in self._notations.values()]
+        super().__init__(content.source, unique, kinds, notes)
+        self._content, self._layout, self.stamp = content, layout, content.stamp
+        plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
         self._by_cells = {  # columns that are not left to Arrow
             name
             for name, cells in zip(unique, columns, strict=True)
-            if self._kinds[name] not in ("number", "code")
-            or not all(plain.fullmatch(cell) or layout.numerals.is_missing(cell) for cell in cells)
+            if self._notations[name] not in ("number", "code")
+            or not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells)
         }
         # Words for a missing value that Arrow is told; every one of them costs time for every cell.
-        self._missing = {"", *layout.numerals.words}
-        self._missing |= {cell for cells in columns for cell in cells if layout.numerals.is_missing(cell)}
+        self._missing = {
+            "",
+            *numerals.words,
+            *(cell for cells in columns for cell in cells if numerals.is_missing(cell)),
+        }
         spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
         self._by_hand = spaced or layout.found.n_quotes % 2 == 1
         self.layout = _unusual(layout, content.packing)
-
-    def kind(self, name: str) -> str:
-        """What a column seems to hold."""
-        kind = self._kinds[name]
-        return kind if kind in ("boolean", "date", "code", "text") else "number"
-
-    def stamp(self) -> tuple[Any, ...]:
-        """Size and time of the file."""
-        return self._content.stamp()
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order; if Arrow stumbles, the rest is read cell by cell."""
@@ -202,7 +196,7 @@ class TextTable(Table):
                 raise _Again
             return Cells(values)
         distinct = array.dictionary.to_pylist()
-        kind = self._kinds[name]
+        kind = self._notations[name]
         found, wrong = numerals.values(distinct, kind)
         indices = numpy_of(array.indices)
         if not len(distinct):
@@ -297,10 +291,6 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     head = _head(text, delimiter, _n_lines(preamble), found.is_all, source)
     sample = [record.cells for record in head]
-    width = len(sample[-1])
-    for piece in pieces(content, found, _SAMPLED_CELLS // (8 * width)):
-        rows = (record.cells for record in islice(records(piece, delimiter), 8))
-        sample += (cells for cells in rows if len(cells) == width)
     below = sample[1:] or sample
     numerals = guess_numerals([cell for row in below for cell in row], reading, source)
     header = has_header(sample, numerals) if reading.header is None else reading.header
