@@ -275,7 +275,7 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
     fitted = [str(name) for name in getattr(first, "feature_names_in_", ())]
     texts: dict[str, Array] = {}
     if isinstance(X, (str, os.PathLike, DataFile)):
-        table, chosen = (X if isinstance(X, DataFile) else DataFile(X, columns=fitted or None)).open()
+        table, chosen = (X if isinstance(X, DataFile) else DataFile(X)).open(fitted or None)
         values = np.concatenate([*table.batches(chosen, CHUNK)])
         texts = {name: np.array(table.cells(name)) for name in table.names if table.column(name).is_text}
     elif hasattr(X, "columns"):

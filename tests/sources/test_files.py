@@ -287,3 +287,12 @@ def test_a_csv_file_without_a_header_loses_no_row(tmp_path):
     assert len(model.labels_) == 60
     assert model.feature_names_in_.tolist() == ["x1", "x2"]
     np.testing.assert_array_equal(model.cluster_centers_, TKMeans(2, random_state=0).fit(named).cluster_centers_)
+
+
+def test_predict_reads_the_columns_of_the_fit_from_a_data_file_that_names_none(tmp_path):
+    lines = [f"{x!r};{y!r}\n".replace(".", ",") for x, y in X.tolist()]
+    path = tmp_path / "rows.csv"
+    path.write_text("x;y\n" + "".join(lines))
+    model = TKMeans(4, init=CENTERS[:, :1]).fit(DataFile(path, columns=["x"]))
+    labels = pq.read_table(model.predict(DataFile(path, decimal=",")))["cluster"]
+    np.testing.assert_array_equal(labels, model.labels_)

@@ -88,10 +88,10 @@ class DataFile:
     def __repr__(self) -> str:
         return f"DataFile({self.path!r})" if self.columns is None else f"DataFile({self.path!r}, {self.columns!r})"
 
-    def open(self) -> tuple[Table, list[str]]:
-        """The table, and the columns to read."""
+    def open(self, fitted: list[str] | None = None) -> tuple[Table, list[str]]:
+        """The table, and the columns to read: those asked for, those of the fit, or those that measure something."""
         table = read_table(self.path, self.reading)
-        choice = choose(table, self.columns, self.without, self.keep)
+        choice = choose(table, fitted if self.columns is None else self.columns, self.without, self.keep)
         for note in [*table.notes, *choice.notes]:
             warn_user(f"{table.source}: {note}", UserWarning)
         return table, choice.names
@@ -104,8 +104,8 @@ class FileSource(BlockSource):
     lean = True
     label_dtype = np.int32
 
-    def __init__(self, file: DataFile, weight: Array | None, n_threads: int) -> None:
-        self._table, self._names = file.open()
+    def __init__(self, file: DataFile, weight: Array | None, n_threads: int, names: list[str] | None = None) -> None:
+        self._table, self._names = file.open(names)
         self._stamp = self._table.stamp()
         super().__init__(weight, None, n_threads, BLOCK_ROWS.get())
         self._path = file.path

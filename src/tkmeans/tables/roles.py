@@ -37,31 +37,6 @@ class Choice(NamedTuple):
     roles: list[Role]
 
 
-def _roles(
-    table: Table, columns: Sequence[str] | None, without: Sequence[str], keep: Sequence[str], taken: Sequence[str]
-) -> list[Role]:
-    """The roles of all columns; `taken`, for weights and names of rows, are not clustered by."""
-    without, keep = ([column_named(table, name) for name in names] for names in (without, keep))
-    if columns is not None:
-        chosen = [column_named(table, name) for name in columns]
-        return [Role(name, "number", "" if name not in taken else "asked for otherwise") for name in chosen]
-    if table.is_matrix:
-        return [Role(name, "number", "left out" if name in without else "") for name in table.names]
-    earlier = set(RESULTS) if set(RESULTS) <= set(table.names) else set()
-    found = []
-    for column in table.first(CHUNK):
-        reason = _why_not(column)
-        if reason in ("empty", "the same in every row") and not _throughout(table, column):
-            reason = ""
-        if column.name in keep:
-            reason = reason if reason == "text" else ""
-        elif column.name in earlier:
-            reason = "from an earlier run"
-        reason = "left out" if column.name in without else "asked for otherwise" if column.name in taken else reason
-        found.append(Role(column.name, "text" if column.is_text else column.kind, reason))
-    return found
-
-
 def choose(
     table: Table,
     columns: Sequence[str] | None = None,
@@ -69,23 +44,39 @@ def choose(
     keep: Sequence[str] = (),
     taken: Sequence[str] = (),
 ) -> Choice:
-    """The columns to cluster by, and notes on the others."""
-    found = _roles(table, columns, without, keep, taken)
-    chosen = [role.name for role in found if not role.reason]
+    """The columns to cluster by, and notes on the others; `taken`, for weights and names of rows, are not chosen."""
+    without, keep = ([column_named(table, name) for name in names] for names in (without, keep))
+    told = dict.fromkeys(without, "left out") | dict.fromkeys(taken, "asked for otherwise")
+    if columns is not None or table.is_matrix:
+        chosen = table.names if columns is None else [column_named(table, name) for name in columns]
+        found = [Role(name, table.kinds.get(name, "indicator"), told.get(name, "")) for name in chosen]
+    else:
+        seen = [(c, told.get(c.name, _role(table, c, keep))) for c in table.first(CHUNK)]
+        found = [Role(c.name, "text" if c.is_text else c.kind, reason) for c, reason in seen]
+    names = [role.name for role in found if not role.reason]
     aside: dict[str, list[str]] = {}
     for role in found:
-        if role.reason not in ("", "left out", "asked for otherwise"):
+        if role.reason and role.name not in told:
             aside.setdefault(role.reason, []).append(role.name)
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
-    if not chosen:
+    if not names:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
-    if columns is not None and table.known_rows != 0:
-        for column in table.first(CHUNK):
-            if column.name in chosen:
-                check_numbers(table, column)
+    for column in table.first(CHUNK) if columns is not None else ():
+        if column.name in names:
+            check_numbers(table, column)
     numbers = [name for reason, names in aside.items() if reason not in ("text", "empty") for name in names]
     way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} all the same" if numbers else ""
-    return Choice(chosen, [f"carried along, but not clustered by: {others}{way_in}"] if aside else [], found)
+    return Choice(names, [f"carried along, but not clustered by: {others}{way_in}"] if aside else [], found)
+
+
+def _role(table: Table, column: Column, keep: Sequence[str]) -> str:
+    """Why a column is not clustered by; empty if it is."""
+    reason = _why_not(column)
+    if column.name in RESULTS and set(RESULTS) <= set(table.names) and column.name not in keep:
+        return "from an earlier run"
+    if column.name in keep or (reason in ("empty", "the same in every row") and not _throughout(table, column)):
+        return reason if reason == "text" else ""
+    return reason
 
 
 def _why_not(column: Column) -> str:
@@ -152,10 +143,8 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
 
 def column_named(table: Table, word: str) -> str:
     """The column of this name or, failing that, of this number; or an indicator such as "species=Gentoo"."""
+    word = word if word in table.names or table.indicated(word) is not None else word.strip()
     if word in table.names or table.indicated(word) is not None:
-        return word
-    word = word.strip()
-    if word in table.names:
         return word
     if word.isdecimal() and 1 <= int(word) <= len(table.names):
         return table.names[int(word) - 1]

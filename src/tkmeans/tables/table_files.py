@@ -45,40 +45,7 @@ _IN_FOLDERS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", 
 
 
 def read_table(path: Any, reading: Reading | None = None) -> Table:
-    r"""Open a table.
-
-    Parameters
-    ----------
-    path : path-like or pyarrow dataset
-        CSV, TSV or other text, Parquet, Feather (Arrow IPC), JSON, a workbook (xlsx, ods), a DuckDB
-        database or NPY, compressed or not: the content decides, not the name. A folder is
-        the files in it, one after the other; "-" is standard input.
-    reading : Reading, default=None
-        What to know about the file that it does not tell itself.
-
-    Returns
-    -------
-    table : Table
-
-    Raises
-    ------
-    TableError
-        If it cannot be read, with the reason and the way out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = Path(folder.name) / "penguins.csv"
-    >>> _ = path.write_text("species;mass\nAdelie;3,75\nGentoo;5,0\n")
-    >>> table = read_table(path)
-    >>> table.layout
-    'read as text with semicolons, decimal commas'
-    >>> table.column("mass").values
-    array([3.75, 5.  ])
-    >>> folder.cleanup()
-    """
+    """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
     reading = reading or Reading()
     if type(path).__module__ == "pyarrow._dataset":
         return arrow_table.dataset_table(path)
@@ -153,21 +120,10 @@ def write_table(
     rows: Array | None = None,
     like: str | os.PathLike[str] = "",
 ) -> None:
-    """Write a table with added columns to an open file.
+    """Write these rows of a table, or all, with added columns, to an open file.
 
-    Parameters
-    ----------
-    table : Table
-        What was read.
-    file : binary file
-        Where to write.
-    added : mapping of str to Added
-        Further columns, one value for each row of the table.
-    rows : ndarray of int, default=None
-        Which rows to write; None for all.
-    like : path-like, default=""
-        A file name whose suffix says the format. Text stays as it was, delimiter, decimal sign,
-        quotes and all. Without a suffix that is known the table keeps its format.
+    The suffix of `like` says the format; without one that is known the table keeps its own. Text stays as it
+    was, delimiter, decimal sign, quotes and all.
     """
     if clash := [name for name in added if name in table.names]:
         raise TableError(f"{table.source} already has a column {clash[0]!r}")

@@ -29,6 +29,7 @@ _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACE
 _LOOKED_AT = 100  # records that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
 _CELLS = 4000  # that a delimiter is judged by
+_LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
 
@@ -42,51 +43,60 @@ class Survey(NamedTuple):
     head: str  # the text of the first block
     is_all: bool  # whether that is all there is
 
+    def parted(self) -> tuple[str, str, str | None]:
+        """Comments and Excel's "sep=;" before the table, the table, and the delimiter if that line says it."""
+        start, delimiter = 0, None
+        for line in io.StringIO(self.head, newline=""):
+            says = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
+            if not says and not line.startswith("#"):
+                break
+            delimiter = line[4] if says else delimiter
+            start += len(line)
+        return self.head[:start], self.head[start:], delimiter
+
 
 def survey(content: Content, encoding: str | None) -> Survey:
-    """Look at all bytes once: the encoding must fit the last of them, too."""
-    with content.open() as file:
-        head = file.read(_BLOCK)
-        mark, marked = next(((mark, name) for mark, name in _MARKS if head.startswith(mark)), (b"", None))
-        try:
-            wanted = codecs.lookup(encoding).name if encoding else marked
-        except LookupError:
-            raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
-        tried = (wanted,) if wanted else _plausible(head)
-        decoders = {name: codecs.getincrementaldecoder(name)() for name in tried}
-        block, n_quotes, done = head.removeprefix(mark), 0, len(mark)
-        while block:
-            n_quotes += block.count(b'"') if b'"' in block else 0  # looking for one is quicker
-            following = file.read(_BLOCK)
-            for name in [*decoders]:
-                if name == "latin-1" or (name in ("utf-8", "cp1252") and block.isascii()):
-                    if decoders[name].getstate()[0]:
-                        del decoders[name]
-                    continue
-                waiting = len(decoders[name].getstate()[0])
-                try:
-                    decoders[name].decode(block, final=not following)
-                except UnicodeDecodeError as fault:
-                    if wanted:
-                        byte = done - waiting + fault.start
-                        said = f"{content.source} is not {wanted}: byte {byte} does not fit; add encoding='...'"
-                        raise TableError(said) from None
-                    del decoders[name]
-            done += len(block)
-            block = following
-    if not decoders:
+    """Look at all bytes: the encoding must fit the last of them, too."""
+    head, source = content.begin(_BLOCK + 1), content.source
+    mark, marked = next(((mark, name) for mark, name in _MARKS if head.startswith(mark)), (b"", None))
+    try:
+        wanted = codecs.lookup(encoding).name if encoding else marked
+    except LookupError:
+        raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
+    for name in (wanted,) if wanted else _plausible(head):
+        n_quotes, misfit = _scan(content, name)
+        if misfit is None:
+            break
+        if wanted:
+            raise TableError(f"{source} is not {wanted}: byte {misfit} does not fit; add encoding='...'")
+    else:
         known = "text nor Parquet, Feather, JSON, a workbook or NPY"
-        raise TableError(f"{content.source} is not a table that tkmeans can read: it is neither {known}")
-    found = next(iter(decoders))
-    is_all = len(head) == done
-    text = codecs.getincrementaldecoder(found)().decode(head.removeprefix(mark), final=is_all)
-    return Survey(found, mark, not wanted and found != "utf-8", n_quotes, text, is_all)
+        raise TableError(f"{source} is not a table that tkmeans can read: it is neither {known}")
+    is_all = len(head) <= _BLOCK
+    text = codecs.getincrementaldecoder(name)().decode(head.removeprefix(mark), final=is_all)
+    return Survey(name, mark, not wanted and name != "utf-8", n_quotes, text, is_all)
+
+
+def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
+    """The number of quotation marks, and the place of the first byte that does not fit; None if all do."""
+    decoder, n_quotes, done = codecs.getincrementaldecoder(encoding)(), 0, 0
+    with content.open() as file:
+        while block := file.read(_BLOCK):
+            n_quotes += block.count(b'"') if b'"' in block else 0  # looking for one is quicker
+            waiting = len(decoder.getstate()[0])
+            if waiting or encoding not in _LIKE_ASCII or not block.isascii():
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError as fault:
+                    return n_quotes, done - waiting + fault.start
+            done += len(block)
+    return n_quotes, done if decoder.getstate()[0] else None
 
 
 def _plausible(data: bytes) -> tuple[str, ...]:
     if b"\0" not in data:
         # Windows-1252 is Latin-1 with letters where that has none; the few bytes it lacks are Latin-1's.
-        return ("utf-8", "cp1252", "latin-1")
+        return _LIKE_ASCII
     # Text in UTF-16 has a zero in every other byte, as long as it is mostly ASCII.
     even, odd = data[0::2].count(0), data[1::2].count(0)
     if max(even, odd) < 0.4 * len(data) / 2 or min(even, odd) > 0.01 * len(data):
@@ -102,13 +112,6 @@ class Record(NamedTuple):
     line: int  # where it begins, from 1
 
 
-def cells_of(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """The cells of lines, or of whole records."""
-    if delimiter == " ":
-        lines = (" ".join(line.split()) for line in lines)
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-
-
 def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> Iterator[Record]:
     """Cut a text, or its lines, into records; empty lines are passed over."""
     pending: list[str] = []
@@ -117,11 +120,11 @@ def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> I
         # \n, \r\n and \r alike, and kept
         for line in io.StringIO(text, newline="") if isinstance(text, str) else text:
             pending.append(line)
-            yield line
+            yield " ".join(line.split()) if delimiter == " " else line
 
     number = first_line
     try:
-        for cells in cells_of(lines(), delimiter):
+        for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True):
             raw = "".join(pending)
             if cells and raw.strip():
                 yield Record(cells, raw, number)
@@ -129,18 +132,6 @@ def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> I
             pending.clear()
     except csv.Error as fault:
         raise TableError(f"line {number}: {fault}; a quotation mark that is opened there may never be closed") from None
-
-
-def split_preamble(text: str) -> tuple[str, str, str | None]:
-    """Comments and Excel's "sep=;" before the table, the table, and the delimiter if that line says it."""
-    start, delimiter = 0, None
-    for line in io.StringIO(text, newline=""):
-        says = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
-        if not says and not line.startswith("#"):
-            break
-        delimiter = line[4] if says else delimiter
-        start += len(line)
-    return text[:start], text[start:], delimiter
 
 
 def guess_delimiter(text: str, decimal: str | None) -> str:

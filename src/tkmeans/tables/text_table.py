@@ -12,20 +12,10 @@ from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
-from tkmeans.tables.text_layout import (
-    NAMED,
-    Record,
-    Survey,
-    guess_delimiter,
-    has_header,
-    records,
-    split_preamble,
-    survey,
-)
+from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
-_SAMPLED = 500  # records from the beginning, and as many from all over the file, that the notation is guessed from
-_SAMPLED_CELLS = 10_000
+_SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
 _NAMED_LINES = 3  # lines that a complaint names
 _PLAIN = r"\s*-?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"  # a number as Arrow reads it
 _BLOCK_BYTES = 1 << 20
@@ -76,19 +66,15 @@ class TextTable(Table):
             or not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells)
         }
         # Words for a missing value that Arrow is told; every one of them costs time for every cell.
-        self._missing = {
-            "",
-            *numerals.words,
-            *(cell for cells in columns for cell in cells if numerals.is_missing(cell)),
-        }
+        self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
         spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
         self._by_hand = spaced or layout.found.n_quotes % 2 == 1
         self.layout = _unusual(layout, content.packing)
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order; if Arrow stumbles, the rest is read cell by cell."""
-        done, found = 0, False
-        while not found:
+        done = 0
+        while True:
             skip = done
             try:
                 for arrays in self._columns_by_hand(names) if self._by_hand else self._columns_by_arrow(names):
@@ -98,14 +84,10 @@ class TextTable(Table):
                         done += n_found - skip
                         yield chunk
                     skip = max(0, skip - n_found)
-                found = True
             except _Again:
-                pass
-        if not done:
-            raise TableError(
-                f"{self.source} has the names of columns but no rows; add header=False if its only line is data"
-            )
-        self.known_rows = done
+                continue
+            self.known_rows = done
+            return
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the file; empty where missing."""
@@ -284,33 +266,23 @@ def _pass_over(file: Any, n_bytes: int) -> None:
 def read_text(content: Content, reading: Reading) -> TextTable:
     """Find out how a text file is written; what it does not say clearly, the user is asked for."""
     found, source = survey(content, reading.encoding), content.source
-    preamble, text, said = split_preamble(found.head)
+    preamble, text, said = found.parted()
     if not text.strip():
         raise TableError(f"{source} is empty")
     delimiter = reading.delimiter or said or guess_delimiter(text, reading.decimal)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
-    head = _head(text, delimiter, _n_lines(preamble), found.is_all, source)
+    n_before = _n_lines(preamble)
+    head = _head(text, delimiter, n_before, found.is_all, source)
     sample = [record.cells for record in head]
-    below = sample[1:] or sample
-    numerals = guess_numerals([cell for row in below for cell in row], reading, source)
-    header = has_header(sample, numerals) if reading.header is None else reading.header
-    names, trailing = _column_names(head, header, delimiter, source)
-    n_preamble = _n_lines(preamble)
-    n_before = head[0].line - 1 - n_preamble + (_n_lines(head[0].raw) if header else 0)
-    start = preamble + "".join(islice(io.StringIO(text, newline=""), n_before))
-    layout = Layout(
-        found,
-        preamble,
-        delimiter,
-        numerals,
-        newline,
-        start,
-        1 + n_before + n_preamble,
-        head[0].raw if header else "",
-        len(names) + trailing,
-        trailing,
-    )
-    return TextTable(content, names, layout, sample[1:] if header else sample)
+    numerals = guess_numerals([cell for row in sample[1:] or sample for cell in row], reading, source)
+    with_names = has_header(sample, numerals) if reading.header is None else reading.header
+    names, trailing = _column_names(head, with_names, delimiter, source)
+    header = head[0].raw if with_names else ""
+    first = head[0].line + _n_lines(header)
+    start = preamble + "".join(islice(io.StringIO(text, newline=""), first - 1 - n_before))
+    width = len(names) + trailing
+    layout = Layout(found, preamble, delimiter, numerals, newline, start, first, header, width, trailing)
+    return TextTable(content, names, layout, sample[with_names:])
 
 
 def _head(text: str, delimiter: str, n_before: int, is_all: bool, source: str) -> list[Record]:
