@@ -147,8 +147,9 @@ def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
     if scale is Scale.robust:
-        low, high = np.nanpercentile(X, [25, 75], axis=0)
-        if len(flat := np.flatnonzero(low == high)):  # dividing by their range is not possible
+        ones = np.flatnonzero(scaler.scale_ == 1)  # of columns whose range is 1, or 0
+        flat = [j for j in ones if np.ptp(np.nanpercentile(X[:, j], [25, 75])) == 0]
+        if flat:  # dividing by their range is not possible
             scaler.scale_[flat] = [np.nanstd(X[:, j]) or 1.0 for j in flat]
             equal = ", ".join(names[j] for j in flat)
             notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")

@@ -124,8 +124,7 @@ def _throughout(table: Table, column: Column) -> bool:
     if table.known_rows is not None and len(column.values) >= table.known_rows:
         return True
     known = column.values[~np.isnan(column.values)][:1]
-    same = (np.isnan(cells.values) | np.isin(cells.values, known) for (cells,) in table.chunks([column.name]))
-    return all(bool(np.all(part)) for part in same)
+    return all(np.all(np.isnan(X) | np.isin(X, known)) for X in table.batches([column.name], CHUNK))
 
 
 def levels(table: Table, names: Sequence[str]) -> list[str]:

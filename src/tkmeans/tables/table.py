@@ -170,9 +170,10 @@ class Table(ABC):
         self.known_rows = len(self.column(self.names[0]).values)
 
     def first(self, n_rows: int) -> list[Column]:
-        """The columns of the first rows, about so many; all where they are in memory."""
+        """The columns of the first rows, about so many."""
         if self._loaded:
-            return [column for column, _ in self._loaded.values()]
+            columns = (column for column, _ in self._loaded.values())
+            return [c if c.n_bad else c._replace(values=c.values[:n_rows]) for c in columns]
         found = [column for column, _ in self._gathered(self.chunks(self.names, n_rows), n_rows)]
         if not len(found[0].values):
             raise TableError(f"{self.source} has no rows")
