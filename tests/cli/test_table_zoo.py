@@ -283,3 +283,12 @@ def test_the_same_name_two_thousand_times_is_numbered_in_a_moment(tmp_path):
     (tmp_path / "wide.csv").write_text(",".join(["a"] * 2000) + "\n" + ",".join(["1.5"] * 2000) + "\n")
     names = read_table(tmp_path / "wide.csv").names
     assert names == ["a", *(f"a_{i}" for i in range(2, 2001))]
+
+
+def test_rows_of_a_workbook_are_counted_as_its_sheet_counts_them(tmp_path, run):
+    frame = FRAME.astype({"x": object})
+    frame.loc[7, "x"] = "broken"
+    gap = pandas.concat([frame[:4], pandas.DataFrame(index=[0], columns=frame.columns), frame[4:]])
+    path = tmp_path / "gap.xlsx"
+    path.write_bytes(workbook(Birds=(gap, {"startrow": 2})))
+    assert "row 12: 'broken'; add --missing broken" in run("fit", path, "-k", 2, code=1).stderr

@@ -239,14 +239,13 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source} has no sheet {reading.table!r}; it has {', '.join(map(repr, sheets))}")
     for name in [reading.table] if reading.table is not None else sheets:
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-        first = next((i for i, row in enumerate(rows) if any(cell != "" for cell in row)), None)
-        if first is not None:
+        if any(cell != "" for row in rows for cell in row):
             break
     else:
         raise TableError(f"{source} is empty: it has no filled sheet")
-    filled = [[None if cell == "" else cell for cell in row] for row in rows[first:]]
-    used = [j for j in range(len(filled[0])) if any(row[j] is not None for row in filled)]
-    filled = [[row[j] for j in used] for row in filled if any(cell is not None for cell in row)]
+    places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
+    used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
+    filled = [[None if rows[i - 1][j] == "" else rows[i - 1][j] for j in used] for i in places]
     header = reading.header
     if header is None:
         header = has_header([[_word(cell) for cell in row] for row in filled[:500]], Numerals())
@@ -254,7 +253,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     if not filled[header:]:
         raise TableError(f"{source}: sheet {name!r} has the names of columns but no rows")
     table = _typed_cells(source, names, filled[header:], reading)
-    table.first_place = first + 1 + header
+    table.row_places = places[header:]
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table
@@ -263,6 +262,8 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
 def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
     """A table of a DuckDB database, or the answer to a query."""
     source = content.source
+    if content.path is None or content.packing:
+        raise TableError(f"{source} is a DuckDB database, which must be a file that is not compressed")
     try:
         import duckdb
     except ImportError as error:

@@ -100,7 +100,8 @@ class Table(ABC):
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
     layout = ""  # how the file is written, where that is worth a word
     is_matrix = False  # whether it is an array without names, in which every column is data
-    row_word, first_place = "row", 1  # what rows are counted in, and from where on
+    row_word = "row"  # what rows are counted in
+    row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
     known_rows: int | None = None
     stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
@@ -121,7 +122,7 @@ class Table(ABC):
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or whatever `row_word` says."""
-        return [row + self.first_place for row in rows]
+        return [row + 1 if self.row_places is None else self.row_places[row] for row in rows]
 
     # ---- rows of numbers, chunk by chunk --------------------------------------------------
 
