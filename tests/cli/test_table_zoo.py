@@ -96,6 +96,7 @@ READ = {
     "semicolons.csv": lambda: text(delimiter=";", decimal=","),
     "tabs.tsv": lambda: text(delimiter="\t"),
     "bars.txt": lambda: text(delimiter="|"),
+    "bars and decimal commas.txt": lambda: text(delimiter="|", decimal=","),
     "blanks.dat": lambda: "\n".join(f"{x:8} {s:>9}   {y}" for x, s, y in [("x", "species", "y"), *FRAME.to_numpy()]),
     "windows.csv": lambda: text(end="\r\n"),
     "macintosh.csv": lambda: text(end="\r"),

@@ -98,6 +98,9 @@ def test_a_message_of_the_library_suggests_options_to_those_who_type_commands():
     said = "add decimal=',' or missing=['<LOD', 'x'], keep=['a b', 'c'], header=False or table='...'"
     options = "add --decimal , or --missing '<LOD' --missing x, --keep 'a b,c', --no-header or --table ..."
     assert screen.as_options(said) == options
+    assert (
+        screen.as_options("""add without=["it's [a] \\"name\\""] to""") == """add --without 'it'"'"'s [a] "name"' to"""
+    )
 
 
 def test_with_json_the_outliers_predict_and_select_k_commands_print_json_and_nothing_else(run, csv_file, tmp_path):

@@ -19,10 +19,9 @@ err = Console(stderr=True, emoji=False)
 
 # What would steer a terminal, or turn the direction of its text.
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_ARGUMENT = re.compile(
-    r"\b(delimiter|decimal|thousands|encoding|header|missing|table|columns|without|keep)="
-    r"(\[[^\]]*\]|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True|False)"
-)
+_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_NAMES = "delimiter|decimal|thousands|encoding|header|missing|table|columns|without|keep"
+_ARGUMENT = re.compile(rf"\b({_NAMES})=(\[(?:{_TEXT}|[ ,.])*\]|{_TEXT}|True|False)")
 
 _PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 

@@ -59,6 +59,19 @@ class Content(NamedTuple):
             return arrow.CompressedInputStream(arrow.PythonFile(raw, "r"), self.packing)
         return raw
 
+    def native(self) -> tuple[Any, Any]:
+        """The bytes as Arrow's own file, unpacked, and what it is read from.
+
+        Arrow reads ahead in a thread; a file of Python's would need the interpreter there, even while that ends.
+        """
+        arrow = pyarrow("to read text files")
+        if self.packing == "xz":
+            raw = arrow.BufferReader(self.in_memory())
+        else:
+            raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
+        packed = self.packing not in ("", "xz")
+        return arrow.CompressedInputStream(raw, self.packing) if packed else raw, raw
+
     def begin(self, n_bytes: int = 64) -> bytes:
         """The first bytes."""
         with self.open() as file:

@@ -136,7 +136,7 @@ def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> I
 
 def guess_delimiter(text: str, decimal: str | None) -> str:
     """The delimiter under which records have equally many cells, and most of these are numbers."""
-    best, best_share = "", -1.0
+    best, best_score = "", (False, -1.0)
     for delimiter in DELIMITERS:
         try:
             sample = [record.cells for record in islice(records(text, delimiter), _LOOKED_AT)]
@@ -149,8 +149,9 @@ def guess_delimiter(text: str, decimal: str | None) -> str:
             continue
         cells = [cell for row in sample[1:] or sample for cell in row[: 1 + _CELLS // len(sample)]]
         share = sum(looks_numeric(cell) for cell in cells) / len(cells)
-        if share > best_share:
-            best, best_share = delimiter, share
+        score = len(sample[0]) in (width, width - 1), share  # a header without a name for R's row names is shorter
+        if score > best_score:
+            best, best_score = delimiter, score
     return best or (";" if decimal == "," else ",")
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.file_content import Content, numpy_of, pyarrow
+from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
@@ -138,7 +138,9 @@ class TextTable(Table):
         encoding = "utf8" if layout.found.encoding == "utf-8" else layout.found.encoding
         named = [*self.names, *["\0"] * layout.trailing]
         try:
-            with self._content.open() as file:
+            file, raw = self._content.native()
+            watch = WATCH.get()
+            with raw, file:
                 _pass_over(file, len(layout.found.mark) + len(layout.start.encode(layout.found.encoding)))
                 reader = csv.open_csv(
                     file,
@@ -152,6 +154,8 @@ class TextTable(Table):
                     ),
                 )
                 for batch in reader:
+                    if watch is not None:
+                        watch(raw.tell(), self._content.size)
                     if batch.num_rows:
                         yield batch.columns
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
