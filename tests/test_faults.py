@@ -170,7 +170,7 @@ def test_a_file_that_changes_during_a_fit_is_an_error_that_names_it(tmp_path):
         np.save(path, np.vstack([X, X]))
         return rows[:n_clusters]
 
-    with pytest.raises(ValueError, match=r"X\.npy' has changed while it was read; try again, or take a copy"):
+    with pytest.raises(ValueError, match=r"X\.npy has changed while it was read; try again, or take a copy"):
         TKMeans(3, init=meddle, n_init=1, random_state=0).fit(path)
 
 

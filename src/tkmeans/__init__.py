@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tkmeans.cluster_descriptions import Description, describe
     from tkmeans.cluster_stability import Stability, stability
     from tkmeans.estimators import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
     from tkmeans.persistence import ModelFileError, load, save
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "DataFile",
+    "Description",
     "FastTKMeans",
     "MiniBatchTKMeans",
     "ModelFileError",
@@ -22,6 +24,7 @@ __all__ = [
     "Stability",
     "StudentTMixture",
     "TKMeans",
+    "describe",
     "load",
     "save",
     "select_n_clusters",
@@ -34,6 +37,7 @@ __all__ = [
 # where it finds it, and a bare `import tkmeans` should cost nothing.
 _HOMES = {
     "tkmeans.cluster_stability": ("Stability", "stability"),
+    "tkmeans.cluster_descriptions": ("Description", "describe"),
     "tkmeans.estimators": ("FastTKMeans", "MiniBatchTKMeans", "StudentTMixture", "TKMeans"),
     "tkmeans.persistence": ("ModelFileError", "load", "save"),
     "tkmeans.report": ("write_report",),

@@ -54,7 +54,7 @@ def test_a_command_with_an_unusable_file_exits_with_1_and_leaves_standard_output
     empty.touch()
     for words, said in [
         ((tmp_path / "none.csv", "-k", 3), "there is no file"),
-        ((tmp_path, "-k", 3), "is a folder"),
+        ((tmp_path / "no", "-k", 3), "there is no file"),
         ((empty, "-k", 3), "is empty"),
         ((csv_file(), "-k", 300), "choose at most 60 clusters"),
         ((csv_file(), "-k", 3, "--out", tmp_path / "no" / "out.csv"), "there is no folder"),

@@ -70,7 +70,7 @@ def test_the_fit_command_returns_what_the_library_returns_for_scaled_rows(run, c
         ("outlier_pvalue", model.outlier_pvalues(Z)),
     ):
         np.testing.assert_allclose(written.column(name).values[known], values[known], rtol=1e-5)
-    assert document["outliers"]["rows"] == (np.flatnonzero(model.outliers(Z)) + 1).tolist()
+    assert document["outliers"]["lines"] == (np.flatnonzero(model.outliers(Z)) + 2).tolist()
     centers = [[cluster["center"][name] for name in document["columns"]] for cluster in document["clusters"]]
     np.testing.assert_allclose(centers, RobustScaler().fit(X).inverse_transform(model.cluster_centers_))
 
@@ -79,7 +79,7 @@ def test_a_cell_that_is_not_a_number_is_an_error_that_names_it_and_the_option_to
     file = csv_file(change=lambda row: [cell.replace("37000", "37OOO") for cell in row])
     said = run("fit", file, "-k", 3, code=1).stderr
     assert "column 'body_mass_g'" in said
-    assert "row 21 (line 22): '37OOO'" in said
+    assert "line 22: '37OOO'" in said
     assert "add --missing 37OOO if that stands for a missing value, or --without body_mass_g" in said
     assert "7 missing values" in run("fit", file, "-k", 3, "--missing", "37OOO").stderr
     assert "body_mass_g" not in run("fit", file, "-k", 3, "--without", "body_mass_g", "--json").document["columns"]
@@ -89,7 +89,7 @@ def test_of_many_bad_cells_the_first_are_named_and_the_rest_counted(run, csv_fil
     counter = iter(range(100))
     file = csv_file(change=lambda row: [*row[:3], f"{row[3]}mm" if next(counter) in range(1, 25) else row[3], *row[4:]])
     said = run("fit", file, "-k", 3, code=1).stderr
-    assert "row 1 (line 2): " in said
+    assert "line 2: " in said
     assert "and 19 more; correct them, or add --without flipper_length_mm" in said
 
 
@@ -104,11 +104,11 @@ def test_fit_reads_standard_input_and_writes_only_the_table_to_standard_output(r
 def test_with_json_standard_output_holds_only_the_json_document(run, csv_file):
     done = run("fit", csv_file(), "-k", 3, "--json")
     document = json.loads(done.stdout)
-    assert sum(cluster["rows"] for cluster in document["clusters"]) == 59  # one row has no value
+    assert sum(cluster["rows"] + cluster["outliers"] for cluster in document["clusters"]) == 59  # one has no value
     assert document["labels"][4] is None
     assert document["columns"] == ["bill_length_mm", "flipper_length_mm", "body_mass_g"]
     assert document["carried"] == ["species", "island", "sex"]
-    assert document["outliers"]["rows"] == [21]
+    assert document["outliers"]["lines"] == [22]
     assert "scaled by its median and interquartile range (--scale robust" in done.stderr
 
 
@@ -169,8 +169,8 @@ def test_columns_without_information_are_left_out_and_named(run, tmp_path):
     document = run("fit", file, "-k", 2, "--json").document
     assert document["columns"] == ["x"]
     assert (
-        "carried along, but not clustered by: x1 (counts the rows); ID (numbers the rows); "
-        "constant (the same in every row); empty (empty)"
+        "carried along, but not clustered by: x1, ID (counts the rows); "
+        "constant (the same in every row); empty (empty); add --keep x1 to cluster by 'x1' all the same"
     ) in document["notes"]
 
 
@@ -207,7 +207,7 @@ def test_the_option_weights_is_sample_weight_of_the_library(run, csv_file):
 
 def test_invalid_weights_are_an_error_that_names_the_row(run, csv_file):
     file = csv_file(change=lambda row: [*row, "n" if row[0] == "species" else "-1" if row[4] == "37000" else "1"])
-    assert "in 'n' are (row 21: -1)" in run("fit", file, "-k", 3, "--weights", "n", code=1).stderr
+    assert "in 'n' are (line 22: -1)" in run("fit", file, "-k", 3, "--weights", "n", code=1).stderr
 
 
 def test_fit_with_the_option_report_writes_a_report_in_the_users_units(run, csv_file, tmp_path, reports):

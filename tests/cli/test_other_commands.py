@@ -14,7 +14,7 @@ def test_the_outliers_command_lists_outliers_with_the_column_that_makes_them_so(
     out = tmp_path / "outliers.csv"
     shown = run("outliers", csv_file(), "-k", 3, "--id", "species", "--out", out).stdout
     assert "1 of 59 rows is an outlier" in shown
-    assert "│  21 │ Chinstrap │" in shown
+    assert "│   22 │ Chinstrap │" in shown
     assert "body_mass_g = 37000" in shown
     assert read_table(out).cells("body_mass_g") == ["37000"]
 
@@ -24,7 +24,7 @@ def test_the_outliers_command_as_json_can_use_the_rule_of_tail_probabilities(run
     pvalues = [row["outlier_pvalue"] for row in document["outliers"]]
     assert pvalues == sorted(pvalues)
     assert max(pvalues) < 0.2
-    assert document["outliers"][0]["row"] == 21
+    assert document["outliers"][0]["line"] == 22
     assert document["outliers"][0]["column"] == "body_mass_g"
 
 
@@ -117,7 +117,7 @@ def test_bench_accepts_a_table_and_its_column_of_true_labels(run, csv_file):
     assert "species" not in done.stderr.split("clustered by")[1].split("\n")[0]
 
 
-def test_reproduce_prints_the_files_that_it_has_written(run, tmp_path, monkeypatch):
+def test_reproduce_prints_its_tables_and_the_files_that_it_has_written(run, tmp_path, monkeypatch):
     from tkmeans.paper import reproduction
 
     def stub(what, out, *, reps, redo, start, tick, finish):
@@ -126,4 +126,6 @@ def test_reproduce_prints_the_files_that_it_has_written(run, tmp_path, monkeypat
         return [out / f"{what}-{reps}.md"]
 
     monkeypatch.setattr(reproduction, "reproduce", stub)
-    assert run("reproduce", "table1", "--quick", "--out", tmp_path).stdout == f"{tmp_path / 'table1-2.md'}\n"
+    (tmp_path / "table1-2.md").write_text("| the | table |\n")
+    shown = run("reproduce", "table1", "--quick", "--out", tmp_path).stdout
+    assert shown == f"| the | table |\n\n{tmp_path / 'table1-2.md'}\n"

@@ -45,7 +45,7 @@ def test_the_model_file_of_the_fit_command_is_a_pipeline_with_the_names_of_the_c
 def test_predict_as_json_has_labels_and_outliers(run, model, csv_file, are_species):
     document = run("predict", model, csv_file(), "--json").document
     assert are_species(document["labels"])
-    assert document["outliers"] == {"count": 1, "rows": [21]}
+    assert document["outliers"] == {"count": 1, "lines": [22]}
 
 
 def test_predict_refuses_a_table_without_the_columns_of_the_model_and_names_them(run, model, csv_file):

@@ -157,7 +157,7 @@ def one_sentence(error):
 
 def test_a_truncated_parquet_file_is_an_error_that_names_it(parquet):
     parquet.write_bytes(parquet.read_bytes()[:-50])
-    with pytest.raises(ValueError, match=r"rows\.parquet' cannot be read") as error:
+    with pytest.raises(ValueError, match=r"rows\.parquet cannot be read") as error:
         MODEL.fit(parquet)
     one_sentence(error)
 
@@ -174,36 +174,50 @@ def test_a_damaged_parquet_file_is_an_error_that_names_it_and_leaves_earlier_res
     content[1000:3000] = bytes(2000)
     damaged.write_bytes(content)
     for task in (model.fit, model.predict):
-        with pytest.raises(ValueError, match=r"part1\.parquet' cannot be read") as error:
+        with pytest.raises(ValueError, match=r"part1\.parquet cannot be read") as error:
             task(tmp_path / "rows")
         one_sentence(error)
     assert names(tmp_path) == ["rows", "rows.cluster.parquet"]
     assert out.read_bytes() == before
 
 
-def test_a_text_column_of_a_csv_file_is_an_error_that_names_it_and_datafile(tmp_path):
+def test_a_text_column_of_a_file_is_left_out_of_the_fit_with_a_warning_unless_it_is_asked_for(tmp_path):
     path = tmp_path / "rows.csv"
-    path.write_text("x,species\n" + "".join(f"{x},adelie\n" for x, _ in X))
-    message = r"column 'species' of .*rows\.csv' holds string, not numbers; choose others with tkmeans\.DataFile"
-    with pytest.raises(ValueError, match=message) as error:
-        MODEL.fit(path)
+    path.write_text("x,species,y\n" + "".join(f"{x},adelie,{y}\n" for x, y in X.tolist()))
+    with pytest.warns(UserWarning, match=r"rows\.csv: carried along, but not clustered by: species \(text\)"):
+        model = TKMeans(4, init=CENTERS).fit(path)
+    np.testing.assert_array_equal(model.cluster_centers_, MODEL.fit(X).cluster_centers_)
+    assert model.feature_names_in_.tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match=r"column 'species' is text, such as 'adelie'") as error:
+        MODEL.fit(DataFile(path, columns=["x", "species"]))
     one_sentence(error)
 
 
-def test_text_deep_in_a_csv_column_is_an_error_that_names_it(tmp_path):
+def test_text_deep_in_a_csv_column_is_an_error_that_names_the_line_and_the_way_out(tmp_path):
     path = tmp_path / "rows.csv"
     lines = [f"{i},{x},{y}\n" for i, (x, y) in enumerate(np.tile(X, (60, 1)))]
     lines[-5] = "7,0.5,unknown\n"
     path.write_text("id,x,y\n" + "".join(lines))
-    with pytest.raises(ValueError, match=r"rows\.csv' cannot be read: .*column 'y'.*'unknown'") as error:
+    with pytest.raises(ValueError, match=rf"column 'y' .*: line {len(lines) - 3}: 'unknown'; add missing=") as error:
         MODEL.fit(DataFile(path, columns=["x", "y"]))
     one_sentence(error)
+    known = TKMeans(4, init=CENTERS).fit(DataFile(path, columns=["x", "y"], missing=["unknown"]))
+    assert len(known.labels_) == len(lines)
+
+
+def test_a_word_for_missing_values_deep_in_a_csv_file_is_a_missing_value(tmp_path):
+    rows = np.tile(X, (30, 1))
+    rows[50_000, 1] = np.nan
+    lines = [f"{x!r},{y!r}\n" for x, y in rows.tolist()]
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(lines).replace("nan", "n/a"))
+    ours, theirs = (TKMeans(4, init=CENTERS).fit(data) for data in (tmp_path / "rows.csv", rows))
+    np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
 
 
 def test_a_column_missing_at_predict_is_an_error_with_its_name_and_file(parquet, tmp_path):
     model = MODEL.fit(parquet)
     pq.write_table(table().drop_columns("y"), tmp_path / "new.parquet")
-    with pytest.raises(ValueError, match=r"new\.parquet' has no column 'y'; it has 'x'") as error:
+    with pytest.raises(ValueError, match=r"new\.parquet has no column 'y'; its columns are x") as error:
         model.predict(tmp_path / "new.parquet")
     one_sentence(error)
     assert names(tmp_path) == ["new.parquet", "rows.parquet"]
@@ -212,23 +226,23 @@ def test_a_column_missing_at_predict_is_an_error_with_its_name_and_file(parquet,
 def test_a_column_missing_in_one_file_of_many_is_an_error_with_its_name_and_file(tmp_path):
     pq.write_table(table(), tmp_path / "a.parquet")
     pq.write_table(table().drop_columns("x"), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match=r"b\.parquet' has no column 'x'; it has 'y'"):
+    with pytest.raises(ValueError, match=r"b\.parquet has no column 'x'; its columns are y"):
         MODEL.fit(tmp_path)
 
 
 def test_empty_directories_empty_files_and_missing_files_are_errors_that_name_them(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"directory '.*' holds no file of the kinds \.npy, \.parquet"):
+    with pytest.raises(FileNotFoundError, match=r"folder '.*' holds no file of the kinds \.npy, \.parquet"):
         MODEL.fit(tmp_path)
     (tmp_path / "rows.csv").write_text("")
-    with pytest.raises(ValueError, match=r"rows\.csv' is empty"):
+    with pytest.raises(ValueError, match=r"rows\.csv is empty"):
         MODEL.fit(tmp_path / "rows.csv")
-    with pytest.raises(FileNotFoundError, match=r"there is no file or directory '.*lost\.npy'"):
+    with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*lost\.npy"):
         MODEL.fit(tmp_path / "lost.npy")
     (tmp_path / "rows.csv").write_text("x,y\n")
-    with pytest.raises(ValueError, match=r"rows\.csv' has no rows"):
+    with pytest.raises(ValueError, match=r"rows\.csv has the names of columns but no rows"):
         MODEL.fit(tmp_path / "rows.csv")
     pq.write_table(table().slice(0, 0), tmp_path / "none.parquet")
-    with pytest.raises(ValueError, match=r"none\.parquet' has no rows"):
+    with pytest.raises(ValueError, match=r"none\.parquet has no rows"):
         MODEL.fit(tmp_path / "none.parquet")
 
 
@@ -236,17 +250,20 @@ def test_an_npy_file_that_is_not_a_whole_matrix_of_numbers_is_refused(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, X)
     path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(ValueError, match=r"rows\.npy' is cut short: 8 bytes of its 2000 rows are missing"):
+    with pytest.raises(ValueError, match=r"rows\.npy is cut short: 8 bytes of its 2000 rows are missing"):
         MODEL.fit(path)
     np.save(path, X[:, 0])
     with pytest.raises(ValueError, match=r"holds float64 of shape \(2000,\); a matrix of numbers is needed"):
         MODEL.fit(path)
-    np.save(path, np.asfortranarray(X))
-    with pytest.raises(ValueError, match=r"stored column by column; save np\.ascontiguousarray"):
-        MODEL.fit(path)
     path.write_bytes(b"not what its name says")
     with pytest.raises(ValueError, match=r"does not begin like a \.npy file"):
         MODEL.fit(path)
+
+
+def test_an_npy_file_that_is_stored_column_by_column_is_read_like_any_other(tmp_path):
+    np.save(tmp_path / "rows.npy", np.asfortranarray(X))
+    ours, theirs = (TKMeans(4, init=CENTERS).fit(data) for data in (tmp_path / "rows.npy", X))
+    np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
 
 
 def test_results_for_a_file_are_written_one_row_group_at_a_time(parquet, monkeypatch):
@@ -265,8 +282,17 @@ def test_a_csv_file_without_a_header_loses_no_row(tmp_path):
     lines = "\n".join(f"{x!r},{y!r}" for x, y in rows.tolist())
     bare.write_text(lines + "\n")
     named.write_text("a,b\n" + lines + "\n")
-    with pytest.warns(UserWarning, match=r"bare\.csv' holds numbers, so it is read as a row, and .* x1 to x2"):
+    with pytest.warns(UserWarning, match=r"bare\.csv: the first line looks like data, so columns are called x1 to x2"):
         model = TKMeans(2, random_state=0).fit(bare)
     assert len(model.labels_) == 60
     assert model.feature_names_in_.tolist() == ["x1", "x2"]
     np.testing.assert_array_equal(model.cluster_centers_, TKMeans(2, random_state=0).fit(named).cluster_centers_)
+
+
+def test_predict_reads_the_columns_of_the_fit_from_a_data_file_that_names_none(tmp_path):
+    lines = [f"{x!r};{y!r}\n".replace(".", ",") for x, y in X.tolist()]
+    path = tmp_path / "rows.csv"
+    path.write_text("x;y\n" + "".join(lines))
+    model = TKMeans(4, init=CENTERS[:, :1]).fit(DataFile(path, columns=["x"]))
+    labels = pq.read_table(model.predict(DataFile(path, decimal=",")))["cluster"]
+    np.testing.assert_array_equal(labels, model.labels_)

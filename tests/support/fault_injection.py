@@ -35,7 +35,8 @@ from tkmeans.estimators.clusterer import Interrupted
 from tkmeans.fitting.observers import SHARE_OF_TIME
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.base import BLOCK_ROWS
-from tkmeans.sources.file_readers import ArrowTable, NpyTable
+from tkmeans.tables.array_table import MatrixTable
+from tkmeans.tables.arrow_table import ArrowTable
 
 OUR_CODE = str(Path(atomic.__file__).parent)
 OLD = b"what was there before"
@@ -180,7 +181,7 @@ PLACES = {
     "block": at_blocks,
     "line": at_lines,
     "disk": at_bytes,
-    "reading": _calls((NpyTable, "_read"), (ArrowTable, "_interleaved")),
+    "reading": _calls((MatrixTable, "_read"), (ArrowTable, "_cells")),
     "partition": _calls((dask_source, "_array")),
     "callback": _calls((SilentCallback, "on_fit_task_begin"), (SilentCallback, "on_fit_task_end")),
 }

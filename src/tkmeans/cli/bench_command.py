@@ -9,12 +9,12 @@ import numpy as np
 import typer
 
 from tkmeans.cli import screen
-from tkmeans.cli.column_choice import column_named
 from tkmeans.cli.estimator_calls import as_messages
 from tkmeans.cli.options import ColumnOptions, Json, ReadingOptions
 from tkmeans.cli.prepared_data import prepare
 from tkmeans.stats import Array
 from tkmeans.tables import TableError
+from tkmeans.tables.roles import column_named
 
 
 class Task(NamedTuple):

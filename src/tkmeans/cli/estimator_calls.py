@@ -13,6 +13,7 @@ from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError
 
+_FEW_ROWS = 5  # in a cluster
 _BLOCK = 50_000  # rows whose probabilities for all clusters are in memory at one time
 
 # The library's words, as the command says them.
@@ -33,6 +34,7 @@ def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
     """TKMeans on the scaled rows."""
     from tkmeans import TKMeans
 
+    warn_of_many_clusters(n_clusters, data)
     what = f"clustering {screen.count(data.table.n_rows, 'row')}"
     with screen.working(what), as_messages(data.table.source):
         model = TKMeans(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
@@ -50,6 +52,27 @@ def answer(model: Any, Z: Array, table: Table, *, rule: str = "strays", level: f
         if hasattr(model, "outlier_pvalues"):
             pvalue, outlier = model.outlier_pvalues(Z), model.outliers(Z, rule=rule, level=level)
     return Answer(label, probability, pvalue, outlier, ~np.isnan(Z).all(axis=1))
+
+
+def described(model: Any, data: Data) -> Any:
+    """The clusters in words, by the columns that were clustered and those of text."""
+    from sklearn.pipeline import make_pipeline
+
+    from tkmeans.cluster_descriptions import describe
+
+    whole = model if data.scaler is None else make_pipeline(data.scaler, model)
+    with screen.working("describing the clusters"), as_messages(data.table.source):
+        return describe(whole, data.X, feature_names=data.columns, categories=data.categories)
+
+
+def warn_of_many_clusters(n_clusters: int, data: Data) -> None:
+    """Say so before the work if clusters would hold a few rows each."""
+    n_rows = data.table.n_rows
+    if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
+        screen.warn(
+            f"{n_clusters} clusters of {screen.count(n_rows, 'row')} are {n_rows / n_clusters:.1f} rows each; "
+            "so small clusters mean little, and 'tkmeans select-k' suggests a number"
+        )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ def fit(
     model: Annotated[Path | None, typer.Option(help="Keep the model there, for 'tkmeans predict'.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report there, one HTML file.")] = None,
     mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Outliers get the cluster -1.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each column is taken for, and stop.")] = False,
     json: options.Json = False,
 ) -> None:
     """Find the clusters of the rows of a table.
@@ -28,6 +29,9 @@ def fit(
     way); the others are carried along. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """
+    if dry_run:
+        printed_summary.print_plan(prepare(file, reading, choice), json=json)
+        return
     n_clusters = options.number_of_clusters(settings, file)
     output_files.check_files(output.out, model, report, source=file, json=json)
     data = prepare(file, reading, choice)
@@ -42,6 +46,7 @@ def fit(
     if json:
         screen.print_json(printed_summary.as_document(data, estimator, found))
     elif str(output.out) != "-":
+        printed_summary.print_sentences(estimator_calls.described(estimator, data))
         printed_summary.print_clusters(data, estimator, found)
         printed_summary.print_verdict(found)
         printed_summary.print_written(

@@ -18,8 +18,8 @@ FAULT, INTERRUPTED = 1, 130  # exit codes; 0 is success, and 2, for wrong usage,
 Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how columns of different units are made comparable
 Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
 
-_FILE = "CSV, TSV, Parquet, Feather or NPY, recognised by content; - for standard input."
-_reading = partial(typer.Option, rich_help_panel="How to read a text file")
+_FILE = "CSV, Parquet, Feather, JSON, xlsx, ods, DuckDB or NPY, recognised by content; - for standard input."
+_reading = partial(typer.Option, rich_help_panel="How to read the file")
 _choice = partial(typer.Option, rich_help_panel="What to cluster by")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
@@ -35,6 +35,7 @@ class ReadingOptions(NamedTuple):
     encoding: Annotated[str | None, _reading(help="Such as utf-8, latin-1 or utf-16.")] = None
     header: Annotated[bool | None, _reading("--header/--no-header", help="Whether the first line has names.")] = None
     missing: Annotated[list[str] | None, _reading(help="One more word for a missing value; may be repeated.")] = None
+    table: Annotated[str | None, _reading(help="The sheet of a workbook; the table of a database, or a query.")] = None
 
 
 class ColumnOptions(NamedTuple):
@@ -42,6 +43,8 @@ class ColumnOptions(NamedTuple):
 
     columns: Annotated[str | None, _choice(help="Names or numbers, as in a,b or 2,5.")] = None
     without: Annotated[str | None, _choice(help="All columns of numbers but these.")] = None
+    keep: Annotated[str | None, _choice(help="Also these, though they look like identifiers or dates.")] = None
+    encode: Annotated[str | None, _choice(help="Also these columns of text: 1 or 0 for each of their values.")] = None
     id: Annotated[str | None, _choice(help="The column that names the rows.")] = None
     weights: Annotated[str | None, _choice(help="The column that says how often a row counts.")] = None
     scale: Annotated[Scale, _choice(help="How to make columns of different units comparable.")] = Scale.robust
@@ -126,7 +129,7 @@ def _ending_well(run: Callable[[], None]) -> None:
         run()
         return
     except (TableError, ModelFileError, ImportError) as fault:
-        screen.complain(str(fault))
+        screen.complain(screen.as_options(str(fault)))
     except BrokenPipeError:
         raise  # the reader of our output has seen enough
     except OSError as fault:

@@ -48,7 +48,7 @@ def outliers(
         shown = strays[:top] if len(strays) else strangest[: min(5, top)]
         if not len(strays):
             screen.tell("The least typical rows, all the same:")
-        _print(_described(data, estimator, found, shown), data.id_column)
+        _print(_described(data, estimator, found, shown), data.id_column, data.table.row_word)
         screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
         if len(strays) > top:
             screen.tell(f"{len(strays) - top} more: --top {len(strays)} shows them, --out FILE writes them.")
@@ -59,9 +59,10 @@ def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[d
     """For each row where it stands, what it is called and which value is the strangest."""
     away = data.Z[rows] - estimator.cluster_centers_[found.label[rows]]
     worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
+    places = data.table.places(rows.tolist())
     return [
         {
-            "row": int(i) + 1,
+            data.table.row_word: places[n],
             "name": None if data.row_names is None else data.row_names[i],
             "cluster": int(found.label[i]),
             "outlier_pvalue": float(found.pvalue[i]),
@@ -73,12 +74,12 @@ def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[d
     ]
 
 
-def _print(described: list[dict[str, Any]], id_column: str | None) -> None:
+def _print(described: list[dict[str, Any]], id_column: str | None, row_word: str) -> None:
     named = [] if id_column is None else [id_column]
-    header = ["row", *named, "nearest cluster", "p-value", "strangest value", "off by"]
+    header = [row_word, *named, "nearest cluster", "p-value", "strangest value", "off by"]
     lines = [
         [
-            str(row["row"]),
+            str(row[row_word]),
             *([row["name"]] if named else []),
             str(row["cluster"]),
             f"{row['outlier_pvalue']:.2g}",

@@ -12,12 +12,12 @@ import typer
 
 from tkmeans.atomic import replacing
 from tkmeans.cli import screen
-from tkmeans.cli.column_choice import RESULTS
 from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.options import OutputOptions
 from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
+from tkmeans.tables.roles import RESULTS
 
 
 def check_files(table: Path | None, *others: Path | None, source: str, json: bool = False) -> None:
@@ -91,7 +91,8 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     """Write the report, with the command that made it."""
     from tkmeans.report import write_report
 
-    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.row_names, "scaler": data.scaler}
+    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.rows_called, "scaler": data.scaler}
+    facts["categories"] = data.categories
     title, call = Path(data.table.source).name, shlex.join(["tkmeans", *sys.argv[1:]])
     with screen.working(f"writing {path}"):
         write_report(path, estimator, data.X, **facts, selection=selection, title=title, call=call)

@@ -1,14 +1,16 @@
 """The data of a command: a table, its chosen columns, and its rows scaled for clustering."""
 
+import csv
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tkmeans.cli import screen
-from tkmeans.cli.column_choice import choose, column_named, listed, weights_of
 from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
-from tkmeans.tables import Reading, Table, read_table
+from tkmeans.tables import Reading, Table, TableError, choose, read_table
+from tkmeans.tables.file_content import WATCH
+from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
 
 _SCALERS = {  # scikit-learn's, and what they scale a column by
     Scale.robust: ("RobustScaler", "its median and interquartile range"),
@@ -29,14 +31,43 @@ class Data(NamedTuple):
     row_names: list[str] | None
     scaler: Any  # fitted; None if there is none
     notes: list[str]
+    roles: list[Role]
+
+    @property
+    def categories(self) -> dict[str, Any]:
+        """The columns of text that can describe clusters: few values, and no names of rows."""
+        texts = (name for name in self.table.names if self.table.column(name).is_text and name != self.id_column)
+        cells = {name: np.array(self.table.cells(name)) for name in texts}
+        few = min(50, max(2, self.table.n_rows // 2))
+        return {name: values for name, values in cells.items() if len(set(values.tolist())) <= few}
+
+    @property
+    def rows_called(self) -> list[str]:
+        """What to call the rows: their names, or where they are in the file."""
+        if self.row_names is not None:
+            return self.row_names
+        return [f"{self.table.row_word} {place}" for place in self.table.places(range(self.table.n_rows))]
 
 
 def read_file(file: str, said: ReadingOptions) -> Table:
     """The table in a file."""
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(said.delimiter or "", said.delimiter)
     given = said._asdict() | {"delimiter": delimiter, "missing": tuple(said.missing or ())}
-    with screen.working(f"reading {file}"):
-        return read_table(file, Reading(**given))
+    with screen.reading(f"reading {file}") as watch:
+        before = WATCH.set(watch)
+        try:
+            table = read_table(file, Reading(**given))
+            table.load()
+        finally:
+            WATCH.reset(before)
+    return table
+
+
+def split(table: Table, text: str | None) -> list[str]:
+    """The columns that an option names, as in "a,b" or "2,5"."""
+    if text is None or text in table.names:
+        return [] if text is None else [text]
+    return [column_named(table, word) for word in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
@@ -45,22 +76,50 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     id_column = None if choice.id is None else column_named(table, choice.id)
     weight_column = None if choice.weights is None else column_named(table, choice.weights)
     others = [name for name in (id_column, weight_column) if name is not None]
-    names, aside = choose(table, choice.columns, choice.without, others)
+    columns = None if choice.columns is None else split(table, choice.columns)
+    encoded = split(table, choice.encode)
+    others += encoded
+    chosen = choose(table, columns, split(table, choice.without), split(table, choice.keep), others)
+    names = chosen.names + levels(table, encoded)
     X = numbers(table, names)
-    weights = None if weight_column is None else weights_of(table, weight_column)
+    weights = None if weight_column is None else _weights(table, weight_column)
     scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, names)
-    columns = f"{screen.count(len(names), 'column')}: {listed(names)}"
-    clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {columns}"
-    notes = [*table.notes, clustered, *aside, *missing_values(X), *notes]
+    clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
+    layout = [table.layout] if table.layout else []
+    told = [*layout, *table.notes, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(X), *notes]
+    notes = [screen.as_options(note) for note in told]
     screen.notes(notes)
     row_names = None if id_column is None else table.cells(id_column)
     Z = X if scaler is None else scaler.transform(X)
-    return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes)
+    return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
 
 
 def numbers(table: Table, names: list[str]) -> Array:
     """The columns side by side; single precision if all of them are."""
-    return np.column_stack([table.column(name).values for name in names])
+    columns = []
+    for name in names:
+        if (indicated := table.indicated(name)) is not None:
+            cells = np.array(table.cells(indicated[0]))
+            columns.append(np.where(cells == "", np.nan, cells == indicated[1]))
+        else:
+            check_numbers(table, table.column(name))
+            columns.append(table.column(name).values)
+    return np.column_stack(columns)
+
+
+def _weights(table: Table, name: str) -> Array:
+    """Sample weights from a column."""
+    values = numbers(table, [name])[:, 0]
+    wrong = np.flatnonzero(~(values >= 0))
+    if len(wrong):
+        first = wrong[:5].tolist()
+        places = zip(first, table.places(first), strict=True)
+        rows = ", ".join(f"{table.row_word} {place}: {values[i]:g}" for i, place in places)
+        raise TableError(
+            f"{table.source}: weights must not be negative or missing, but {len(wrong)} in {name!r} are ({rows}); "
+            "a weight of 0 ignores a row"
+        )
+    return values
 
 
 def missing_values(X: Array) -> list[str]:
@@ -88,8 +147,9 @@ def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
     if scale is Scale.robust:
-        low, high = np.nanpercentile(X, [25, 75], axis=0)
-        if len(flat := np.flatnonzero(low == high)):  # dividing by their range is not possible
+        ones = np.flatnonzero(scaler.scale_ == 1)  # of columns whose range is 1, or 0
+        flat = [j for j in ones if np.ptp(np.nanpercentile(X[:, j], [25, 75])) == 0]
+        if flat:  # dividing by their range is not possible
             scaler.scale_[flat] = [np.nanstd(X[:, j]) or 1.0 for j in flat]
             equal = ", ".join(names[j] for j in flat)
             notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")

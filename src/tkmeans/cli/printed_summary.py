@@ -9,13 +9,14 @@ import numpy as np
 from rich.markup import escape
 
 from tkmeans.cli import screen
-from tkmeans.cli.estimator_calls import Answer
+from tkmeans.cli.estimator_calls import Answer, described
 from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
+from tkmeans.tables import Table
 
 UNSURE = 0.8  # rows of a lower probability lie between clusters
 
-_OTHER_COLUMNS, _NUMBER = 37, 9  # characters that cluster, rows, share and outliers take, and a number
+_MOST_CLUSTERS, _MOST_COLUMNS = 30, 60  # that are printed
 
 
 def centers_in_units(model: Any, scaler: Any) -> Array:
@@ -24,39 +25,61 @@ def centers_in_units(model: Any, scaler: Any) -> Array:
     return centers if scaler is None else scaler.inverse_transform(centers)
 
 
-def cluster_sizes(found: Answer, n_clusters: int) -> Array:
-    """The rows of each cluster."""
-    return np.bincount(found.label[found.known], minlength=n_clusters)
+def sizes_and_outliers(found: Answer, n_clusters: int) -> tuple[Array, Array]:
+    """The rows of each cluster without outliers, and the outliers that are nearest to it."""
+    strays = np.zeros(len(found.label), dtype=bool) if found.outlier is None else found.outlier
+    masks = (found.known & ~strays, found.known & strays)
+    sizes, outliers = (np.bincount(found.label[mask], minlength=n_clusters) for mask in masks)
+    return sizes, outliers
+
+
+def print_plan(data: Data, *, json: bool) -> None:
+    """What every column is taken for, and what is done with it."""
+    reasons = {role.name: f"carried along: {role.reason}" for role in data.roles if role.reason}
+    kinds = data.table.kinds | {role.name: role.holds for role in data.roles}
+    roles = dict.fromkeys(data.columns, "clustered by")
+    rows = [
+        [name, kinds.get(name, "indicator"), roles.get(name, reasons.get(name, "carried along"))]
+        for name in dict.fromkeys([*data.table.names, *data.columns])
+    ]
+    if json:
+        columns = [dict(zip(("column", "holds", "role"), row, strict=True)) for row in rows]
+        document = {"file": data.table.source, "rows": data.table.n_rows, "columns": columns}
+        screen.print_json(document | {"notes": data.notes})
+    else:
+        screen.print_table(["column", "holds", "role"], rows, text=[0, 1, 2])
+
+
+def print_sentences(description: Any) -> None:
+    """A sentence for each cluster."""
+    for sentence in description.sentences()[:_MOST_CLUSTERS]:
+        screen.tell(escape(sentence))
 
 
 def print_clusters(data: Data, model: Any, found: Answer) -> None:
-    """A line for every cluster: its size, its centre and its outliers."""
+    """The size, outliers and centre of each cluster: a line each, or where that is too wide, a column each."""
     centers = centers_in_units(model, data.scaler)
-    sizes = cluster_sizes(found, len(centers))
-    strays = cluster_sizes(found._replace(known=found.known & found.outlier), len(centers))
-    shown = _telling_columns(model.cluster_centers_, data.columns)
-    header = ["cluster", "rows", "share", *(data.columns[j] for j in shown), "outliers"]
-    shown_centers = zip(*(screen.numbers(centers[:, j].tolist()) for j in shown), strict=True)
-    rows = [
-        [str(k), str(sizes[k]), f"{sizes[k] / max(1, sizes.sum()):.0%}", *center, str(strays[k])]
-        for k, center in enumerate(shown_centers)
-    ]
-    screen.print_table(header, rows)
-    hidden = screen.count(len(data.columns) - len(shown), "column")
-    less = "" if len(data.columns) == len(shown) else f"; not shown: {hidden} in which the clusters differ less"
-    screen.tell(f"Each line shows the centre of a cluster, in your units{less}.")
-
-
-def _telling_columns(centers: Array, columns: list[str]) -> list[int]:
-    """The columns that there is room for: those in which centres differ most, in the table's order."""
-    room = screen.width() - _OTHER_COLUMNS
-    shown: list[int] = []
-    for j in np.argsort(-np.ptp(centers, axis=0), kind="stable").tolist():
-        room -= 3 + max(_NUMBER, len(columns[j]))
-        if room < 0 and shown:
-            break
-        shown.append(j)
-    return sorted(shown)
+    sizes, strays = sizes_and_outliers(found, len(centers))
+    shown = range(min(len(centers), _MOST_CLUSTERS))
+    share = [f"{size / max(1, np.sum(found.known)):.0%}" for size in sizes]
+    facts = {"cluster": [*map(str, range(len(centers)))], "rows": [*map(str, sizes)], "share": share}
+    facts["outliers"] = [*map(str, strays)]
+    columns = {name: screen.numbers(centers[:, j].tolist()) for j, name in enumerate(data.columns[:_MOST_COLUMNS])}
+    cells = facts | {f"{name} " if name in facts else name: column for name, column in columns.items()}
+    if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < screen.width():
+        screen.print_table(list(cells), [[column[k] for column in cells.values()] for k in shown])
+    else:
+        wide, room = max(map(len, cells)), 3 + max(9, max(len(cell) for column in cells.values() for cell in column))
+        each = max(1, (screen.width() - min(wide, 40) - 6) // room)
+        for start in range(0, len(shown), each):
+            part = shown[start : start + each]
+            header = ["cluster", *(str(k) for k in part)]
+            rows = [[name.strip(), *(column[k] for k in part)] for name, column in [*cells.items()][1:]]
+            screen.print_table(header, rows, text=[0])
+    less = f"; {len(centers) - len(shown)} more clusters: --json or --out shows them" * (len(shown) < len(centers))
+    hidden = screen.count(len(data.columns) - len(columns), "column")
+    less += f"; {hidden} more: --json shows them" * (len(columns) < len(data.columns))
+    screen.tell(f"Centres are in your units; rows are counted without outliers{less}.")
 
 
 def labels_of(found: Answer) -> list[int | None]:
@@ -64,11 +87,18 @@ def labels_of(found: Answer) -> list[int | None]:
     return [int(label) if known else None for label, known in zip(found.label, found.known, strict=True)]
 
 
+def outlier_places(found: Answer, table: Table) -> dict[str, Any]:
+    """How many outliers there are, and where in the file: in lines of text, else in rows."""
+    strays = [] if found.outlier is None else np.flatnonzero(found.outlier).tolist()
+    return {"count": len(strays), f"{table.row_word}s": table.places(strays)}
+
+
 def print_sizes(found: Answer, n_clusters: int) -> None:
     """A line for every cluster: how many rows it has."""
-    sizes = cluster_sizes(found, n_clusters)
-    rows = [[str(k), str(size), f"{size / max(1, sizes.sum()):.0%}"] for k, size in enumerate(sizes)]
-    screen.print_table(["cluster", "rows", "share"], rows)
+    sizes, strays = sizes_and_outliers(found, n_clusters)
+    counts = enumerate(zip(sizes, strays, strict=True))
+    rows = [[str(k), str(n), f"{n / max(1, np.sum(found.known)):.0%}", str(m)] for k, (n, m) in counts]
+    screen.print_table(["cluster", "rows", "share", "outliers"], rows)
 
 
 def print_verdict(found: Answer) -> None:
@@ -114,8 +144,8 @@ def typed(*words: object) -> str:
 def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
     """The result of a fit for machines."""
     centers = centers_in_units(model, data.scaler)
-    sizes = cluster_sizes(found, len(centers))
-    strays = np.flatnonzero(found.outlier)
+    sizes, outliers = sizes_and_outliers(found, len(centers))
+    records = described(model, data).records()
     return {
         "file": data.table.source,
         "rows": data.table.n_rows,
@@ -124,12 +154,13 @@ def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
         "scaling": None if data.scaler is None else type(data.scaler).__name__,
         "n_clusters": len(centers),
         "clusters": [
-            {"cluster": k, "rows": sizes[k], "weight": model.cluster_weights_[k]}
+            {"cluster": k, "rows": sizes[k], "outliers": outliers[k], "weight": model.cluster_weights_[k]}
+            | {key: records[k][key] for key in ("sentence", "traits", "categories", "probability")}
             | {"center": dict(zip(data.columns, centers[k], strict=True))}
             for k in range(len(centers))
         ],
         "labels": labels_of(found),
-        "outliers": {"count": len(strays), "rows": strays + 1},
+        "outliers": outlier_places(found, data.table),
         "unsure": unsure(found),
         "dof": model.dof_,
         "scale": model.scale_,

@@ -36,4 +36,6 @@ def reproduce(
             finish=screen.err.print,
         )
     for path in written:
-        print(path)
+        if path.suffix == ".md" and path.parent == out:
+            print(path.read_text(encoding="utf-8"))
+    print(*written, sep="\n")

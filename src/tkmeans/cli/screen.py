@@ -1,6 +1,9 @@
 """The screen: results on standard output, messages and progress on standard error."""
 
+import ast
 import math
+import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,8 +14,14 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-out = Console()
-err = Console(stderr=True)
+out = Console(emoji=False)
+err = Console(stderr=True, emoji=False)
+
+# What would steer a terminal, or turn the direction of its text.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_NAMES = "delimiter|decimal|thousands|encoding|header|missing|table|columns|without|keep"
+_ARGUMENT = re.compile(rf"\b({_NAMES})=(\[(?:{_TEXT}|[ ,.])*\]|{_TEXT}|True|False)")
 
 _PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 
@@ -35,12 +44,31 @@ def complain(text: str) -> None:
 
 def _say(text: str, style: str) -> None:
     # Lines are only broken for terminals: programs that read messages want them whole.
-    err.print(Text(text, style=style), soft_wrap=not err.is_terminal)
+    err.print(Text(clean(text), style=style), soft_wrap=not err.is_terminal)
+
+
+def clean(text: str) -> str:
+    """The text without what would steer a terminal: names come from files, and files from anywhere."""
+    return _STEERING.sub("", text)
+
+
+def as_options(text: str) -> str:
+    """The arguments of `DataFile` that a message of the library suggests, as options of the command."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1], ast.literal_eval(found[2])
+        if isinstance(value, bool):
+            return f"--{'' if value else 'no-'}{name}"
+        words = [str(word) for word in value if word is not ...] if isinstance(value, list) else [value]
+        words = words if name == "missing" or isinstance(value, str) else [",".join(words)]
+        return " ".join(f"--{name} {shlex.quote(word)}" for word in words)
+
+    return _ARGUMENT.sub(option, text)
 
 
 def tell(text: str) -> None:
     """Print a line of a result; [bold] and the like are understood, so names must be `escape`d."""
-    out.print(text, highlight=False, soft_wrap=not out.is_terminal)
+    out.print(clean(text), highlight=False, soft_wrap=not out.is_terminal)
 
 
 @contextmanager
@@ -48,8 +76,23 @@ def working(what: str) -> Iterator[None]:
     """Show that something takes its time; nothing if nobody looks."""
     columns = (bars.SpinnerColumn(), bars.TextColumn("{task.description}"), bars.TimeElapsedColumn())
     with progress(*columns) as shown:
-        shown.add_task(escape(what))
+        shown.add_task(escape(clean(what)))
         yield
+
+
+@contextmanager
+def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A function to be told how many bytes of how many are read, twice: to look at them and to read them."""
+    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
+    with progress(*columns) as shown:
+        bar, seen = shown.add_task(escape(clean(what)), total=None), [0, 0]  # in this pass; in those before
+
+        def tell(done: int, total: int) -> None:
+            seen[1] += total if done < seen[0] else 0
+            seen[0] = done
+            shown.update(bar, completed=min(done + seen[1], 2 * total), total=2 * total)
+
+        yield tell if err.is_terminal else None
 
 
 @contextmanager
@@ -95,9 +138,9 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: S
     """A table of numbers; columns whose indices are in `text` are text."""
     table = Table()
     for j, name in enumerate(header):
-        table.add_column(escape(name), justify="left" if j in text else "right", overflow="fold")
+        table.add_column(Text(clean(name)), justify="left" if j in text else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(Text(clean(cell)) for cell in row))
     console = out if out.is_terminal else Console(width=_PLAIN_WIDTH)
     console.print(table, highlight=False)
 

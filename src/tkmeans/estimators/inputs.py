@@ -102,8 +102,8 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
     else:
         from tkmeans.sources.files import DataFile, FileSource
 
-        file = X if isinstance(X, DataFile) else DataFile(X, columns=names)
-        source = FileSource(file, None, effective_n_jobs(getattr(estimator, "n_jobs", None)))
+        file = X if isinstance(X, DataFile) else DataFile(X)
+        source = FileSource(file, None, effective_n_jobs(getattr(estimator, "n_jobs", None)), names)
     with closing_if_it_fails(source):
         _check_columns(estimator, source, reset=reset)
         if kind == "file" and sample_weight is not None:

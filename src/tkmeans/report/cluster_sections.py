@@ -84,7 +84,7 @@ def _card(found: Clustering, k: int) -> str:
 
 
 def _size(found: Clustering, k: int) -> str:
-    words = f"<b>{count(int(found.sizes[k]), 'row')}</b> ({percent(found.sizes[k] / found.n_rows)})"
+    words = f"<b>{count(int(found.sizes[k]), 'row')}</b> ({percent(found.sizes[k] / max(1, found.filled.sum()))})"
     strays = int(np.sum((found.labels == k) & ~found.core))
     if strays:
         words += f", and {count(strays, 'outlier')} nearest to it"

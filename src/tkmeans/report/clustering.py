@@ -62,9 +62,14 @@ class Clustering:
         return np.ones(self.n_rows, dtype=bool) if self.outliers is None else ~self.outliers
 
     @cached_property
+    def filled(self) -> Array:
+        """Rows that have a value, (n,)."""
+        return ~np.isnan(self.values).all(axis=1)
+
+    @cached_property
     def sizes(self) -> Array:
-        """Rows of each cluster, without outliers, (K,)."""
-        return np.bincount(self.labels[self.core], minlength=self.n_clusters)
+        """Rows of each cluster, without outliers and rows without a value, (K,)."""
+        return np.bincount(self.labels[self.core & self.filled], minlength=self.n_clusters)
 
     @cached_property
     def distances(self) -> Array:

@@ -3,12 +3,15 @@
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from sklearn.pipeline import make_pipeline
+
 from tkmeans.atomic import replacing
+from tkmeans.cluster_descriptions import describe
 from tkmeans.report import cluster_sections, overview_sections
 from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, fragment, part, swatch, text
@@ -23,6 +26,7 @@ def write_report(
     feature_names: Sequence[str] | None = None,
     row_names: Sequence[Any] | None = None,
     scaler: Any = None,
+    categories: Mapping[str, Any] | None = None,
     selection: Any = None,
     title: str = "",
     call: str = "",
@@ -47,6 +51,8 @@ def write_report(
         Names of the rows; the index of a data frame is known.
     scaler : fitted transformer, default=None
         The scikit-learn scaler on whose output the estimator was fitted.
+    categories : mapping of str to array-like, default=None
+        Columns of text that describe the clusters, by name.
     selection : Selection, default=None
         How the number of clusters was chosen.
     title : str, default=""
@@ -75,13 +81,17 @@ def write_report(
     """
     found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler)
     title = title or f"{count(found.n_clusters, 'cluster')} in {count(found.n_rows, 'row')}"
-    page = _page(found, estimator, scaler, selection, title, call)
+    whole = estimator if scaler is None else make_pipeline(scaler, estimator)
+    described = describe(whole, found.values, feature_names=found.names, categories=categories)
+    page = _page(found, described.sentences(), estimator, scaler, selection, title, call)
     with replacing(path) as file:
         file.write(page.encode("utf-8", errors="replace"))  # a name may hold half a character
     return Path(path)
 
 
-def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
+def _page(
+    found: Clustering, sentences: list[str], estimator: Any, scaler: Any, selection: Any, title: str, call: str
+) -> str:
     style, script = part("style.css"), "".join(map(part, ("geometry.js", "picture.js", "report.js")))
     strays = cluster_sections.outliers(found)
     strays_title = "Least trusted rows" if found.outliers is None else "Outliers"
@@ -99,6 +109,7 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         script_hash=_hash(script),
         data=embedded(data),
         title=text(title),
+        sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
         lead=overview_sections.lead(found, type(estimator).__name__),
         tiles=overview_sections.tiles(found),
         remarks=overview_sections.remarks(found, estimator),

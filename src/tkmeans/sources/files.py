@@ -1,17 +1,19 @@
 """Files as a source of rows; they may be larger than memory."""
 
+import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar, final
 
 import numpy as np
 
+from tkmeans.fit_warnings import warn_user
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.base import BLOCK_ROWS, Survey
-from tkmeans.sources.file_readers import Table, open_table, run_rows
 from tkmeans.stats import Array
+from tkmeans.tables import Reading, Table, choose, read_table
 
 T = TypeVar("T")
 
@@ -22,15 +24,30 @@ _RUNS_AHEAD = 8
 class DataFile:
     r"""A table on disk, for :meth:`TKMeans.fit` and its like; it may be larger than memory.
 
-    A plain path will do where all columns are wanted.
+    A plain path will do where the file tells all.
 
     Parameters
     ----------
     path : str, path or pyarrow dataset
-        A .npy, Parquet, Feather (Arrow) or CSV file, or a directory of these, whose files
-        are read in the order of their names.
+        CSV or other text, Parquet, Feather (Arrow), NPY, JSON, a workbook (xlsx, ods) or a DuckDB
+        database, compressed or not, or a folder of these, whose files are read in the order of
+        their names. Text, Parquet, Feather and NPY are read in chunks, others as a whole.
     columns : list of str, default=None
-        The columns to read, in this order; None means all, or in `predict`, those of the fit.
+        The columns to read, in this order; None means all columns of numbers that are neither
+        identifiers nor constant, or in `predict`, those of the fit. A date is read as its day,
+        counted from 1970, and ``"species=Gentoo"`` as 1 where `species` is Gentoo and 0 elsewhere.
+    without : list of str, default=()
+        Columns to leave out.
+    keep : list of str, default=()
+        Columns to read though they look like identifiers or dates, or are constant.
+    delimiter, decimal, thousands, encoding : str, default=None
+        How a text file is written; None means to find out.
+    header : bool, default=None
+        Whether the first line has the names of the columns; None means to find out.
+    missing : list of str, default=()
+        Further words for a missing value.
+    table : str, default=None
+        The sheet of a workbook, or the table of a database; of a database also a query.
 
     Examples
     --------
@@ -48,12 +65,36 @@ class DataFile:
     True
     """
 
-    def __init__(self, path: Any, columns: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Any,
+        columns: Sequence[str] | None = None,
+        *,
+        without: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
+        encoding: str | None = None,
+        header: bool | None = None,
+        missing: Sequence[str] = (),
+        table: str | None = None,
+    ) -> None:
         self.path = path
         self.columns = columns
+        self.without, self.keep = without, keep
+        self.reading = Reading(delimiter, decimal, thousands, encoding, header, tuple(missing), table)
 
     def __repr__(self) -> str:
         return f"DataFile({self.path!r})" if self.columns is None else f"DataFile({self.path!r}, {self.columns!r})"
+
+    def open(self, fitted: list[str] | None = None) -> tuple[Table, list[str]]:
+        """The table, and the columns to read: those asked for, those of the fit, or those that measure something."""
+        table = read_table(self.path, self.reading)
+        choice = choose(table, fitted if self.columns is None else self.columns, self.without, self.keep)
+        for note in [*table.notes, *choice.notes]:
+            warn_user(f"{table.source}: {note}", UserWarning)
+        return table, choice.names
 
 
 @final
@@ -63,14 +104,15 @@ class FileSource(BlockSource):
     lean = True
     label_dtype = np.int32
 
-    def __init__(self, file: DataFile, weight: Array | None, n_threads: int) -> None:
-        self._table: Table = open_table(file.path, file.columns)
+    def __init__(self, file: DataFile, weight: Array | None, n_threads: int, names: list[str] | None = None) -> None:
+        self._table, self._names = file.open(names)
         self._stamp = self._table.stamp()
         super().__init__(weight, None, n_threads, BLOCK_ROWS.get())
         self._path = file.path
         # One for all passes: what an allocator keeps for a thread is lost with it.
         self._reader = ThreadPoolExecutor(1)
-        self.names, self.n_features, self.dtype = self._table.names, self._table.n_features, self._table.dtype
+        self.names = None if self._table.is_matrix else self._names
+        self.n_features, self.dtype = len(self._names), self._table.dtype(self._names)
 
     def __exit__(self, *exception: object) -> None:
         super().__exit__(*exception)
@@ -79,19 +121,19 @@ class FileSource(BlockSource):
     @property
     def n_rows(self) -> int:
         """The number of rows, counted if need be."""
-        if self._table.n_rows is None:
-            self._table.n_rows = sum(map(len, self.chunks()))
-        return self._table.n_rows
+        if self._table.known_rows is None:
+            self._table.known_rows = sum(map(len, self.chunks()))
+        return self._table.known_rows
 
     def chunks(self) -> Iterator[Array]:
         """The rows, read ahead, in chunks that are multiples of a block."""
         n_rows = run_rows(self.n_features * self.dtype.itemsize, self._block_rows)
-        runs = regrouped(self._table.batches(n_rows), self._block_rows)
+        runs = regrouped(self._table.batches(self._names, n_rows), self._block_rows)
         return self._counted(read_ahead(runs, _RUNS_AHEAD, self._reader))
 
     def _counted(self, runs: Iterator[Array]) -> Iterator[Array]:
         """The same runs, of a file that nobody writes to meanwhile: passes over different rows have no sum."""
-        expected, n_rows = self._table.n_rows, 0
+        expected, n_rows = self._table.known_rows, 0
         for run in runs:
             n_rows += len(run)
             if expected is not None and n_rows > expected:
@@ -101,19 +143,20 @@ class FileSource(BlockSource):
 
     def _check_unchanged(self, as_long_as_before: bool) -> None:
         if not as_long_as_before or self._table.stamp() != self._stamp:
-            raise ValueError(f"{self._table.place} has changed while it was read; try again, or take a copy")
+            raise ValueError(f"{self._table.source} has changed while it was read; try again, or take a copy")
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""
         found = super().survey()
         if found is None:
-            raise ValueError(f"{self._table.place} has no rows")
-        self._table.n_rows = found.n_rows
+            raise ValueError(f"{self._table.source} has no rows")
+        self._table.known_rows = found.n_rows
         return found
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""
-        found = self._reader.submit(self._table.rows, picked).result()
+        n_rows = run_rows(self.n_features * self.dtype.itemsize, 1)
+        found = self._reader.submit(self._table.rows, self._names, picked, n_rows).result()
         self._check_unchanged(len(found) == len(picked))
         return found
 
@@ -123,6 +166,11 @@ class FileSource(BlockSource):
             raise ValueError("a dataset has no place to write results beside it: use predict(dataset, out=path)")
         path = Path(self._path)
         return path.with_name(f"{path.name if path.is_dir() else path.stem}.{name}.parquet")
+
+
+def run_rows(row_bytes: int, block_rows: int) -> int:
+    """Rows to read at once: about a quarter of a megabyte, and a multiple of the block's."""
+    return block_rows * max(1, math.floor((1 << 18) / (row_bytes * block_rows)))
 
 
 def regrouped(batches: Iterable[Array], multiple: int) -> Iterator[Array]:

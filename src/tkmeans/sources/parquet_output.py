@@ -16,7 +16,7 @@ _ROW_GROUP = 1_000_000  # values in a row group of the output
 def write_parquet(source: Source, look: Callable[[Block], Answer], column: Column, out: Any) -> Path:
     """Stream what `look` says of each row into a Parquet file; its path."""
     from tkmeans.sources.arrays import BlockSource
-    from tkmeans.sources.file_readers import pyarrow
+    from tkmeans.tables.file_content import pyarrow
 
     if not isinstance(source, BlockSource):
         raise TypeError("out is for rows in memory or in files; store what a dask collection gives with dask")

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import final
 
@@ -11,6 +12,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.table import Reading, TableError
 
+KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
 
 # Signs that stand between groups of three digits and never before decimals.
@@ -19,6 +21,12 @@ SPACES = " \u00a0\u2009\u202f'\u2019"
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
+_UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
+DATE = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+_CODE = re.compile(r"0[0-9]+")
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @final
@@ -27,6 +35,7 @@ class Numerals:
 
     def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = ()) -> None:
         self.decimal = decimal
+        self.words = frozenset(missing)  # further ones for a missing value
         self.thousands = thousands  # any of these signs
         self.missing = MISSING | {word.strip().casefold() for word in missing}
 
@@ -57,6 +66,34 @@ class Numerals:
         value = float(text) if _PLAIN.fullmatch(text) else np.inf
         return None if np.isinf(value) else value
 
+    def kind_of(self, cells: Iterable[str]) -> str:
+        """What a column of such cells holds: "number", "boolean", "date", "code", a unit of numbers, or "text"."""
+        known = [cell.strip() for cell in cells if not self.is_missing(cell)]
+        if not known:
+            return "number"
+        if all(map(DATE.fullmatch, known)):
+            return "date"
+        if all(cell.casefold() in _TRUTH for cell in known):
+            return "boolean"
+        unit, count = Counter(unit_of(cell) for cell in known).most_common(1)[0]
+        if unit and 2 * count > len(known):
+            return unit
+        n_numbers = sum(self.number(cell) is not None for cell in known)
+        if all(cell.isdecimal() for cell in known) and any(map(_CODE.fullmatch, known)):
+            return "code"
+        return "number" if 2 * n_numbers >= len(known) else "text"
+
+    def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
+        """The numbers in the cells of a column of this kind, and the indices of those that hold none."""
+        if kind in ("number", "code", "text"):
+            return self.numbers(cells)
+        readers: dict[str, Callable[[str], float | None]] = {"boolean": _truth, "date": day_number}
+        read = readers.get(kind, self.number)
+        plain = [cell if self.is_missing(cell) or kind in readers else without_unit(cell, kind) for cell in cells]
+        found = [np.nan if self.is_missing(cell) else read(cell.strip()) for cell in plain]
+        bad = [i for i, value in enumerate(found) if value is None]
+        return np.array([np.nan if value is None else value for value in found], dtype=np.float64), bad
+
     def numbers(self, cells: Sequence[str]) -> tuple[Array, list[int]]:
         """The numbers in cells, NaN where there is none, and the indices of those that are not missing either."""
         everything = "".join(cells)
@@ -78,6 +115,34 @@ class Numerals:
         return f"{value:.6g}".replace(".", self.decimal)
 
 
+def unit_of(cell: str) -> str:
+    """The currency or per cent sign in a cell that is a number otherwise; empty if there is none."""
+    found = _UNIT.findall(cell)
+    return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_UNIT.sub("", cell).strip()) else ""
+
+
+def without_unit(cell: str, unit: str) -> str:
+    """The number without its unit; as it is if it has another one, or lacks the per cent sign."""
+    if unit == "%" and "%" not in cell:
+        return f"{cell} (no %)"
+    return cell.replace(unit, "", 1).strip()
+
+
+def day_number(cell: str) -> float | None:
+    """Days since 1970 of a date."""
+    if not DATE.fullmatch(cell):
+        return None
+    try:
+        when = datetime.fromisoformat(cell)
+    except ValueError:
+        return None
+    return (when.replace(tzinfo=when.tzinfo or UTC).timestamp()) / 86_400
+
+
+def _truth(cell: str) -> float | None:
+    return _TRUTH.get(cell.casefold())
+
+
 def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:
     """Find out which sign stands before the decimals; complain where only a person can know."""
     before, between, either = _evidence(cells)
@@ -86,10 +151,11 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
     if decimal is None and thousands in other:
         decimal = other[thousands]
     if decimal is None and not before and not between and either[","]:
-        example = next(cell for cell in cells if re.fullmatch(_GROUPS.format(","), cell.strip()))
+        plain = (_UNIT.sub("", cell).strip() for cell in cells)
+        example = next(cell for cell in plain if re.fullmatch(_GROUPS.format(","), cell))
         raise TableError(
             f"{source}: {example!r} may be {example.replace(',', '.')} or {example.replace(',', '')}; "
-            "add --decimal , or --thousands , to say which"
+            "add decimal=',' or thousands=',' to say which"
         )
     if decimal is None:
         votes = Counter({sign: before[sign] for sign in other})
@@ -107,7 +173,7 @@ def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter
     """How often a sign stands before decimals, between groups of three digits, or in a place that could be either."""
     before, between, either = Counter[str](), Counter[str](), Counter[str]()
     for cell in cells:
-        numeric = _NUMERIC.fullmatch(cell.strip())
+        numeric = _NUMERIC.fullmatch((_UNIT.sub("", cell) if unit_of(cell) else cell).strip())
         if not numeric:
             continue
         text = numeric[1]

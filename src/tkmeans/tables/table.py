@@ -1,8 +1,8 @@
-"""The table that commands work on, whatever file it came from: columns, bad cells and added columns."""
+"""The table that a fit or a command works on, whatever file it came from: columns, cells and added columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,14 +13,20 @@ MOSTLY = 0.5
 
 _NAMED_CELLS = 5  # bad cells that a message names
 KEPT_BAD = 20  # bad cells that are kept
+CHUNK = 65_536  # rows that are read at once where the format does not decide it
+
+_NONE: Array = np.empty(0, dtype=np.int64)
 
 
 class TableError(ValueError):
-    """What is wrong with a table, and what to do about it."""
+    """What is wrong with a table, and what to do about it.
+
+    Ways out are arguments of `DataFile`, as in ``decimal=','``; the command shows them as its options.
+    """
 
 
 class Reading(NamedTuple):
-    """What a person may say about a text file; None or empty where the file shall tell."""
+    """What a person may say about a file; None or empty where the file shall tell."""
 
     delimiter: str | None = None
     decimal: str | None = None
@@ -28,18 +34,25 @@ class Reading(NamedTuple):
     encoding: str | None = None
     header: bool | None = None
     missing: tuple[str, ...] = ()  # further words for a missing value
+    table: str | None = None  # the sheet of a workbook; the table of a database, or a query
 
 
 class BadCell(NamedTuple):
     """A cell that is neither a number nor missing."""
 
-    row: int  # counted from 1, without the header
-    line: int | None  # of the file, where it has lines
+    where: str  # as in "line 22"
     value: str
 
     def __str__(self) -> str:
-        where = f"row {self.row}" if self.line is None else f"row {self.row} (line {self.line})"
-        return f"{where}: {self.value!r}"
+        return f"{self.where}: {self.value!r}"
+
+
+class Cells(NamedTuple):
+    """Consecutive cells of a column."""
+
+    values: Array  # (m,) NaN where missing or not a number
+    wrong: Array = _NONE  # places of the cells that are neither numbers nor missing
+    texts: Any = None  # the cells as an Arrow dictionary array of text; None where they are numbers
 
 
 class Column(NamedTuple):
@@ -47,8 +60,9 @@ class Column(NamedTuple):
 
     name: str
     values: Array  # (n,) NaN where missing or not a number
-    bad: tuple[BadCell, ...] = ()  # the first cells that are not numbers
+    bad: tuple[BadCell, ...] = ()  # the first cells that are not numbers, unless it is text
     n_bad: int = 0
+    kind: str = "number"  # or "boolean", "date", "code" (with leading zeros), "text"
 
     @property
     def n_numbers(self) -> int:
@@ -65,11 +79,6 @@ class Column(NamedTuple):
         """Whether other things than numbers prevail."""
         return self.n_numbers < MOSTLY * (self.n_numbers + self.n_bad)
 
-    def describe_bad_cells(self) -> str:
-        """The cells that are not numbers, by row and value."""
-        rest = self.n_bad - min(len(self.bad), _NAMED_CELLS)
-        return "; ".join(map(str, self.bad[:_NAMED_CELLS])) + (f"; and {rest} more" if rest else "")
-
 
 class Added(NamedTuple):
     """A column to append."""
@@ -85,52 +94,195 @@ class Added(NamedTuple):
         ]
 
 
-def column_of(name: str, values: Array) -> Column:
-    """The column of an array of numbers: float32 and float64 stay what they are, and infinity is no number."""
-    if values.dtype not in (np.float32, np.float64):
-        values = values.astype(np.float64)
-    infinite = np.flatnonzero(np.isinf(values))
-    if not len(infinite):
-        return Column(name, values)
-    bad = tuple(BadCell(int(i) + 1, None, str(values[i])) for i in infinite[:KEPT_BAD])
-    return Column(name, np.where(np.isinf(values), np.nan, values), bad, len(infinite))
-
-
 class Table(ABC):
-    """Named columns of equal length that can be written again with more columns."""
+    """Named columns of equal length, read in chunks, that can be written again with more columns."""
 
-    format: str  # what it is written as: "text", "parquet", "feather" or "npy"
+    format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
+    layout = ""  # how the file is written, where that is worth a word
+    is_matrix = False  # whether it is an array without names, in which every column is data
+    row_word = "row"  # what rows are counted in
+    row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
+    known_rows: int | None = None
+    stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
-    def __init__(self, source: str, names: Sequence[str], n_rows: int, notes: Sequence[str] = ()) -> None:
+    def __init__(self, source: str, names: Sequence[str], kinds: Sequence[str], notes: Sequence[str] = ()) -> None:
         self.source = source  # for messages
-        self.names = list(names)
-        self.n_rows = n_rows
-        self.notes = list(notes)
+        self.names, self.notes = list(names), list(notes)
+        self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
+        self.singles: set[str] = set()  # columns in single precision
+        self._loaded: dict[str, tuple[Column, list[Any]]] = {}
 
     @abstractmethod
+    def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
+        """These columns from the first row to the last, about `n_rows` at a time."""
+
+    def dtype(self, names: Sequence[str]) -> Any:
+        """The type of these columns side by side: single precision if all of them are."""
+        return np.dtype(np.float32 if set(names) <= self.singles else np.float64)
+
+    def places(self, rows: Sequence[int]) -> list[int]:
+        """Where rows, counted from 0, are in the file, in lines or whatever `row_word` says."""
+        return [row + 1 if self.row_places is None else self.row_places[row] for row in rows]
+
+    # ---- rows of numbers, chunk by chunk --------------------------------------------------
+
+    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Array]:
+        """The rows of these columns in order, as arrays of shape (some, p)."""
+        parted = [self.indicated(name) or (name, None) for name in names]
+        held = list(dict.fromkeys(name for name, _ in parted))
+        dtype, start = self.dtype(held), 0
+        for chunk in self.chunks(held, n_rows):
+            by_name = dict(zip(held, chunk, strict=True))
+            X = np.empty((len(chunk[0].values), len(names)), dtype)
+            for j, (name, value) in enumerate(parted):
+                cells = by_name[name]
+                if value is None and len(cells.wrong):
+                    raise TableError(complaint(self.source, self._column(name, cells.values, [(start, cells)])))
+                X[:, j] = cells.values if value is None else _indicator(cells, value)
+            start += len(X)
+            yield X
+
+    def indicated(self, name: str) -> tuple[str, str] | None:
+        """The column and the value that an indicator such as "species=Gentoo" is about; None if it is a column."""
+        column, _, value = name.partition("=")
+        return (column, value) if name not in self.names and column in self.names and value else None
+
+    def rows(self, names: Sequence[str], picked: Array, n_rows: int) -> Array:
+        """Rows of these columns by their ascending numbers."""
+        found, start = [np.empty((0, len(names)), self.dtype(names))], 0
+        for batch in self.batches(names, n_rows):
+            first, last = np.searchsorted(picked, [start, start + len(batch)])
+            found.append(batch[picked[first:last] - start])
+            start += len(batch)
+        return np.concatenate(found)
+
+    # ---- whole columns ---------------------------------------------------------------------
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows; they are read if need be."""
+        if self.known_rows is None:
+            self.load()
+        return self.known_rows or 0
+
+    def load(self) -> None:
+        """Read all columns into memory."""
+        self._loaded = {column.name: (column, texts) for column, texts in self._gathered(self.chunks(self.names))}
+        self.known_rows = len(self.column(self.names[0]).values)
+
+    def first(self, n_rows: int) -> list[Column]:
+        """The columns of the first rows, about so many."""
+        if self._loaded:
+            columns = (column for column, _ in self._loaded.values())
+            return [c if c.n_bad else c._replace(values=c.values[:n_rows]) for c in columns]
+        found = [column for column, _ in self._gathered(self.chunks(self.names, n_rows), n_rows)]
+        if not len(found[0].values):
+            raise TableError(f"{self.source} has no rows")
+        return found
+
     def column(self, name: str) -> Column:
         """The numbers of a column."""
+        if not self._loaded:
+            self.load()
+        return self._loaded[name][0]
 
-    @abstractmethod
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
+        column = self.column(name)
+        texts = [text for part in self._loaded[name][1] for text in _texts(part)]
+        return texts or ["" if value != value else str(value) for value in column.values.tolist()]
 
-    @abstractmethod
-    def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
-        """Write these rows and the added columns in the table's own format."""
+    def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, list[Any]]]:
+        """The columns that the first chunks make up, and their texts where there are any."""
+        values: list[Array] = [np.empty(0) for _ in self.names]
+        held: list[list[tuple[int, Cells]]] = [[] for _ in self.names]  # where something is not a number
+        start = 0
+        for chunk in chunks:
+            stop = start + len(chunk[0].values)
+            for j, cells in enumerate(chunk):
+                values[j] = values[j] if start else np.empty(0, cells.values.dtype)
+                if stop > len(values[j]):  # in place, with room for what may come
+                    values[j].resize(stop + stop // 8, refcheck=False)
+                values[j][start:stop] = cells.values
+                infinite = np.flatnonzero(np.isinf(cells.values))
+                values[j][start + infinite] = np.nan
+                if cells.texts is not None or len(cells.wrong) or len(infinite):
+                    held[j].append((start, cells if len(cells.wrong) else cells._replace(wrong=infinite)))
+            start = stop
+            if start >= n_rows:
+                break
+        for name, found, parts in zip(self.names, values, held, strict=True):
+            found.resize(start, refcheck=False)
+            yield self._column(name, found, parts), [cells.texts for _, cells in parts if cells.texts is not None]
+
+    def _column(self, name: str, values: Array, parts: list[tuple[int, Cells]]) -> Column:
+        column = Column(name, values, (), sum(len(cells.wrong) for _, cells in parts), self.kinds[name])
+        bad: list[BadCell] = []
+        for start, cells in [] if column.is_text else parts:
+            wrong = cells.wrong[: KEPT_BAD - len(bad)].tolist()
+            texts = cells.texts if cells.texts is None or not wrong else _texts(cells.texts)
+            places = self.places([start + i for i in wrong])
+            words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
+            bad += [BadCell(f"{self.row_word} {place}", word) for place, word in zip(places, words, strict=True)]
+        return column._replace(bad=tuple(bad))
+
+
+def cells_of(values: Array) -> Cells:
+    """The cells of an array of numbers: float32 and float64 stay what they are."""
+    return Cells(values if values.dtype in (np.float32, np.float64) else values.astype(np.float64))
+
+
+def _texts(cells: Any) -> list[str]:
+    """The cells of an Arrow dictionary array; empty where missing."""
+    words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]
+    return ["" if i is None else words[i] for i in cells.indices.to_pylist()]
+
+
+def _indicator(cells: Cells, value: str) -> Array:
+    """1 where a cell is this value, 0 where it is another, NaN where it is missing."""
+    if cells.texts is None:
+        equal = np.array([f"{number:.16g}" == value for number in cells.values.tolist()])
+        return np.where(np.isnan(cells.values), np.nan, equal)
+    words = np.array(_texts(cells.texts))
+    missing = np.isnan(cells.values) & ~np.isin(np.arange(len(words)), cells.wrong)
+    return np.where(missing, np.nan, words == value)
+
+
+def complaint(source: str, column: Column) -> str:
+    """What to say about cells that are not numbers: they become neither text nor missing behind one's back."""
+    words = list(dict.fromkeys(cell.value for cell in column.bad))
+    leave = f"without={[column.name]!r} to leave the column out"
+    if len(words) <= 3 and column.n_bad == len(column.bad):
+        stand = "that stands for a missing value" if len(words) == 1 else "these stand for missing values"
+        way_out = f"add missing={words!r} if {stand}, or {leave}"
+    else:
+        way_out = f"correct them, or add {leave}"
+    if column.n_bad == 1 and column.bad[0].where == "line 1":
+        way_out = f"add header=True if that is the name of the column, or {way_out}"
+    rest = column.n_bad - min(len(column.bad), _NAMED_CELLS)
+    named = "; ".join(map(str, column.bad[:_NAMED_CELLS])) + (f"; and {rest} more" if rest else "")
+    count = f"{column.n_bad} {'is' if column.n_bad == 1 else 'are'}"
+    return (
+        f"{source}: {column.n_numbers} cells of column {column.name!r} are numbers, but {count} not: {named}; {way_out}"
+    )
 
 
 def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names that differ, and a note for each one that had to change; a column without a name is x and its number."""
-    taken, notes = set(names), []
+    given, notes = set(names), []
     unique: list[str] = []
+    taken: set[str] = set()
+    counts: dict[str, int] = {}
     for j, name in enumerate(names):
-        new, count = name or f"x{j + 1}", 2
-        while new in unique or (new != name and new in taken):
-            new, count = f"{name or f'x{j + 1}'}_{count}", count + 1
+        base = new = name or f"x{j + 1}"
+        while new in taken or (new != name and new in given):
+            counts[base] = counts.get(base, 1) + 1
+            new = f"{base}_{counts[base]}"
         if name and new != name:
             notes.append(f"there is more than one column {name!r}: number {j + 1} is {new!r} here")
         elif not name:
             notes.append(f"column {j + 1} has no name: it is {new!r} here")
+        taken.add(new)
         unique.append(new)
-    return unique, notes
+    most = 5
+    return unique, [*notes[:most], *([f"{len(notes) - most} more columns were renamed"] if len(notes) > most else [])]

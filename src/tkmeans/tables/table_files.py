@@ -3,28 +3,31 @@
 import csv
 import io
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, final
 
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.binary_tables import ArrayTable, ArrowTable, pyarrow, read_arrow, read_npy
-from tkmeans.tables.table import Added, Reading, Table, TableError
-from tkmeans.tables.text_table import read_text
+from tkmeans.tables import arrow_table
+from tkmeans.tables.array_table import read_npy
+from tkmeans.tables.file_content import Content, content_of, pyarrow
+from tkmeans.tables.roles import column_named
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
+from tkmeans.tables.text_table import TextTable, read_text
 
-_ARROW = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "stream"}
+_READERS: dict[bytes, Any] = {
+    b"\x93NUMPY": lambda content, _: read_npy(content),
+    b"PAR1": lambda content, _: arrow_table.read_parquet(content),
+    b"ARROW1": lambda content, _: arrow_table.read_feather(content),
+    b"\xff\xff\xff\xff": lambda content, _: arrow_table.read_feather(content),
+    b"PK\x03\x04": arrow_table.read_workbook,
+    b"\xd0\xcf\x11\xe0": arrow_table.read_workbook,
+}
 
 # What other files begin with, and what to do about them.
 _STRANGERS = {
-    b"PK\x03\x04": "an Excel workbook or a zip archive; save the sheet as CSV, or unpack it",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
-    b"\x1f\x8b": "compressed; gunzip it first, or type: gunzip -c FILE | tkmeans ... -",
-    b"BZh": "compressed; bunzip2 it first",
-    b"\xfd7zXZ": "compressed; unxz it first",
-    b"\x28\xb5\x2f\xfd": "compressed; unzstd it first",
     b"FEA1": "in the first Feather format, which was given up; write it again with a recent pyarrow",
     b"SQLite format 3": "an SQLite database; export a table of it as CSV",
     b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
@@ -32,78 +35,81 @@ _STRANGERS = {
     b"\x80\x04\x95": "a pickle, which could run any code; save the table as CSV or Parquet",
     b"\x80\x05\x95": "a pickle, which could run any code; save the table as CSV or Parquet",
 }
-_MARKUP = {b"<": "a web page or other markup; download the table itself", b"{": "JSON; save the table as CSV"}
 
-# What files of these names are written as.
+# What files of these names are written as; and which files of a folder are read.
 _FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
-_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html")
+_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2")
+_IN_FOLDERS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx")
 
 
-def read_table(path: str | os.PathLike[str], reading: Reading | None = None) -> Table:
-    r"""Read a table from a file.
-
-    Parameters
-    ----------
-    path : path-like
-        CSV, TSV or other text, Parquet, Feather (Arrow IPC) or NPY: the content decides,
-        not the name. "-" is standard input.
-    reading : Reading, default=None
-        What to know about a text file that it does not tell itself.
-
-    Returns
-    -------
-    table : Table
-
-    Raises
-    ------
-    TableError
-        If it cannot be read, with the reason and the way out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = Path(folder.name) / "penguins.csv"
-    >>> _ = path.write_text("species;mass\nAdelie;3,75\nGentoo;5,0\n")
-    >>> table = read_table(path)
-    >>> table.notes
-    ['read as text with semicolons, decimal commas']
-    >>> table.column("mass").values
-    array([3.75, 5.  ])
-    >>> folder.cleanup()
-    """
-    source, data = _bytes_of(path)
-    if not data:
-        raise TableError(f"{source} is empty")
-    if data.startswith(b"\x93NUMPY"):
-        return read_npy(data, source)
-    if format := _beginning(data, _ARROW):
-        return read_arrow(data, format, source)
-    if strange := _beginning(data, _STRANGERS) or _beginning(data.lstrip(), _MARKUP):
-        raise TableError(f"{source} is {strange}")
-    return read_text(data, reading or Reading(), source)
-
-
-def _beginning(data: bytes, meanings: dict[bytes, str]) -> str | None:
-    return next((meaning for magic, meaning in meanings.items() if data.startswith(magic)), None)
-
-
-def _bytes_of(path: str | os.PathLike[str]) -> tuple[str, bytes]:
-    """What to call the file in messages, and what is in it."""
-    if os.fspath(path) == "-":
-        return "standard input", sys.stdin.buffer.read()
-    source = os.fspath(path)
+def read_table(path: Any, reading: Reading | None = None) -> Table:
+    """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
+    reading = reading or Reading()
+    if type(path).__module__ == "pyarrow._dataset":
+        return arrow_table.dataset_table(path)
+    if os.fspath(path) != "-" and os.path.isdir(path):
+        return _folder(Path(path), reading)
+    content = content_of(path)
     try:
-        return source, Path(path).read_bytes()
-    except FileNotFoundError:
-        raise TableError(f"there is no file {source}") from None
-    except IsADirectoryError:
-        raise TableError(f"{source} is a folder; name a file in it") from None
-    except OSError as fault:
-        raise TableError(f"{source} cannot be read: {fault.strerror}") from None
+        return _read(content, reading)
+    except (OSError, EOFError) as fault:
+        if not content.packing:
+            raise
+        raise TableError(f"{content.source} cannot be unpacked: it is damaged ({fault})") from None
+
+
+def _read(content: Content, reading: Reading) -> Table:
+    """The table in a file, by its first bytes."""
+    head = content.begin()
+    if not head:
+        raise TableError(f"{content.source} is empty")
+    for magic, reader in _READERS.items():
+        if head.startswith(magic):
+            return reader(content, reading)
+    if head[8:12] == b"DUCK":
+        return arrow_table.read_duckdb(content, reading)
+    if strange := next((meaning for magic, meaning in _STRANGERS.items() if head.startswith(magic)), None):
+        raise TableError(f"{content.source} is {strange}")
+    suffix = Path(content.source).suffix.casefold()
+    if _FORMATS.get(suffix, "text") != "text":
+        raise TableError(f"{content.source} does not begin like a {suffix} file; it is damaged or misnamed")
+    begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begin.startswith(b"<"):
+        raise TableError(f"{content.source} is a web page or other markup; download the table itself")
+    if begin.startswith((b"{", b"[{", b"[[", b"[\n", b"[\r", b"[ ")):
+        return arrow_table.read_json(content, reading)
+    return read_text(content, reading)
+
+
+def _folder(path: Path, reading: Reading) -> Table:
+    named = (file for file in path.rglob("*") if not file.name.startswith((".", "_")))
+    files = sorted(file for file in named if file.suffix.lower() in _IN_FOLDERS)
+    if not files:
+        raise FileNotFoundError(f"folder {str(path)!r} holds no file of the kinds {', '.join(_IN_FOLDERS)}")
+    return Concatenated([read_table(file, reading) for file in files])
+
+
+@final
+class Concatenated(Table):
+    """Files one after the other, with the columns of the first."""
+
+    def __init__(self, tables: list[Table]) -> None:
+        first = tables[0]
+        super().__init__(first.source, first.names, list(first.kinds.values()), first.notes)
+        self.layout, self._tables, self.is_matrix = first.layout, tables, first.is_matrix
+        self.singles = set.intersection(*(table.singles for table in tables))
+        self.stamp = lambda: tuple(table.stamp() for table in tables)
+        counts = [table.known_rows for table in tables]
+        self.known_rows = None if None in counts else sum(count or 0 for count in counts)
+
+    def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
+        """The columns of all files in order."""
+        for table in self._tables:
+            if table.is_matrix and len(table.names) != len(self.names):
+                raise TableError(f"{table.source} has {len(table.names)} columns, but {self.source} {len(self.names)}")
+            yield from table.chunks([column_named(table, name) for name in names], n_rows)
 
 
 def write_table(
@@ -114,37 +120,30 @@ def write_table(
     rows: Array | None = None,
     like: str | os.PathLike[str] = "",
 ) -> None:
-    """Write a table with added columns to an open file.
+    """Write these rows of a table, or all, with added columns, to an open file.
 
-    Parameters
-    ----------
-    table : Table
-        What was read.
-    file : binary file
-        Where to write.
-    added : mapping of str to Added
-        Further columns, one value for each row of the table.
-    rows : ndarray of int, default=None
-        Which rows to write; None for all.
-    like : path-like, default=""
-        A file name whose suffix says the format. Text stays as it was, delimiter, decimal sign,
-        quotes and all. Without a suffix that is known the table keeps its format.
+    The suffix of `like` says the format; without one that is known the table keeps its own. Text stays as it
+    was, delimiter, decimal sign, quotes and all.
     """
     if clash := [name for name in added if name in table.names]:
         raise TableError(f"{table.source} already has a column {clash[0]!r}")
     rows = np.arange(table.n_rows) if rows is None else rows
     wanted = _FORMATS.get(Path(like).suffix.casefold(), table.format)
-    if wanted == table.format:
+    if wanted == table.format and isinstance(table, (TextTable, arrow_table.ArrowTable)) and wanted != "other":
         table.write(file, added, rows)
-    elif wanted == "text":
+    elif wanted in ("text", "other"):
         _write_csv(table, file, added, rows)
     elif wanted == "npy":
         fields = {name: _plain(table, name) for name in table.names}
-        ArrayTable(table.source, fields).write(file, added, rows)
+        fields |= {name: column.values for name, column in added.items()}
+        whole = np.empty(len(rows), dtype=[(name, values.dtype) for name, values in fields.items()])
+        for name, values in fields.items():
+            whole[name] = values[rows]
+        np.save(file, whole, allow_pickle=False)
     else:
-        arrow = pyarrow(table.source)
+        arrow = pyarrow("to write Parquet and Feather files")
         columns = {name: arrow.array(_plain(table, name, None), from_pandas=True) for name in table.names}
-        ArrowTable(table.source, arrow.table(columns), wanted).write(file, added, rows)
+        arrow_table.held_table(table.source, arrow.table(columns), format=wanted).write(file, added, rows)
 
 
 def check_format(path: str | os.PathLike[str]) -> None:
@@ -153,13 +152,14 @@ def check_format(path: str | os.PathLike[str]) -> None:
     if suffix in _NOT_WRITTEN:
         raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
-        pyarrow(os.fspath(path))
+        pyarrow("to write Parquet and Feather files")
 
 
 def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     """A column as an array: its numbers if that is all it has, else its text."""
     column = table.column(name)
-    return np.array([cell or nothing for cell in table.cells(name)]) if column.n_bad else column.values
+    as_text = column.n_bad or column.kind in ("date", "code", "text")
+    return np.array([cell or nothing for cell in table.cells(name)]) if as_text else column.values
 
 
 def _write_csv(table: Table, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:

@@ -5,11 +5,11 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from tkmeans.tables.numerals import SPACES, Numerals
+from tkmeans.tables.file_content import Content
+from tkmeans.tables.numerals import SPACES, Numerals, unit_of
 from tkmeans.tables.table import TableError
 
 # The longer marks first: UTF-32's begins like UTF-16's.
@@ -28,29 +28,75 @@ NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blan
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 _LOOKED_AT = 100  # records that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
+_CELLS = 4000  # that a delimiter is judged by
+_LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
+_BLOCK = 1 << 20  # bytes that are looked at at once
 
 
-def decode(data: bytes, encoding: str | None, source: str) -> tuple[str, str, bytes, bool]:
-    """The text, its encoding, its byte-order mark, and whether the encoding is a guess by what the bytes look like."""
-    mark, marked = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", None))
+class Survey(NamedTuple):
+    """What is known of a text file after one look at all of its bytes."""
+
+    encoding: str
+    mark: bytes  # the byte-order mark
+    is_guess: bool  # whether the encoding is a guess by what the bytes look like
+    n_quotes: int
+    head: str  # the text of the first block
+    is_all: bool  # whether that is all there is
+
+    def parted(self) -> tuple[str, str, str | None]:
+        """Comments and Excel's "sep=;" before the table, the table, and the delimiter if that line says it."""
+        start, delimiter = 0, None
+        for line in io.StringIO(self.head, newline=""):
+            says = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
+            if not says and not line.startswith("#"):
+                break
+            delimiter = line[4] if says else delimiter
+            start += len(line)
+        return self.head[:start], self.head[start:], delimiter
+
+
+def survey(content: Content, encoding: str | None) -> Survey:
+    """Look at all bytes: the encoding must fit the last of them, too."""
+    head, source = content.begin(_BLOCK + 1), content.source
+    mark, marked = next(((mark, name) for mark, name in _MARKS if head.startswith(mark)), (b"", None))
     try:
         wanted = codecs.lookup(encoding).name if encoding else marked
-        if wanted is not None:
-            return data.removeprefix(mark).decode(wanted), wanted, mark, False
     except LookupError:
         raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
-    except UnicodeDecodeError as fault:
-        raise TableError(f"{source} is not {wanted}: byte {fault.start} does not fit; add --encoding") from None
-    for name in _plausible(data):
-        with suppress(UnicodeDecodeError):
-            return data.decode(name), name, b"", name != "utf-8"
-    raise TableError(f"{source} is not a table that tkmeans can read: it is neither text nor Parquet, Feather or NPY")
+    for name in (wanted,) if wanted else _plausible(head):
+        n_quotes, misfit = _scan(content, name)
+        if misfit is None:
+            break
+        if wanted:
+            raise TableError(f"{source} is not {wanted}: byte {misfit} does not fit; add encoding='...'")
+    else:
+        known = "text nor Parquet, Feather, JSON, a workbook or NPY"
+        raise TableError(f"{source} is not a table that tkmeans can read: it is neither {known}")
+    is_all = len(head) <= _BLOCK
+    text = codecs.getincrementaldecoder(name)().decode(head.removeprefix(mark), final=is_all)
+    return Survey(name, mark, not wanted and name != "utf-8", n_quotes, text, is_all)
+
+
+def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
+    """The number of quotation marks, and the place of the first byte that does not fit; None if all do."""
+    decoder, n_quotes, done = codecs.getincrementaldecoder(encoding)(), 0, 0
+    with content.open() as file:
+        while block := file.read(_BLOCK):
+            n_quotes += block.count(b'"') if b'"' in block else 0  # looking for one is quicker
+            waiting = len(decoder.getstate()[0])
+            if waiting or encoding not in _LIKE_ASCII or not block.isascii():
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError as fault:
+                    return n_quotes, done - waiting + fault.start
+            done += len(block)
+    return n_quotes, done if decoder.getstate()[0] else None
 
 
 def _plausible(data: bytes) -> tuple[str, ...]:
     if b"\0" not in data:
         # Windows-1252 is Latin-1 with letters where that has none; the few bytes it lacks are Latin-1's.
-        return ("utf-8", "cp1252", "latin-1")
+        return _LIKE_ASCII
     # Text in UTF-16 has a zero in every other byte, as long as it is mostly ASCII.
     even, odd = data[0::2].count(0), data[1::2].count(0)
     if max(even, odd) < 0.4 * len(data) / 2 or min(even, odd) > 0.01 * len(data):
@@ -66,25 +112,19 @@ class Record(NamedTuple):
     line: int  # where it begins, from 1
 
 
-def cells_of(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    """The cells of lines, or of whole records."""
-    if delimiter == " ":
-        lines = (" ".join(line.split()) for line in lines)
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-
-
-def records(text: str, delimiter: str, first_line: int = 1) -> Iterator[Record]:
-    """Cut a text into records; empty lines are passed over."""
+def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> Iterator[Record]:
+    """Cut a text, or its lines, into records; empty lines are passed over."""
     pending: list[str] = []
 
     def lines() -> Iterator[str]:
-        for line in io.StringIO(text, newline=""):  # \n, \r\n and \r alike, and kept
+        # \n, \r\n and \r alike, and kept
+        for line in io.StringIO(text, newline="") if isinstance(text, str) else text:
             pending.append(line)
-            yield line
+            yield " ".join(line.split()) if delimiter == " " else line
 
     number = first_line
     try:
-        for cells in cells_of(lines(), delimiter):
+        for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True):
             raw = "".join(pending)
             if cells and raw.strip():
                 yield Record(cells, raw, number)
@@ -94,21 +134,9 @@ def records(text: str, delimiter: str, first_line: int = 1) -> Iterator[Record]:
         raise TableError(f"line {number}: {fault}; a quotation mark that is opened there may never be closed") from None
 
 
-def split_preamble(text: str) -> tuple[str, str, str | None]:
-    """Comments and Excel's "sep=;" before the table, the table, and the delimiter if that line says it."""
-    start, delimiter = 0, None
-    for line in io.StringIO(text, newline=""):
-        says = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
-        if not says and not line.startswith("#"):
-            break
-        delimiter = line[4] if says else delimiter
-        start += len(line)
-    return text[:start], text[start:], delimiter
-
-
 def guess_delimiter(text: str, decimal: str | None) -> str:
     """The delimiter under which records have equally many cells, and most of these are numbers."""
-    best, best_share = "", -1.0
+    best, best_score = "", (False, -1.0)
     for delimiter in DELIMITERS:
         try:
             sample = [record.cells for record in islice(records(text, delimiter), _LOOKED_AT)]
@@ -119,21 +147,29 @@ def guess_delimiter(text: str, decimal: str | None) -> str:
         (width, count), *_ = Counter(len(cells) for cells in sample[1:] or sample).most_common(1)
         if width < 2 or count < _AGREEING * len(sample[1:] or sample):
             continue
-        cells = [cell for row in sample[1:] or sample for cell in row]
-        share = sum(any(each.number(cell) is not None for each in _NOTATIONS) for cell in cells) / len(cells)
-        if share > best_share:
-            best, best_share = delimiter, share
+        cells = [cell for row in sample[1:] or sample for cell in row[: 1 + _CELLS // len(sample)]]
+        share = sum(looks_numeric(cell) for cell in cells) / len(cells)
+        score = len(sample[0]) in (width, width - 1), share  # a header without a name for R's row names is shorter
+        if score > best_score:
+            best, best_score = delimiter, score
     return best or (";" if decimal == "," else ",")
+
+
+def looks_numeric(cell: str) -> bool:
+    """Whether a cell is a number in any notation, with a currency or without."""
+    plain = cell.replace(unit_of(cell), "", 1)
+    return any(each.number(plain) is not None for each in _NOTATIONS)
 
 
 def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
     """Whether the first record holds names: words above numbers, or not one number."""
     over_numbers = False
     for j, cell in enumerate(sample[0]):
-        below = [numerals.number(row[j]) for row in sample[1:] if j < len(row) and not numerals.is_missing(row[j])]
-        if numerals.is_missing(cell) or not below or below.count(None) > len(below) / 2:
+        below = [row[j] for row in sample[1:] if j < len(row) and not numerals.is_missing(row[j])]
+        kind = numerals.kind_of(below)
+        if numerals.is_missing(cell) or not below or kind == "text":
             continue
-        if numerals.number(cell) is None:
+        if numerals.values([cell], kind)[1]:
             return True
         over_numbers = True
     return not over_numbers and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0])

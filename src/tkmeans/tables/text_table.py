@@ -1,182 +1,335 @@
 """Tables as text: CSV, TSV and their relatives, read and written without changing what was there."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import BinaryIO, NamedTuple, final
+from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.numerals import Numerals, guess_numerals
-from tkmeans.tables.table import KEPT_BAD, Added, BadCell, Column, Reading, Table, TableError, unique_names
-from tkmeans.tables.text_layout import NAMED, cells_of, decode, guess_delimiter, has_header, records, split_preamble
+from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
+from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
+from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
 
-_CHUNK = 10_000  # records that are in memory cell by cell at one time
-_SAMPLED = 500  # records from the beginning, and as many from all over the file, that the notation is guessed from
+_BY_HAND = 10_000  # records that are in memory cell by cell at one time
+_SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
 _NAMED_LINES = 3  # lines that a complaint names
+_PLAIN = r"\s*-?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"  # a number as Arrow reads it
+_BLOCK_BYTES = 1 << 20
 
 
 class Layout(NamedTuple):
     """How a text file is written."""
 
-    encoding: str
-    mark: bytes  # the byte-order mark
+    found: Survey
     preamble: str  # comments before the table
     delimiter: str
     numerals: Numerals
     newline: str
+    start: str  # all up to the first row: preamble, empty lines, header
+    first_line: int  # of the first row, from 1
+    header: str  # as it stands there; empty if there is none
+    width: int  # cells in a row
+    trailing: bool  # whether rows end with one more delimiter than the header
 
 
-class Lines(NamedTuple):
-    """The records of a file as they stand there."""
-
-    raw: list[str]
-    line: Array  # (n,) where each begins, from 1
-    width: Array  # (n,) cells of each
-    sample: list[list[str]]  # the cells of some, the first among them
+class _Again(Exception):
+    """What was read so far stands; go on in another way."""
 
 
 @final
 class TextTable(Table):
-    """A text file: its lines as they are, and the numbers in them."""
+    """A text file: Arrow reads its numbers, and what Arrow does not understand is read cell by cell."""
 
     format = "text"
+    row_word = "line"
 
-    def __init__(self, source: str, lines: Lines, layout: Layout, header: bool) -> None:
-        n_header = int(header)
-        names, self._trailing = _column_names(lines, header, layout.delimiter, source)
-        names, notes = unique_names(names)
-        if not header:
-            named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-            called = f"columns are called {named}; add --header if it has their names"
+    def __init__(self, content: Content, names: list[str], layout: Layout, sample: Sequence[Sequence[str]]) -> None:
+        unique, notes = unique_names(names)
+        if not layout.header:
+            named = unique[0] if len(unique) == 1 else f"{unique[0]} to {unique[-1]}"
+            called = f"columns are called {named}; add header=True if it has their names"
             notes = [f"the first line looks like data, so {called}"]
-        super().__init__(source, names, len(lines.raw) - n_header, notes)
-        self.layout = layout
-        self._header, self._raw, self._line = lines.raw[:n_header], lines.raw[n_header:], lines.line[n_header:]
-        self._columns = {column.name: column for column in self._numbers()}
+        numerals, columns = layout.numerals, [[row[j] for row in sample if j < len(row)] for j in range(len(unique))]
+        self._notations = {name: numerals.kind_of(cells) for name, cells in zip(unique, columns, strict=True)}
+        kinds = [kind if kind in KINDS else "number" for kind in self._notations.values()]
+        super().__init__(content.source, unique, kinds, notes)
+        self._content, self._layout, self.stamp = content, layout, content.stamp
+        plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
+        self._by_cells = {  # columns that are not left to Arrow
+            name
+            for name, cells in zip(unique, columns, strict=True)
+            if self._notations[name] not in ("number", "code")
+            or not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells)
+        }
+        # Words for a missing value that Arrow is told; every one of them costs time for every cell.
+        self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
+        spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
+        self._by_hand = spaced or layout.found.n_quotes % 2 == 1
+        self.layout = _unusual(layout, content.packing)
 
-    def column(self, name: str) -> Column:
-        """The numbers of a column."""
-        return self._columns[name]
+    def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
+        """The columns in order; if Arrow stumbles, the rest is read cell by cell."""
+        done = 0
+        while True:
+            skip = done
+            try:
+                for arrays in self._columns_by_hand(names) if self._by_hand else self._columns_by_arrow(names):
+                    n_found = len(arrays[0])
+                    if skip < n_found:
+                        chunk = [self._cells(name, array[skip:]) for name, array in zip(names, arrays, strict=True)]
+                        done += n_found - skip
+                        yield chunk
+                    skip = max(0, skip - n_found)
+            except _Again:
+                continue
+            self.known_rows = done
+            return
 
     def cells(self, name: str) -> list[str]:
-        """A column as text; empty where missing."""
-        j = self.names.index(name)
-        found = (cells[j].strip() for cells in cells_of(self._raw, self.layout.delimiter))
-        return ["" if self.layout.numerals.is_missing(cell) else cell for cell in found]
+        """A column as text, as it stands in the file; empty where missing."""
+        if self.column(name).kind != "text" and name not in self._by_cells:
+            self._by_cells.add(name)
+            chunks = [cells.texts for (cells,) in self.chunks([name])]
+            self._by_cells.discard(name)
+            self._loaded[name] = (self._loaded[name][0], chunks)
+        return ["" if self._layout.numerals.is_missing(cell) else cell for cell in super().cells(name)]
+
+    def places(self, rows: Sequence[int]) -> list[int]:
+        """The lines of the file, in which empty lines and line breaks within cells count."""
+        wanted = set(rows)
+        held = islice(enumerate(self._lines()), max(rows, default=-1) + 1)
+        lines = {i: line for i, (_, line) in held if i in wanted}
+        return [lines[row] for row in rows]
 
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
         """Write these rows as they were, with the added columns behind."""
-        encoding, unknown = self.layout.encoding, "NA" if self.layout.delimiter == " " else ""
-        columns = [column.texts(self.layout.numerals.write, unknown) for column in added.values()]
-        file.write(self.layout.mark + self.layout.preamble.encode(encoding))
-        for raw in self._header:
-            file.write(self._extended(raw, added).encode(encoding))
-        for start in range(0, len(rows), _CHUNK):
-            part = rows[start : start + _CHUNK]
-            lines = (self._extended(self._raw[i], [cells[i] for cells in columns], self._trailing) for i in part)
-            file.write("".join(lines).encode(encoding))
+        layout = self._layout
+        encoding, unknown = layout.found.encoding, "NA" if layout.delimiter == " " else ""
+        columns = [column.texts(layout.numerals.write, unknown) for column in added.values()]
+        file.write(layout.found.mark + layout.preamble.encode(encoding))
+        if layout.header:
+            file.write(self._extended(layout.header, added).encode(encoding))
+        wanted = iter(rows.tolist())
+        following, lines = next(wanted, None), []
+        for i, (raw, _) in enumerate(self._lines()):
+            if i == following:
+                lines.append(self._extended(raw, [cells[i] for cells in columns], layout.trailing))
+                following = next(wanted, None)
+            if len(lines) >= _BY_HAND or following is None:
+                file.write("".join(lines).encode(encoding))
+                lines.clear()
+            if following is None:
+                break
 
-    def _numbers(self) -> Iterator[Column]:
-        values: list[list[Array]] = [[] for _ in self.names]
-        bad: list[list[BadCell]] = [[] for _ in self.names]
-        n_bad = [0] * len(self.names)
-        rows, start = cells_of(self._raw, self.layout.delimiter), 0
-        while chunk := list(islice(rows, _CHUNK)):
-            for j, cells in enumerate(islice(zip(*chunk, strict=True), len(self.names))):
-                numbers, wrong = self.layout.numerals.numbers(cells)
-                values[j].append(numbers)
-                n_bad[j] += len(wrong)
-                bad[j] += (
-                    BadCell(start + i + 1, int(self._line[start + i]), cells[i].strip())
-                    for i in wrong[: KEPT_BAD - len(bad[j])]
+    # ---- by Arrow ---------------------------------------------------------------------------
+
+    def _columns_by_arrow(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        """Columns as Arrow reads them: numbers, or text where somebody should look at the cells."""
+        arrow = pyarrow("to read text files")
+        import pyarrow.csv as csv
+
+        layout = self._layout
+        text = arrow.dictionary(arrow.int32(), arrow.string())
+        types = {name: text if name in self._by_cells else arrow.float64() for name in names}
+        encoding = "utf8" if layout.found.encoding == "utf-8" else layout.found.encoding
+        named = [*self.names, *["\0"] * layout.trailing]
+        try:
+            file, raw = self._content.native()
+            watch = WATCH.get()
+            with raw, file:
+                _pass_over(file, len(layout.found.mark) + len(layout.start.encode(layout.found.encoding)))
+                reader = csv.open_csv(
+                    file,
+                    csv.ReadOptions(block_size=_BLOCK_BYTES, column_names=named, encoding=encoding),
+                    csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.found.n_quotes > 0),
+                    csv.ConvertOptions(
+                        column_types=types,
+                        include_columns=list(names),
+                        null_values=sorted(self._missing),
+                        decimal_point=layout.numerals.decimal,
+                    ),
                 )
-            start += len(chunk)
-        for j, name in enumerate(self.names):
-            yield Column(name, np.concatenate(values[j]), tuple(bad[j]), n_bad[j])
+                for batch in reader:
+                    if watch is not None:
+                        watch(raw.tell(), self._content.size)
+                    if batch.num_rows:
+                        yield batch.columns
+        except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
+            if "Empty CSV" in str(fault):
+                return
+            culprit = re.search(r"column #(\d+)", str(fault))
+            word = re.search(r"invalid value '(.*)'", str(fault))
+            if culprit and word and word[1] not in self._missing and layout.numerals.is_missing(word[1]):
+                self._missing.add(word[1])
+            elif culprit and self.names[int(culprit[1])] not in self._by_cells:
+                self._by_cells.add(self.names[int(culprit[1])])
+            else:
+                self._by_hand = True
+            raise _Again from None
+
+    def _cells(self, name: str, array: Any) -> Cells:
+        """Cells from Arrow: numbers as they are, text by what it says."""
+        numerals = self._layout.numerals
+        if not hasattr(array, "dictionary"):
+            values = numpy_of(array)
+            words = [number for word in numerals.words if (number := Numerals().number(word)) is not None]
+            if bool(np.any(np.isinf(values))) or any(bool(np.any(values == number)) for number in words):
+                self._by_cells.add(name)
+                raise _Again
+            return Cells(values)
+        distinct = array.dictionary.to_pylist()
+        kind = self._notations[name]
+        found, wrong = numerals.values(distinct, kind)
+        indices = numpy_of(array.indices)
+        if not len(distinct):
+            return Cells(np.full(len(array), np.nan), texts=array)
+        places = np.flatnonzero(np.isin(indices, wrong)) if wrong else np.empty(0, np.int64)
+        held = array if kind != "number" or wrong or name in self._by_cells else None
+        return Cells(found[indices], places, held)
+
+    # ---- by hand ----------------------------------------------------------------------------
+
+    def _columns_by_hand(self, names: Sequence[str]) -> Iterator[list[Any]]:
+        arrow = pyarrow("to read text files")
+        places, rows = [self.names.index(name) for name in names], self._checked_records()
+        while chunk := list(islice(rows, _BY_HAND)):
+            yield [arrow.array([row.cells[j] for row in chunk], arrow.string()).dictionary_encode() for j in places]
+
+    def _checked_records(self) -> Iterator[Record]:
+        """The rows; those of another length, and a quotation mark that stays open, are complained of."""
+        layout, last, wrong, n_wrong = self._layout, None, [], 0
+        for record in self._records():
+            if len(record.cells) != layout.width:
+                wrong += [record] if n_wrong < _NAMED_LINES else []
+                n_wrong += 1
+            elif not n_wrong:
+                yield record
+            last = record
+        if last is not None and last.raw.count('"') % 2 and len(last.raw.splitlines()) > 1:
+            raise TableError(f"{self.source}, line {last.line}: a quotation mark is opened there and never closed")
+        if n_wrong:
+            named = "; ".join(f"line {record.line} has {len(record.cells)}" for record in wrong)
+            rest = f"; and {n_wrong - _NAMED_LINES} more lines" if n_wrong > _NAMED_LINES else ""
+            first = layout.first_line - _n_lines(layout.header)
+            raise TableError(
+                f"{self.source}: line {first} has {len(self.names)} cells divided by "
+                f"{NAMED.get(layout.delimiter, repr(layout.delimiter))}, but {named}{rest}; put quotation marks "
+                "around cells that contain the delimiter, or add delimiter='...'"
+            )
+
+    def _records(self) -> Iterator[Record]:
+        with self._open() as file:
+            try:
+                yield from records(file, self._layout.delimiter, self._layout.first_line)
+            except TableError as fault:
+                raise TableError(f"{self.source}, {fault}") from None
+
+    def _lines(self) -> Iterator[tuple[str, int]]:
+        """The rows as they stand there, and where; without quotation marks a line is a row."""
+        if self._layout.found.n_quotes:
+            yield from ((record.raw, record.line) for record in self._records())
+            return
+        with self._open() as file:
+            yield from ((raw, i) for i, raw in enumerate(file, self._layout.first_line) if raw.strip())
+
+    def _open(self) -> Any:
+        file, layout = self._content.open(), self._layout
+        _pass_over(file, len(layout.found.mark) + len(layout.start.encode(layout.found.encoding)))
+        file = file if isinstance(file, io.BytesIO) else io.BufferedReader(file, 1 << 18)
+        return io.TextIOWrapper(file, encoding=layout.found.encoding, newline="")
 
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
+        layout = self._layout
         body = raw.rstrip("\r\n")
-        newline = raw[len(body) :] or self.layout.newline
+        newline = raw[len(body) :] or layout.newline
         if trailing:
-            body = body.rstrip().removesuffix(self.layout.delimiter)
-        special = (self.layout.delimiter, '"')
+            body = body.rstrip().removesuffix(layout.delimiter)
+        special = (layout.delimiter, '"')
         quoted = ('"' + cell.replace('"', '""') + '"' if any(s in cell for s in special) else cell for cell in cells)
-        return self.layout.delimiter.join([body, *quoted]) + newline
+        return layout.delimiter.join([body, *quoted]) + newline
 
 
-def read_text(data: bytes, reading: Reading, source: str) -> TextTable:
-    """Read a text file; what it does not say clearly, the user is asked for."""
-    text, encoding, mark, guessed = decode(data, reading.encoding, source)
-    preamble, text, said = split_preamble(text)
+def _n_lines(text: str) -> int:
+    return sum(1 for _ in io.StringIO(text, newline=""))
+
+
+def _pass_over(file: Any, n_bytes: int) -> None:
+    if file.seekable():
+        file.seek(n_bytes)
+    else:
+        file.read(n_bytes)
+
+
+# ---- the layout -----------------------------------------------------------------------------
+
+
+def read_text(content: Content, reading: Reading) -> TextTable:
+    """Find out how a text file is written; what it does not say clearly, the user is asked for."""
+    found, source = survey(content, reading.encoding), content.source
+    preamble, text, said = found.parted()
     if not text.strip():
         raise TableError(f"{source} is empty")
     delimiter = reading.delimiter or said or guess_delimiter(text, reading.decimal)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
-    lines = _read_lines(text, delimiter, preamble.count(newline), source)
-    below = lines.sample[1:] or lines.sample
-    numerals = guess_numerals([cell for row in below for cell in row], reading, source)
-    header = has_header(lines.sample, numerals) if reading.header is None else reading.header
-    layout = Layout(encoding, mark, preamble, delimiter, numerals, newline)
-    table = TextTable(source, lines, layout, header)
-    if unusual := _unusual(layout, guessed=guessed):
-        table.notes.insert(0, f"read as text with {unusual}")
-    return table
+    n_before = _n_lines(preamble)
+    head = _head(text, delimiter, n_before, found.is_all, source)
+    sample = [record.cells for record in head]
+    numerals = guess_numerals([cell for row in sample[1:] or sample for cell in row], reading, source)
+    with_names = has_header(sample, numerals) if reading.header is None else reading.header
+    names, trailing = _column_names(head, with_names, delimiter, source)
+    header = head[0].raw if with_names else ""
+    first = head[0].line + _n_lines(header)
+    start = preamble + "".join(islice(io.StringIO(text, newline=""), first - 1 - n_before))
+    width = len(names) + trailing
+    layout = Layout(found, preamble, delimiter, numerals, newline, start, first, header, width, trailing)
+    return TextTable(content, names, layout, sample[with_names:])
 
 
-def _read_lines(text: str, delimiter: str, n_before: int, source: str) -> Lines:
-    """Cut the text into records once, to check them; the cells of all at one time might not fit into memory."""
-    raw: list[str] = []
-    line, width, sample = [], [], []
-    every = max(1, text.count("\n") // _SAMPLED)
+def _head(text: str, delimiter: str, n_before: int, is_all: bool, source: str) -> list[Record]:
+    """The first records; of a longer text the last one may be cut off."""
     try:
-        for record in records(text, delimiter, 1 + n_before):
-            if len(raw) < _SAMPLED or len(raw) % every == 0:
-                sample.append(record.cells)
-            raw.append(record.raw)
-            line.append(record.line)
-            width.append(len(record.cells))
+        head = list(islice(records(text, delimiter, 1 + n_before), _SAMPLED + 1))
     except TableError as fault:
         raise TableError(f"{source}, {fault}") from None
-    if raw[-1].count('"') % 2 and len(raw[-1].splitlines()) > 1:
-        raise TableError(f"{source}, line {line[-1]}: a quotation mark is opened there and never closed")
-    return Lines(raw, np.array(line), np.array(width), sample)
+    if not is_all and len(head) <= _SAMPLED:
+        head = head[:-1]
+    if not head:
+        raise TableError(f"{source}: its first line is longer than a table's; add delimiter='...'")
+    return head[: max(20, _SAMPLED_CELLS // max(1, len(head[-1].cells)))]
 
 
-def _column_names(lines: Lines, header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
+def _column_names(head: list[Record], header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
     """Names of the columns, empty without a header, and whether records end with one more delimiter than it."""
-    below = lines.width[1:] if header else lines.width
-    if len(below) == 0:
-        raise TableError(f"{source} has the names of columns but no rows; add --no-header if its only line is data")
-    names, trailing = [name.strip() for name in lines.sample[0]] if header else [""] * int(below[0]), False
-    if len(names) == 1 and delimiter == "," and np.all(below == 2):
+    below = [len(record.cells) for record in head[header:]]
+    if not below:
+        raise TableError(f"{source} has the names of columns but no rows; add header=False if its only line is data")
+    names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
+    if len(names) == 1 and delimiter == "," and all(width == 2 for width in below):
         raise TableError(
-            f"{source}: line {lines.line[0]} has one name, but there are two cells in the lines below; "
-            "add --decimal , if these are decimal commas"
+            f"{source}: line {head[0].line} has one name, but there are two cells in the lines below; "
+            "add decimal=',' if these are decimal commas"
         )
-    if header and np.all(below == len(names) + 1):
-        trailing = all(not row[-1].strip() for row in lines.sample[1:])
+    if header and all(width == len(names) + 1 for width in below):
+        trailing = all(not record.cells[-1].strip() for record in head[1:])
         if not trailing:  # the habit of R: row names, and no name for them
             names = ["", *names]
-    wrong = np.flatnonzero(below != len(names) + trailing) + int(header)
-    if len(wrong):
-        named = "; ".join(f"line {lines.line[i]} has {lines.width[i]}" for i in wrong[:_NAMED_LINES])
-        rest = f"; and {len(wrong) - _NAMED_LINES} more lines" if len(wrong) > _NAMED_LINES else ""
-        divided = f"divided by {NAMED.get(delimiter, repr(delimiter))}"
-        raise TableError(
-            f"{source}: line {lines.line[0]} has {len(names)} cells {divided}, "
-            f"but {named}{rest}; put quotation marks around cells that contain the delimiter, or add --delimiter"
-        )
     return names, trailing
 
 
-def _unusual(layout: Layout, *, guessed: bool) -> str:
+def _unusual(layout: Layout, packing: str) -> str:
     """What a reader of CSV would not have expected."""
     said = [] if layout.delimiter == "," else [NAMED.get(layout.delimiter, repr(layout.delimiter))]
     if layout.numerals.decimal == ",":
         said.append("decimal commas")
     if layout.numerals.thousands:
         said.append(f"digits in groups of three ({layout.numerals.thousands[0]!r})")
-    if layout.encoding != "utf-8":
-        said.append(f"encoding {layout.encoding}" + (" (a guess: --encoding for another)" if guessed else ""))
-    return ", ".join(said)
+    if layout.found.encoding != "utf-8":
+        guess = " (a guess: encoding='...' for another)" if layout.found.is_guess else ""
+        said.append(f"encoding {layout.found.encoding}{guess}")
+    if packing:
+        said.append(f"compressed by {packing}")
+    return f"read as text with {', '.join(said)}" if said else ""

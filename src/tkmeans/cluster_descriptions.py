@@ -1,0 +1,305 @@
+"""Clusters in words: what sets each apart from the other rows, measured robustly and said in a sentence."""
+
+import os
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tkmeans.sources.files import DataFile
+from tkmeans.stats import Array
+from tkmeans.tables import CHUNK
+
+_SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
+_NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
+_MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
+_LEVELS = 50  # a column of text with more values describes no cluster
+_BLOCK = 50_000  # rows whose probabilities are in memory at one time
+_ENOUGH = 50_000  # rows that a median is taken of
+_DOUBTFUL = 0.9  # mean probability below which a sentence says how sure a cluster is
+
+# Words for more and less of what the last word of a column's name says, and units that may follow it.
+_OPPOSITES = {"length": "long short", "duration": "long short", "width": "wide narrow", "depth": "deep shallow"}
+_OPPOSITES |= {"height": "tall low", "mass": "heavy light", "weight": "heavy light", "age": "old young"}
+_OPPOSITES |= {"size": "large small", "area": "large small", "price": "expensive cheap", "speed": "fast slow"}
+_UNITS = {"mm", "cm", "m", "km", "g", "kg", "s", "ms", "min", "h", "usd", "eur", "pct", "percent"}
+
+
+class Trait(NamedTuple):
+    """How a column of numbers differs between a cluster and the other rows."""
+
+    column: str
+    effect: float  # difference of the medians in units of the spread within clusters
+    median: float  # of the cluster
+    others: float  # median of all other rows
+
+    def __str__(self) -> str:
+        words = [word for word in re.split(r"[\W_]+", self.column) if word] or [self.column]
+        words = words[:-1] if len(words) > 1 and words[-1].casefold() in _UNITS else words
+        pair = _OPPOSITES.get(words[-1].casefold(), "high low")
+        noun = " ".join(words if pair == "high low" else words[:-1])
+        adjective = pair.split()[self.effect < 0]
+        return adjective if noun.casefold() in ("", "body") else f"{adjective} {noun}"
+
+
+class Category(NamedTuple):
+    """The most frequent value of a column of text in a cluster."""
+
+    column: str
+    value: str
+    share: float  # of the cluster's rows
+    others: float  # share of all other rows
+
+    def __str__(self) -> str:
+        said = self.column if self.value == "yes" else self.value
+        named = f"{self.column} {self.value}" if re.fullmatch(r"[\W\d]*|.|no|true|false", said, re.I) else said
+        return f"{100 * self.share:.0f} % {named}"
+
+
+@dataclass(frozen=True)
+class ClusterDescription:
+    """One cluster of a :class:`Description`."""
+
+    cluster: int
+    n_rows: int  # without outliers
+    share: float  # of all rows that have a value
+    n_outliers: int  # rows that are nearest to this cluster but flagged as outliers
+    probability: float | None  # of this cluster for its rows, on average; None if the model does not tell
+    typical_row: int | None  # the number of the most typical row, from 0
+    traits: tuple[Trait, ...]  # all columns, the largest effect first
+    categories: tuple[Category, ...]  # the most telling first
+
+    @property
+    def sentence(self) -> str:
+        """The cluster in one sentence."""
+        said = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= _NOTABLE)
+        parts = [said or "no column sets it apart"]
+        telling = [each for each in self.categories if each.share >= 0.5 and each.share - each.others >= _MORE]
+        if telling:
+            parts.append(", ".join(map(str, telling[:_CATEGORIES])))
+        if self.probability is not None and self.probability < _DOUBTFUL:
+            parts.append(f"not clear-cut: {100 * self.probability:.0f} % probable on average")
+        rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
+        outliers = f" and {self.n_outliers} outlier{'s' * (self.n_outliers > 1)}" if self.n_outliers else ""
+        return f"Cluster {self.cluster} ({rows}{outliers}): " + ("; ".join(parts) if self.n_rows else "empty")
+
+
+class Description(Sequence[ClusterDescription]):
+    """The clusters of a model in words; prints as one sentence for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans import TKMeans, describe
+    >>> X = np.array([[0.0], [1], [2], [50], [51], [52], [53]])
+    >>> found = describe(TKMeans(2, random_state=0).fit(X), X, feature_names=["age"])
+    >>> found.sentences()
+    ['Cluster 0 (4 rows): old', 'Cluster 1 (3 rows): young']
+    >>> found.table()["age"]
+    [51.5, 1.0]
+    """
+
+    def __init__(self, clusters: Sequence[ClusterDescription]) -> None:
+        self._clusters = tuple(clusters)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._clusters[k]
+
+    def __len__(self) -> int:
+        return len(self._clusters)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences()) + "</ul>"
+
+    def sentences(self) -> list[str]:
+        """One sentence for each cluster."""
+        return [cluster.sentence for cluster in self._clusters]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Everything, as plain values for JSON."""
+        parts = ("traits", "categories")
+        return [
+            {**vars(cluster), **{name: [each._asdict() for each in getattr(cluster, name)] for name in parts}}
+            | {"sentence": cluster.sentence}
+            for cluster in self._clusters
+        ]
+
+    def table(self) -> dict[str, list[Any]]:
+        """A column for each fact, a cell for each cluster; ``pandas.DataFrame(...)`` takes it."""
+        rows: list[dict[str, Any]] = [
+            {fact: getattr(cluster, fact) for fact in ("cluster", "n_rows", "share", "n_outliers", "probability")}
+            | {trait.column: trait.median for trait in sorted(cluster.traits)}
+            | {category.column: category.value for category in sorted(cluster.categories)}
+            for cluster in self._clusters
+        ]
+        return {fact: [row[fact] for row in rows] for fact in rows[0]}
+
+
+def describe(
+    model: Any, X: Any, *, feature_names: Sequence[str] | None = None, categories: Mapping[str, Any] | None = None
+) -> Description:
+    """Say in words what sets the clusters of a fitted model apart.
+
+    A column of numbers is compared by its median in the cluster and in all other rows, in units of
+    the median absolute deviation within clusters, so that outliers change nothing. A column of text
+    is compared by the share of its most frequent value. Medians of very many rows are those of
+    50 000, at equal intervals.
+
+    Parameters
+    ----------
+    model : fitted clusterer, or Pipeline that ends with one
+        Any estimator with `predict`; what it says of probabilities and outliers is used.
+    X : array-like of shape (n_samples, n_features), data frame, path or DataFile
+        The rows, in your units. Text in other columns of a data frame or file describes the
+        clusters, too.
+    feature_names : sequence of str, default=None
+        Names of the columns; those of a data frame, of a file or of the fit are known.
+    categories : mapping of str to array-like of shape (n_samples,), default=None
+        Further columns of text, by name.
+
+    Returns
+    -------
+    description : Description
+        A sequence of :class:`ClusterDescription`; `sentences()`, `records()` and `table()` give it
+        as text, plain values and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import RobustScaler
+    >>> from tkmeans import TKMeans, describe
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal([190, 3700], [6, 300], (60, 2)), rng.normal([217, 5100], [6, 300], (40, 2))])
+    >>> species = ["Adelie"] * 60 + ["Gentoo"] * 40
+    >>> model = make_pipeline(RobustScaler(), TKMeans(2, random_state=0)).fit(X)
+    >>> names = ["flipper_length_mm", "body_mass_g"]
+    >>> print(describe(model, X, feature_names=names, categories={"species": species}))
+    Cluster 0 (60 rows): short flipper, light; 100 % Adelie
+    Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
+    """
+    values, names, texts = _columns(model, X, feature_names)
+    texts |= {str(name): np.asarray(cells, dtype=object) for name, cells in (categories or {}).items()}
+    yes_or_no = {name for name, column in zip(names, values.T, strict=True) if _is_yes_or_no(column)}
+    for j, name in enumerate(names):
+        base, _, value = name.partition("=")  # of an indicator such as species=Gentoo
+        if name in yes_or_no and base not in texts:
+            texts[value or name] = np.where(np.isnan(values[:, j]), "", np.where(values[:, j] == 1, "yes", "no"))
+    labels, outliers, probability = _told(model, values)
+    known = ~np.isnan(values).all(axis=1) & (labels >= 0)
+    core = known & ~outliers
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    centers = getattr(last, "cluster_centers_", getattr(last, "means_", ()))
+    n_clusters = max(len(centers), labels.max(initial=0) + 1)
+    groups = [np.flatnonzero(core & (labels == k)) for k in range(n_clusters)]
+    medians = np.array([_median(values[_some(rows)]) for rows in groups])  # (K, p)
+    seen = _some(np.flatnonzero(core))
+    spread = _spread(values[seen] - medians[labels[seen]])
+    shares = [_shares(name, cells, groups) for name, cells in texts.items()]
+    found = []
+    for k, rows in enumerate(groups):
+        others = _median(values[_some(np.flatnonzero(core & (labels != k)))])
+        effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
+        traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
+        away = np.abs(values[_some(rows)] - medians[k]) / spread  # a missing value is as far away as can be
+        typical = _some(rows)[np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))] if len(rows) else None
+        found.append(
+            ClusterDescription(
+                cluster=k,
+                n_rows=len(rows),
+                share=len(rows) / max(1, int(known.sum())),
+                n_outliers=int(np.sum(known & outliers & (labels == k))),
+                probability=float(probability[rows].mean()) if probability is not None and len(rows) else None,
+                typical_row=None if typical is None else int(typical),
+                traits=tuple(sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))),
+                categories=tuple(sorted((each[k] for each in shares), key=lambda each: each.others - each.share)),
+            )
+        )
+    return Description(found)
+
+
+def _told(model: Any, X: Array) -> tuple[Array, Array, Array | None]:
+    """What a model says of each row, by its public methods: cluster, outlier, probability of its cluster."""
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    check_is_fitted(steps[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of names that are known here, and what a fit has said
+        for step in steps[:-1]:
+            X = step.transform(X)
+        labels, last, probability = np.asarray(steps[-1].predict(X)), steps[-1], None
+        if hasattr(last, "predict_proba"):
+            blocks = (last.predict_proba(X[i : i + _BLOCK]).max(axis=1) for i in range(0, len(X), _BLOCK))
+            probability = np.concatenate([*blocks])
+        outliers = last.outliers(X) if hasattr(last, "outliers") else np.zeros(len(X), dtype=bool)
+    return labels, np.asarray(outliers, dtype=bool), probability
+
+
+def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
+    """The most frequent value in each group, with its share there and in all others."""
+    missing = np.array([cell is None or cell == "" or cell != cell for cell in cells])
+    values, codes = np.unique(np.where(missing, "", cells).astype(str), return_inverse=True)
+    counts = np.array([np.bincount(codes[rows[~missing[rows]]], minlength=len(values)) for rows in groups])
+    rest = counts.sum(axis=0) - counts
+    own, rest = (each / np.maximum(1, each.sum(axis=1, keepdims=True)) for each in (counts, rest))
+    best = np.argmax(own, axis=1)
+    return [Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in enumerate(best)]
+
+
+def _some(rows: Array) -> Array:
+    """Rows at equal intervals if there are very many: enough for a median."""
+    return rows[:: max(1, len(rows) // _ENOUGH)]
+
+
+def _is_yes_or_no(column: Array) -> bool:
+    known = column[~np.isnan(column)]
+    return bool(np.all((known == 0) | (known == 1))) and len(known) > 0 and np.ptp(known) == 1
+
+
+def _median(rows: Array) -> Array:
+    """The median of each column over the values that are there; NaN where there is none."""
+    if not np.isnan(np.sum(rows)) and len(rows):
+        return np.median(rows, axis=0)
+    found = np.full(rows.shape[1], np.nan)
+    some = np.any(~np.isnan(rows), axis=0)
+    found[some] = np.nanmedian(rows[:, some], axis=0)
+    return found
+
+
+def _spread(away: Array) -> Array:
+    """The pooled median absolute deviation; where that is 0, as in counts, the mean one."""
+    mad, mean = _SIGMA * _median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
+    spread = np.where(mad > 0, mad, mean)
+    return np.where(spread > 0, spread, np.inf)
+
+
+def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:
+    """The numbers that the model was fitted on, their names, and the text of the other columns."""
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    fitted = [str(name) for name in getattr(first, "feature_names_in_", ())]
+    texts: dict[str, Array] = {}
+    if isinstance(X, (str, os.PathLike, DataFile)):
+        table, chosen = (X if isinstance(X, DataFile) else DataFile(X)).open(fitted or None)
+        values = np.concatenate([*table.batches(chosen, CHUNK)])
+        texts = {name: np.array(table.cells(name)) for name in table.names if table.column(name).is_text}
+    elif hasattr(X, "columns"):
+        chosen = fitted or list(X.columns)
+        values = np.column_stack([np.asarray(X[name], dtype=np.float64) for name in chosen])
+        others = {str(name): np.asarray(X[name], dtype=object) for name in X.columns if name not in chosen}
+        texts = {name: cells for name, cells in others.items() if any(isinstance(cell, str) for cell in cells)}
+    else:
+        values = np.asarray(X, dtype=np.float64)
+        chosen = list(names or fitted or [f"x{j}" for j in range(values.shape[1])])
+    if len(chosen) != values.shape[1]:
+        raise ValueError(f"feature_names must name the {values.shape[1]} columns of X, got {len(chosen)} names")
+    few = min(_LEVELS, max(2, len(values) // 2))
+    return values, [*map(str, chosen)], {n: cells for n, cells in texts.items() if len(set(cells.tolist())) <= few}

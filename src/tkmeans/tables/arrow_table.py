@@ -1,0 +1,307 @@
+"""Tables that Arrow holds or reads: Parquet, Feather, datasets, JSON, workbooks and databases."""
+
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime
+from typing import Any, BinaryIO, final
+
+import numpy as np
+
+from tkmeans.stats import Array
+from tkmeans.tables.file_content import Content, numpy_of, pyarrow
+from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of, unique_names
+from tkmeans.tables.text_layout import has_header
+
+Batches = Callable[[list[str], int], Iterator[Any]]  # record batches of these columns, about so many rows at a time
+
+_DAY = 86_400_000_000  # microseconds
+
+
+@final
+class ArrowTable(Table):
+    """Columns with types; where the format has none for cells, text is read as in a text file."""
+
+    def __init__(self, source: str, schema: Any, batches: Batches, format: str, n_rows: Any = None) -> None:
+        if not schema.names or len(set(schema.names)) < len(schema.names):
+            raise TableError(f"{source} has {'two columns of one name' if schema.names else 'no columns'}; rename one")
+        super().__init__(source, schema.names, [_kind(field.type) for field in schema])
+        self.format, self.known_rows, self._schema, self._batches = format, n_rows, schema, batches
+        self.singles = {field.name for field in schema if str(field.type) in ("float", "halffloat")}
+        self._numerals = Numerals()
+        self._notations: dict[str, str] = {}  # of columns that are read as if they came from a text file
+
+    def read_text(self, numerals: Numerals, columns: Mapping[str, Sequence[str]]) -> None:
+        """Read the cells of these columns, which hold more than numbers, as if they came from a text file."""
+        self._numerals = numerals
+        self._notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
+        self.kinds |= {name: kind if kind in KINDS else "number" for name, kind in self._notations.items()}
+
+    def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
+        """The columns in order."""
+        n_found = 0
+        with naming(self.source):
+            for batch in self._batches(list(names), n_rows):
+                n_found += batch.num_rows
+                yield [self._cells(name, batch.column(name)) for name in names]
+        self.known_rows = n_found
+
+    def _cells(self, name: str, array: Any) -> Cells:
+        arrow, kind = pyarrow(), self.kinds[name]
+        if name in self._notations:
+            array = array.dictionary_encode()
+            found, wrong = self._numerals.values(array.dictionary.to_pylist(), self._notations[name])
+            indices = numpy_of(array.indices)
+            return Cells(found[indices], np.flatnonzero(np.isin(indices, wrong)), array)
+        if kind == "text":
+            known = np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8())))
+            return Cells(np.full(len(array), np.nan), known, _as_text(array))
+        if kind == "date":
+            known = numpy_of(array.is_valid().cast(arrow.uint8()))
+            micros = array.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64()).fill_null(0)
+            return Cells(np.where(known, numpy_of(micros) / _DAY, np.nan))
+        if kind == "boolean" or not (arrow.types.is_integer(array.type) or arrow.types.is_floating(array.type)):
+            array = (array.cast(arrow.uint8()) if kind == "boolean" else array).cast(arrow.float64())
+        return cells_of(numpy_of(array))
+
+    def cells(self, name: str) -> list[str]:
+        """A column as text; empty where missing."""
+        found = (cell for batch in self._batches([name], CHUNK) for cell in batch.column(name).to_pylist())
+        return ["" if cell is None or cell != cell else str(cell) for cell in found]
+
+    def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
+        """Write these rows with all their columns, in the format they came in."""
+        arrow = pyarrow()
+        table = arrow.Table.from_batches(self._batches(self._schema.names, CHUNK), self._schema)
+        for name, column in added.items():
+            table = table.append_column(name, arrow.array(column.values, mask=~column.known))
+        table = table if len(rows) == table.num_rows else table.take(arrow.array(rows))
+        if self.format == "parquet":
+            from pyarrow import parquet
+
+            parquet.write_table(table, file)
+        else:
+            with arrow.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+
+
+def _kind(stored: Any) -> str:
+    """What a column of this type holds."""
+    types = pyarrow().types
+    if types.is_boolean(stored) or types.is_timestamp(stored) or types.is_date(stored):
+        return "boolean" if types.is_boolean(stored) else "date"
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    return "number" if any(test(stored) for test in numbers) else "text"
+
+
+def _as_text(array: Any) -> Any:
+    """Any column as a dictionary of texts."""
+    arrow = pyarrow()
+    if arrow.types.is_dictionary(array.type):
+        words = [None if word is None else str(word) for word in array.dictionary.to_pylist()]
+        return arrow.DictionaryArray.from_arrays(array.indices, arrow.array(words, arrow.string()))
+    if not (arrow.types.is_string(array.type) or arrow.types.is_large_string(array.type)):
+        array = arrow.array([None if cell is None else str(cell) for cell in array.to_pylist()], arrow.string())
+    return array.dictionary_encode()
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """What Arrow complains of, with the name of the file and in one sentence."""
+    arrow = pyarrow()
+    try:
+        yield
+    except arrow.ArrowMemoryError:
+        raise  # which is no fault of the file
+    except (arrow.ArrowException, OSError) as fault:
+        raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
+
+
+# ---- files with types -------------------------------------------------------------------------
+
+
+def read_parquet(content: Content) -> ArrowTable:
+    """A Parquet file, decoded a few pages at a time."""
+    arrow = pyarrow("to read Parquet files")
+    from pyarrow import parquet
+
+    def opened() -> Any:
+        packed = content.path is None or content.packing
+        # A buffer per column instead of all columns of a row group, which may be large.
+        file = arrow.BufferReader(content.in_memory()) if packed else str(content.path)
+        return parquet.ParquetFile(file, buffer_size=1 << 14, pre_buffer=False)
+
+    def batches(names: list[str], n_rows: int) -> Iterator[Any]:
+        with opened() as file:
+            yield from file.iter_batches(n_rows, columns=names, use_threads=False)
+
+    with naming(content.source), opened() as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    table = ArrowTable(content.source, schema, batches, "parquet", n_rows)
+    table.stamp = content.stamp
+    return table
+
+
+def read_feather(content: Content) -> ArrowTable:
+    """An Arrow file, also known as Feather; its batches are as the writer made them."""
+    arrow = pyarrow("to read Feather files")
+    if content.path is None or content.packing or content.begin().startswith(b"\xff\xff\xff\xff"):
+        with naming(content.source):
+            data = arrow.BufferReader(content.in_memory())
+            stream = content.begin().startswith(b"\xff\xff\xff\xff")
+            whole = (arrow.ipc.open_stream if stream else arrow.ipc.open_file)(data).read_all()
+        return held_table(content.source, whole, format="feather")
+
+    def batches(names: list[str], n_rows: int) -> Iterator[Any]:
+        fields = [schema.names.index(name) for name in names]
+        with arrow.OSFile(str(content.path)) as file:
+            reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
+            for i in range(reader.num_record_batches):
+                batch = reader.get_batch(i)
+                for start in range(0, batch.num_rows, n_rows):
+                    yield batch.slice(start, n_rows)
+
+    with naming(content.source), arrow.OSFile(str(content.path)) as file:
+        schema = arrow.ipc.open_file(file).schema
+    table = ArrowTable(content.source, schema, batches, "feather")
+    table.stamp = content.stamp
+    return table
+
+
+def dataset_table(dataset: Any) -> ArrowTable:
+    """A `pyarrow.dataset.Dataset`, filtered or not."""
+
+    def batches(names: list[str], n_rows: int) -> Iterator[Any]:
+        # Little is read ahead here: what is waiting to be computed should be bounded.
+        return dataset.to_batches(columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1)
+
+    return ArrowTable("the dataset", dataset.schema, batches, "other")
+
+
+def held_table(source: str, table: Any, *, format: str = "other") -> ArrowTable:
+    """A table that Arrow holds in memory."""
+    if table.num_rows == 0 or table.num_columns == 0:
+        raise TableError(f"{source} is empty: it has {table.num_rows} rows and {table.num_columns} columns")
+
+    def batches(names: list[str], n_rows: int) -> Iterator[Any]:
+        return iter(table.select(names).to_batches(max_chunksize=n_rows))
+
+    return ArrowTable(source, table.schema, batches, format, table.num_rows)
+
+
+# ---- files whose cells have types ---------------------------------------------------------------
+
+
+def read_json(content: Content, reading: Reading) -> ArrowTable:
+    """JSON: an object a line, an array of objects or of rows, or an object of columns."""
+    source = content.source
+    try:
+        text = content.in_memory().decode(reading.encoding or "utf-8-sig")
+        try:
+            rows = json.loads(text)
+        except json.JSONDecodeError as fault:
+            if fault.msg != "Extra data":
+                raise
+            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError as fault:
+        raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
+    names: list[str] = []
+    if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
+        names = list(rows)
+        rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None
+    rows = [rows] if isinstance(rows, dict) else rows
+    if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        rows = [[row.get(name) for name in names] for row in rows]
+    shapes = {len(row) if isinstance(row, (list, tuple)) else None for row in rows or ()}
+    if len(shapes) != 1 or None in shapes:
+        wanted = "an array of objects, an object a line, or an object of columns of equal length"
+        raise TableError(f"{source} is JSON but no table; wanted is {wanted}")
+    return _typed_cells(source, names or [f"x{j + 1}" for j in range(len(rows[0]))], rows, reading)
+
+
+def read_workbook(content: Content, reading: Reading) -> ArrowTable:
+    """A sheet of a workbook of Excel or LibreOffice."""
+    source = content.source
+    try:
+        import python_calamine as calamine
+    except ImportError as error:
+        raise ImportError(f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'") from error
+    try:
+        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.in_memory()))
+        sheets = book.sheet_names
+    except Exception as fault:
+        raise TableError(f"{source} is a damaged workbook or a zip archive ({fault}); unpack it") from None
+    if reading.table is not None and reading.table not in sheets:
+        raise TableError(f"{source} has no sheet {reading.table!r}; it has {', '.join(map(repr, sheets))}")
+    for name in [reading.table] if reading.table is not None else sheets:
+        rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+        if any(cell != "" for row in rows for cell in row):
+            break
+    else:
+        raise TableError(f"{source} is empty: it has no filled sheet")
+    places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
+    used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
+    filled = [[None if rows[i - 1][j] == "" else rows[i - 1][j] for j in used] for i in places]
+    header = reading.header
+    if header is None:
+        header = has_header([[_word(cell) for cell in row] for row in filled[:500]], Numerals())
+    names = [_word(cell).strip() for cell in filled[0]] if header else [f"x{j + 1}" for j in range(len(used))]
+    if not filled[header:]:
+        raise TableError(f"{source}: sheet {name!r} has the names of columns but no rows")
+    table = _typed_cells(source, names, filled[header:], reading)
+    table.row_places = places[header:]
+    if len(sheets) > 1 and reading.table is None:
+        table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
+    return table
+
+
+def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
+    """A table of a DuckDB database, or the answer to a query."""
+    source = content.source
+    if content.path is None or content.packing:
+        raise TableError(f"{source} is a DuckDB database, which must be a file that is not compressed")
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ImportError(f"{source} is a DuckDB database, which needs duckdb: pip install duckdb") from error
+    try:
+        with duckdb.connect(str(content.path), read_only=True) as base:
+            tables = [row[0] for row in base.execute("SELECT table_name FROM information_schema.tables").fetchall()]
+            wanted = reading.table or (tables[0] if len(tables) == 1 else None)
+            if wanted is None:
+                raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
+            query = wanted if re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE) else f'FROM "{wanted}"'
+            return held_table(source, base.sql(query).to_arrow_table())
+    except duckdb.Error as fault:
+        raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from None
+
+
+def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]], reading: Reading) -> ArrowTable:
+    """A table of Python's values; columns that hold more than one type are read like text."""
+    arrow = pyarrow("to read this file")
+    columns = {name: [*cells] for name, cells in zip(unique_names(names)[0], zip(*rows, strict=True), strict=True)}
+    texts: dict[str, list[str]] = {}
+    arrays = []
+    for name, cells in columns.items():
+        types = {type(cell) for cell in cells if cell is not None}
+        if types <= {int, float}:
+            arrays.append(arrow.array(cells, arrow.float64(), from_pandas=True))
+        elif types <= {bool} or types <= {datetime} or types <= {date}:
+            arrays.append(arrow.array(cells))
+        else:
+            texts[name] = [*map(_word, cells)]
+            arrays.append(arrow.array(texts[name], arrow.string()))
+    table = held_table(source, arrow.Table.from_arrays(arrays, names=list(columns)))
+    table.notes = unique_names(names)[1]
+    table.read_text(guess_numerals([cell for cells in texts.values() for cell in cells[:1000]], reading, source), texts)
+    return table
+
+
+def _word(cell: Any) -> str:
+    """A cell as text."""
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
+    return "" if cell is None else str(int(cell)) if whole else str(cell)

@@ -1,0 +1,137 @@
+"""The bytes of a file, compressed or not, of standard input or of memory; they may be read many times."""
+
+import io
+import math
+import os
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tkmeans.tables.table import TableError
+
+# Told how many bytes of how many have been read, for those who wait.
+WATCH: ContextVar[Callable[[int, int], None] | None] = ContextVar("watch", default=None)
+
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
+
+
+def pyarrow(purpose: str = "to read this file") -> Any:
+    """The pyarrow module, or how to get it."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'") from error
+    return pyarrow
+
+
+def numpy_of(array: Any) -> Any:
+    """Arrow's numbers as an array, NaN where missing; by Arrow's own way pandas would be imported."""
+    if array.null_count:
+        arrow = pyarrow()
+        array = array if arrow.types.is_floating(array.type) else array.cast(arrow.float64())
+        array = array.fill_null(arrow.scalar(math.nan, array.type))
+    kind = np.dtype(array.type.to_pandas_dtype())
+    return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)
+
+
+class Content(NamedTuple):
+    """Where the bytes of a table are."""
+
+    source: str  # for messages
+    path: Path | None  # None for what is in memory
+    data: bytes = b""
+    packing: str = ""
+    size: int = 0  # as it is stored
+
+    def open(self) -> Any:
+        """The bytes as a file, unpacked."""
+        if self.packing == "xz":
+            import lzma
+
+            return lzma.open(self.path or io.BytesIO(self.data))
+        raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size, WATCH.get())
+        if self.packing:
+            arrow = pyarrow("to unpack it")
+            return arrow.CompressedInputStream(arrow.PythonFile(raw, "r"), self.packing)
+        return raw
+
+    def native(self) -> tuple[Any, Any]:
+        """The bytes as Arrow's own file, unpacked, and what it is read from.
+
+        Arrow reads ahead in a thread; a file of Python's would need the interpreter there, even while that ends.
+        """
+        arrow = pyarrow("to read text files")
+        if self.packing == "xz":
+            raw = arrow.BufferReader(self.in_memory())
+        else:
+            raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
+        packed = self.packing not in ("", "xz")
+        return arrow.CompressedInputStream(raw, self.packing) if packed else raw, raw
+
+    def begin(self, n_bytes: int = 64) -> bytes:
+        """The first bytes."""
+        with self.open() as file:
+            return file.read(n_bytes)
+
+    def in_memory(self) -> bytes:
+        """All bytes."""
+        with self.open() as file:
+            return file.read()
+
+    def stamp(self) -> tuple[int, ...]:
+        """What would be another if somebody wrote to the file."""
+        found = None if self.path is None else self.path.stat()
+        return () if found is None else (found.st_size, found.st_mtime_ns)
+
+
+class _Watched(io.FileIO):
+    """A file that tells how much of it has been read."""
+
+    def __init__(self, path: Path, size: int, watch: Callable[[int, int], None] | None) -> None:
+        super().__init__(path)
+        self._size, self._watch = size, watch
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read, and tell."""
+        found = super().read(-1 if size is None else size)
+        self._tell()
+        return found or b""
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read, and tell."""
+        found = super().readinto(buffer)
+        self._tell()
+        return found
+
+    def _tell(self) -> None:
+        if self._watch is not None:
+            self._watch(self.tell(), self._size)
+
+
+def content_of(path: str | os.PathLike[str]) -> Content:
+    """The content of a file; "-" is standard input, which is kept."""
+    if os.fspath(path) == "-":
+        data = sys.stdin.buffer.read()
+        content = Content("standard input", None, data, _packing(data), len(data))
+    else:
+        source, path = os.fspath(path), Path(path)
+        try:
+            with open(path, "rb") as file:
+                head = file.read(8 if path.is_file() else -1)  # a pipe can be read once
+        except FileNotFoundError:
+            raise FileNotFoundError(f"there is no file or folder {source}") from None
+        except IsADirectoryError:
+            raise TableError(f"{source} is a folder; name a file in it") from None
+        size = path.stat().st_size if path.is_file() else len(head)
+        content = Content(source, path if path.is_file() else None, head, _packing(head), size)
+    if not content.size:
+        raise TableError(f"{content.source} is empty")
+    return content
+
+
+def _packing(head: bytes) -> str:
+    return next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")

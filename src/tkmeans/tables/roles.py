@@ -1,0 +1,173 @@
+"""The roles of columns: numbers to cluster by, and what is left out unless somebody asks for it."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tkmeans.stats import Array
+from tkmeans.tables.table import CHUNK, Column, Table, TableError, complaint
+
+RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the command adds
+
+_ALWAYS_ID = {"id", "ids", "uuid", "guid", "rowid"}
+_POSTAL = {"zip", "zipcode", "postcode", "postalcode", "postal", "plz", "pincode", "fips"}
+_NUMBERING = {"index", "idx", "key", "code", "no", "nr", "num", "number"}  # where values hardly repeat
+_NEARLY = 0.95  # of the values are distinct in a column that identifies rows
+_LONG = 9  # digits, more than a measurement has
+_ENOUGH = 10  # rows in which a pattern is no accident
+_MOST_LEVELS = 50  # of a category that is encoded
+
+
+class Role(NamedTuple):
+    """What becomes of a column."""
+
+    name: str
+    holds: str  # "number", "boolean", "date", "code" or "text"
+    reason: str  # why it is not clustered by; empty if it is
+
+
+class Choice(NamedTuple):
+    """The columns to cluster by, and why not the others."""
+
+    names: list[str]
+    notes: list[str]
+    roles: list[Role]
+
+
+def choose(
+    table: Table,
+    columns: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    taken: Sequence[str] = (),
+) -> Choice:
+    """The columns to cluster by, and notes on the others; `taken`, for weights and names of rows, are not chosen."""
+    without, keep = ([column_named(table, name) for name in names] for names in (without, keep))
+    told = dict.fromkeys(without, "left out") | dict.fromkeys(taken, "asked for otherwise")
+    if columns is not None or table.is_matrix:
+        chosen = table.names if columns is None else [column_named(table, name) for name in columns]
+        found = [Role(name, table.kinds.get(name, "indicator"), told.get(name, "")) for name in chosen]
+    else:
+        seen = [(c, told.get(c.name, _role(table, c, keep))) for c in table.first(CHUNK)]
+        found = [Role(c.name, "text" if c.is_text else c.kind, reason) for c, reason in seen]
+    names = [role.name for role in found if not role.reason]
+    aside: dict[str, list[str]] = {}
+    for role in found:
+        if role.reason and role.name not in told:
+            aside.setdefault(role.reason, []).append(role.name)
+    others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
+    if not names:
+        raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
+    for column in table.first(CHUNK) if columns is not None else ():
+        if column.name in names:
+            check_numbers(table, column)
+    numbers = [name for reason, names in aside.items() if reason not in ("text", "empty") for name in names]
+    way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} all the same" if numbers else ""
+    return Choice(names, [f"carried along, but not clustered by: {others}{way_in}"] if aside else [], found)
+
+
+def _role(table: Table, column: Column, keep: Sequence[str]) -> str:
+    """Why a column is not clustered by; empty if it is."""
+    reason = _why_not(column)
+    if column.name in RESULTS and set(RESULTS) <= set(table.names) and column.name not in keep:
+        return "from an earlier run"
+    if column.name in keep or (reason in ("empty", "the same in every row") and not _throughout(table, column)):
+        return reason if reason == "text" else ""
+    return reason
+
+
+def _why_not(column: Column) -> str:
+    """Why a column is not clustered by unless somebody asks for it; empty if it is."""
+    if column.is_empty:
+        return "empty"
+    if column.is_text or column.kind == "date":
+        return "a date" if column.kind == "date" else "text"
+    if column.n_bad:
+        return ""
+    known = column.values[~np.isnan(column.values)]
+    if np.ptp(known) == 0 and len(column.values) > 1:
+        return "the same in every row"
+    if column.kind == "code":
+        return "a code with leading zeros"
+    if column.kind == "boolean" or not np.all(known == np.round(known)):
+        return ""
+    distinct = np.unique(known)
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+", column.name)
+    words = [word.casefold() for word in words] or [""]
+    if len(distinct) == len(column.values) > 2 and _counts(known, distinct):
+        return "counts the rows"
+    if words[-1] in _ALWAYS_ID:
+        return "an identifier, by its name"
+    if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
+        return "a postal code, by its name"
+    if len(known) >= _ENOUGH and len(distinct) >= _NEARLY * len(known):
+        if words[-1] in _NUMBERING or "unnamed" in words:
+            return "an identifier, by its name and its distinct values"
+        if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
+            return "a key: long numbers that hardly repeat"
+    return ""
+
+
+def _counts(known: Array, distinct: Array) -> bool:
+    """Whether distinct whole numbers are in arithmetic progression, in any order, or count up with few gaps."""
+    steps = np.diff(distinct)
+    if bool(np.all(steps == steps[0])):
+        return len(known) >= _ENOUGH or (steps[0] == 1 and known[0] in (0, 1) and bool(np.all(np.diff(known) == 1)))
+    return len(known) >= 2 * _ENOUGH and float(np.median(steps)) == 1 and bool(np.all(np.diff(known) > 0))
+
+
+def _throughout(table: Table, column: Column) -> bool:
+    """Whether a column that is constant or empty at first stays so."""
+    if table.known_rows is not None and len(column.values) >= table.known_rows:
+        return True
+    known = column.values[~np.isnan(column.values)][:1]
+    return all(np.all(np.isnan(X) | np.isin(X, known)) for X in table.batches([column.name], CHUNK))
+
+
+def levels(table: Table, names: Sequence[str]) -> list[str]:
+    """The indicators that stand for categories: one for each value, or one in all if there are two."""
+    found = []
+    for name in (column_named(table, name) for name in names):
+        values = sorted({cell for cell in table.cells(name) if cell})
+        if not 2 <= len(values) <= _MOST_LEVELS:
+            raise TableError(
+                f"{table.source}: column {name!r} has {len(values)} values; 2 to {_MOST_LEVELS} can be encoded"
+            )
+        found += [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
+    return found
+
+
+def column_named(table: Table, word: str) -> str:
+    """The column of this name or, failing that, of this number; or an indicator such as "species=Gentoo"."""
+    word = word if word in table.names or table.indicated(word) is not None else word.strip()
+    if word in table.names or table.indicated(word) is not None:
+        return word
+    if word.isdecimal() and 1 <= int(word) <= len(table.names):
+        return table.names[int(word) - 1]
+    close = [name for name in table.names if word and word.casefold() in name.casefold()]
+    close = close[:3] or difflib.get_close_matches(word, table.names, n=1)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"its columns are {listed(table.names)}"
+    raise TableError(f"{table.source} has no column {word!r}; {hint}")
+
+
+def check_numbers(table: Table, column: Column) -> None:
+    """Complain about cells that are not numbers."""
+    if column.is_empty:
+        raise TableError(f"{table.source}: column {column.name!r} is empty; leave it out")
+    if not column.n_bad:
+        return
+    if column.is_text:
+        example = next(cell for cell in table.cells(column.name) if cell)
+        raise TableError(
+            f"{table.source}: column {column.name!r} is text, such as {example!r}; clusters are made of numbers, "
+            f"and columns=['{column.name}={example}', ...] would make one of it"
+        )
+    raise TableError(complaint(table.source, column))
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names for a message, if there are not too many."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

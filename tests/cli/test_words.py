@@ -1,0 +1,114 @@
+"""What the commands say: plans, sentences, lines of the file, and nothing that steers a terminal."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tkmeans.cli import screen
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Standard output as a terminal of 80 columns."""
+    monkeypatch.setattr(screen, "out", Console(width=80, force_terminal=True, emoji=False, color_system=None))
+
+
+def test_the_dry_run_shows_the_role_of_every_column_and_computes_nothing(run, csv_file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tkmeans.estimators", None)
+    file = csv_file(change=lambda row: ["tag_id" if row[0] == "species" else "12", *row])
+    document = run("fit", file, "--dry-run", "--json", "--encode", "sex").document
+    roles = {column["column"]: column["role"] for column in document["columns"]}
+    assert roles["species"] == "carried along: text"
+    assert roles["tag_id"] == "carried along: the same in every row"
+    assert roles["body_mass_g"] == roles["sex=male"] == "clustered by"
+    assert "body_mass_g" in run("fit", file, "--dry-run").stdout
+
+
+def test_an_encoded_category_is_clustered_by_and_known_to_predict(run, csv_file, tmp_path):
+    model = tmp_path / "model.json"
+    file = csv_file()
+    fitted = run("fit", file, "-k", 3, "--encode", "species", "--model", model, "--json").document
+    assert fitted["columns"][-3:] == ["species=Adelie", "species=Chinstrap", "species=Gentoo"]
+    assert run("predict", model, file, "--json").document["labels"] == fitted["labels"]
+
+
+def test_the_sentence_of_each_cluster_names_its_species(run, csv_file):
+    done = run("fit", csv_file(), "-k", 3)
+    sentences = re.findall(r"^Cluster \d .*$", done.stdout, re.MULTILINE)
+    assert {re.search(r"\d+ % (\w+)", sentence)[1] for sentence in sentences} == {"Adelie", "Gentoo", "Chinstrap"}
+    assert any("heavy" in sentence and "Gentoo" in sentence for sentence in sentences)
+
+
+def test_the_report_has_the_sentences_and_counts_of_the_command_and_names_rows_by_line(run, csv_file, tmp_path):
+    document = run("fit", csv_file(), "-k", 3, "--report", tmp_path / "page.html", "--json").document
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for cluster in document["clusters"]:
+        assert cluster["sentence"] in page
+        assert re.search(rf"<h3>.*?Cluster {cluster['cluster']}</h3><p><b>{cluster['rows']} rows</b>", page)
+    assert document["outliers"]["lines"] == [22]
+    assert "line 22" in page
+    assert "row 21" not in page
+
+
+@pytest.mark.parametrize("n_columns", [3, 12])
+def test_every_column_is_shown_on_a_terminal_of_80_columns(run, tmp_path, terminal, n_columns):
+    names = [f"a rather long name {j}" for j in range(n_columns)]
+    rows = np.random.default_rng(0).normal(np.repeat([[0.0], [9.0]], 30, axis=0), size=(60, n_columns))
+    np.savetxt(tmp_path / "wide.csv", rows, delimiter=",", header=",".join(names), comments="")
+    shown = run("fit", tmp_path / "wide.csv", "-k", 2).stdout
+    table = [line for line in shown.splitlines() if line[:1] in "│┃"]
+    assert max(map(len, table)) <= 80
+    assert all(any(name in line for line in table) for name in names)
+
+
+def test_more_clusters_than_make_sense_are_warned_of_before_the_fit_and_not_all_printed(run, csv_file):
+    done = run("fit", csv_file(), "-k", 40)
+    assert "Note: 40 clusters of 60 rows are 1.5 rows each" in done.stderr
+    assert "10 more clusters: --json or --out shows them" in done.stdout
+    assert "rows each" not in run("fit", csv_file(), "-k", 3).stderr
+
+
+def test_predict_with_table_and_model_in_the_wrong_order_says_the_right_one(run, csv_file, tmp_path):
+    file, model = csv_file(), tmp_path / "model.json"
+    run("fit", file, "-k", 3, "--model", model)
+    said = run("predict", file, model, code=1).stderr
+    assert f"model.json is the model, which comes first: tkmeans predict {model} {file}" in said
+
+
+def test_names_from_a_file_cannot_steer_the_terminal(run, tmp_path, terminal, monkeypatch):
+    monkeypatch.setattr(screen, "err", Console(stderr=True, width=80, force_terminal=True, color_system=None))
+    hostile = ["x\x1b[2Jx", "[bold]y[/bold]", ":x:", "turned\u202eback", "[link=http://a.example]z[/link]"]
+    rows = np.random.default_rng(0).normal(np.repeat([[0.0], [9.0]], 20, axis=0), size=(40, len(hostile)))
+    lines = [",".join(map(repr, row)) for row in rows.tolist()]
+    (tmp_path / "hostile.csv").write_text("\n".join([",".join(hostile), *lines]) + "\n")
+    for words in (["-k", 2], ["--dry-run"], ["-k", 2, "--columns", "none"]):
+        done = run("fit", tmp_path / "hostile.csv", *words, code=int("none" in words))
+        said = done.stdout + re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", done.stderr)  # those of the progress bar
+        assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e]", said)
+        assert "\x1b[2J" not in done.stdout + done.stderr
+        for name in ("[bold]y[/bold]", ":x:"):
+            assert name in said.replace("\n", "")
+
+
+def test_a_message_of_the_library_suggests_options_to_those_who_type_commands():
+    said = "add decimal=',' or missing=['<LOD', 'x'], keep=['a b', 'c'], header=False or table='...'"
+    options = "add --decimal , or --missing '<LOD' --missing x, --keep 'a b,c', --no-header or --table ..."
+    assert screen.as_options(said) == options
+    assert (
+        screen.as_options("""add without=["it's [a] \\"name\\""] to""") == """add --without 'it'"'"'s [a] "name"' to"""
+    )
+
+
+def test_with_json_the_outliers_predict_and_select_k_commands_print_json_and_nothing_else(run, csv_file, tmp_path):
+    file = csv_file()
+    run("fit", file, "-k", 3, "--model", tmp_path / "model.json")
+    for words in (
+        ("outliers", file, "-k", 3),
+        ("predict", tmp_path / "model.json", file),
+        ("select-k", file, "--max", 3),
+    ):
+        assert isinstance(json.loads(run(*words, "--json").stdout), dict)

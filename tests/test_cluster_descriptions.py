@@ -1,0 +1,120 @@
+"""Clusters in words: effects, shares, sentences, and the same from every kind of input."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import median_abs_deviation
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import RobustScaler
+
+from tkmeans import DataFile, StudentTMixture, TKMeans, describe
+from tkmeans.baselines import KMedians
+
+RNG = np.random.default_rng(0)
+SPECIES = np.array(["Adelie"] * 60 + ["Gentoo"] * 40)
+X = np.where((SPECIES == "Adelie")[:, None], [190.0, 3700.0], [217.0, 5100.0]) + RNG.normal(size=(100, 2)) * [6, 300]
+NAMES = ["flipper_length_mm", "body_mass_g"]
+MODEL = make_pipeline(RobustScaler(), TKMeans(2, random_state=0)).fit(X)
+FOUND = describe(MODEL, X, feature_names=NAMES, categories={"species": SPECIES})
+
+
+def test_an_effect_is_the_difference_of_medians_over_the_pooled_median_absolute_deviation():
+    labels = MODEL.predict(X)
+    core = ~MODEL[-1].outliers(MODEL[0].transform(X))
+    centred = np.concatenate([X[core & (labels == k)] - np.median(X[core & (labels == k)], axis=0) for k in (0, 1)])
+    for k in (0, 1):
+        own, rest = (np.median(X[core & mask], axis=0) for mask in (labels == k, labels != k))
+        effects = (own - rest) / median_abs_deviation(centred, center=lambda a, axis: 0, scale=1 / 1.4826)
+        told = {trait.column: trait.effect for trait in FOUND[k].traits}
+        np.testing.assert_allclose([told[name] for name in NAMES], effects, rtol=1e-10)
+        assert abs(FOUND[k].traits[0].effect) >= abs(FOUND[k].traits[1].effect)
+
+
+def test_a_sentence_names_the_size_the_telling_columns_and_the_category():
+    assert FOUND.sentences() == [
+        "Cluster 0 (60 rows): short flipper, light; 100 % Adelie",
+        "Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo",
+    ]
+    assert str(FOUND) == "\n".join(FOUND.sentences())
+    assert FOUND._repr_html_().count("<li>") == 2
+
+
+def test_records_and_the_table_of_a_description_hold_the_same_facts():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(FOUND.table())
+    assert table["n_rows"].tolist() == [record["n_rows"] for record in FOUND.records()] == [60, 40]
+    np.testing.assert_array_equal(table["body_mass_g"], [np.median(X[:60, 1]), np.median(X[60:, 1])])
+    assert table["species"].tolist() == ["Adelie", "Gentoo"]
+    assert FOUND.records()[1]["categories"][0] == {"column": "species", "value": "Gentoo", "share": 1.0, "others": 0.0}
+
+
+def test_the_typical_row_belongs_to_the_cluster_and_is_near_its_median():
+    for cluster in FOUND:
+        own = X[MODEL.predict(X) == cluster.cluster]
+        away = np.abs(own - np.median(own, axis=0)) / np.std(own, axis=0)
+        typical = np.abs(X[cluster.typical_row] - np.median(own, axis=0)) / np.std(own, axis=0)
+        assert typical.sum() <= np.quantile(away.sum(axis=1), 0.05)
+
+
+def test_a_far_row_changes_no_sentence_and_is_counted_as_an_outlier():
+    far = np.vstack([X, [[900.0, 90_000.0]]])
+    found = describe(MODEL, far, feature_names=NAMES, categories={"species": [*SPECIES, "Gentoo"]})
+    assert found[1].sentence == "Cluster 1 (40 rows and 1 outlier): long flipper, heavy; 100 % Gentoo"
+    assert [trait.effect for trait in found[1].traits] == [trait.effect for trait in FOUND[1].traits]
+
+
+def test_clusters_that_nothing_sets_apart_are_said_to_be_so():
+    rows = np.random.default_rng(1).normal(size=(300, 6))
+    found = describe(TKMeans(1).fit(rows), rows)
+    assert found.sentences() == ["Cluster 0 (300 rows): no column sets it apart"]
+
+
+def test_columns_of_yes_and_no_are_described_by_their_shares():
+    rows = np.c_[X, RNG.random(100) < np.where(SPECIES == "Adelie", 0.05, 0.95)]
+    found = describe(MODEL[-1].__class__(2, random_state=0).fit(rows), rows, feature_names=[*NAMES, "smoker"])
+    shares = {each.column: (each.value, each.share) for each in found[1].categories}
+    assert shares["smoker"] == ("yes", pytest.approx(rows[60:, 2].mean(), abs=0.05))
+    assert "% smoker" in found[1].sentence
+
+
+def test_a_data_frame_and_a_file_are_described_with_their_text(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(X, columns=NAMES).assign(species=SPECIES)
+    frame.to_csv(tmp_path / "birds.csv", index=False)
+    model = make_pipeline(RobustScaler(), TKMeans(2, random_state=0)).fit(frame[NAMES])
+    assert describe(model, frame).sentences() == FOUND.sentences()
+    for file in (tmp_path / "birds.csv", str(tmp_path / "birds.csv"), DataFile(tmp_path / "birds.csv", NAMES)):
+        assert describe(model, file).sentences() == FOUND.sentences()
+
+
+def test_missing_values_and_rows_without_any_are_left_aside():
+    holes, cells = X.copy(), SPECIES.astype(object)
+    holes[5] = holes[70, 0] = np.nan
+    cells[[1, 2]] = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = make_pipeline(RobustScaler(), TKMeans(2, random_state=0)).fit(holes)
+    found = describe(model, holes, feature_names=NAMES, categories={"species": cells})
+    assert [cluster.n_rows for cluster in found] == [59, 40]
+    assert found[0].categories[0].share == 1.0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [StudentTMixture(2, random_state=0), KMedians(2, random_state=0), GaussianMixture(2, random_state=0)],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_estimator_with_predict_can_be_described(model):
+    Z = RobustScaler().fit_transform(X)
+    found = describe(model.fit(Z), Z, feature_names=NAMES, categories={"species": SPECIES})
+    assert sorted(each.categories[0].value for each in found) == ["Adelie", "Gentoo"]
+    assert sum(each.n_rows + each.n_outliers for each in found) == 100
+    assert (found[0].probability is None) == (not hasattr(model, "predict_proba"))
+
+
+def test_names_that_do_not_fit_the_columns_are_refused():
+    with pytest.raises(ValueError, match="feature_names must name the 2 columns of X, got 1 names"):
+        describe(MODEL, X, feature_names=["x"])
