@@ -23,7 +23,7 @@ def select(name: str) -> ModuleType:
             ) from error
         warnings.warn(
             "tkmeans runs on its reference engine, which gives the same answers many times slower: the native one is "
-            f"not built ({error}). To have it, install a wheel, or reinstall with a C++17 compiler at hand.",
+            f"not built ({error}). To have it, install a C++17 compiler, then tkmeans with pip's --no-cache-dir.",
             RuntimeWarning,
             stacklevel=2,
         )
