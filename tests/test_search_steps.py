@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from test_criterion import DIMENSIONS, case, search_at, state_of
 
-from tkmeans.engines import native
+from tkmeans import engines
+from tkmeans.engines import native, reference
 from tkmeans.fitting.starts import canonical
-from tkmeans.models.dof import first_dof
-from tkmeans.search import center_search, robust_search
+from tkmeans.search import robust_search
 from tkmeans.search.criterion import NOISE_REACH, State, cap, two_nearest
 from tkmeans.search.reference_search import ReferenceSearch
 from tkmeans.sources import Sample
@@ -174,10 +174,10 @@ def whole_searches(problem, monkeypatch):
     if problem % 4 == 3:
         weight = rng.uniform(0.2, 3, n)
     sample = canonical(Sample(X, weight))
-    for new in (center_search._new_search, lambda sample, K: ReferenceSearch(*sample, K, first_dof(p))):
+    for engine in (native, reference):
         random_state = np.random.RandomState(problem)
         with monkeypatch.context() as patch:
-            patch.setattr(center_search, "_new_search", new)
+            patch.setattr(engines, "select", {"auto": engine}.get)
             yield robust_search(sample, K, random_state), random_state.random_sample()
 
 

@@ -65,7 +65,11 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, d
     n_rows, p = sample.X.shape
     if n_rows <= n_clusters:
         return _every_row_a_center(sample, n_clusters)
-    search = _new_search(sample, n_clusters)
+    search: Search
+    if (engine := engines.select("auto")).NAME == "native":
+        search = engine.new_search(*sample, n_clusters, first_dof(p), NOISE_REACH)
+    else:
+        search = ReferenceSearch(*sample, n_clusters, first_dof(p))
     many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
@@ -75,13 +79,6 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, d
     centers, scale, masses, nearest = _state(search, sample)
     scale, dof = _scale_and_dof(nearest, sample.weight, p, scale, dof)
     return Found(centers, scale, dof, _weights_differ(masses, float(np.sum(sample.weight))))
-
-
-def _new_search(sample: Sample, n_clusters: int) -> Search:
-    engine, dof = engines.select("auto"), first_dof(sample.X.shape[1])
-    if engine.NAME == "native":
-        return engine.new_search(*sample, n_clusters, dof, NOISE_REACH)
-    return ReferenceSearch(*sample, n_clusters, dof)
 
 
 def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None:
