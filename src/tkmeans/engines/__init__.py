@@ -22,8 +22,8 @@ def select(name: str) -> ModuleType:
                 f'engine="native" is not built here ({error}); reinstall tkmeans, or use "auto"'
             ) from error
         warnings.warn(
-            "tkmeans runs on its reference engine, which is many times slower and has no robust search (k-means++ "
-            f"serves in its place): the native one is not built ({error}). Reinstall it with a C++ compiler at hand.",
+            "tkmeans runs on its reference engine, which gives the same answers many times slower: the native one is "
+            f"not built ({error}). To have it, install a C++17 compiler, then tkmeans with pip's --no-cache-dir.",
             RuntimeWarning,
             stacklevel=2,
         )

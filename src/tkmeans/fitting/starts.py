@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tkmeans import engines
 from tkmeans.fit_warnings import warn_user
 from tkmeans.models.dof import first_dof
 from tkmeans.search import robust_search, seeding
@@ -13,12 +12,12 @@ from tkmeans.sources import Sample, Source
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array
 
-SEEDINGS: dict[str, seeding.Seeding] = {
-    "robust": seeding.kmeans_plusplus,  # where the native engine, which has the search, is missing
+DRAWS: dict[str, seeding.Seeding] = {
     "k-means++": seeding.kmeans_plusplus,
     "random": seeding.random_rows,
     "uniform": seeding.uniform,
 }
+SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 
 # Rows that a start is chosen on: enough to see every cluster that is not tiny.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
@@ -48,13 +47,12 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
-    searched = isinstance(init, str) and init == "robust" and engines.select("auto").NAME == "native"
     for _ in range(n_starts(init, settings.n_init)):
-        if searched:
+        if isinstance(init, str) and init == "robust":
             found = robust_search(sample, K, rng, dof)
             yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
         else:
-            centers = SEEDINGS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
+            centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
             yield Start(centers, max(seeding.starting_scale(sample, centers), floor), first_dof(sample.X.shape[1]))
 
 

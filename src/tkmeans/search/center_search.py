@@ -2,8 +2,8 @@
 
 On a bounded sample of the rows it minimises one number, the ICL of a spherical t
 mixture with heavy tails, estimated cluster weights and a noise component; `criterion.py`
-defines it, `search.hpp` holds the inner loops, which draw no random numbers of their own.
-Here is the order of events. The outcome is a function of the canonical sample and the random state.
+defines it, `search.hpp` holds the inner loops, which draw no random numbers of their own, and `reference_search.py`
+the same in Python. Here is the order of events. The outcome is a function of the canonical sample and the random state.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from tkmeans import engines
 from tkmeans.fit_warnings import TINY_CLUSTER
 from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.search.criterion import NOISE_REACH
+from tkmeans.search.reference_search import ReferenceSearch
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
 if TYPE_CHECKING:  # the native engine may be missing
-    from tkmeans.engines.native._native import Search
+    from tkmeans.engines.native._native import Search as NativeSearch
+
+    Search = NativeSearch | ReferenceSearch
 
 OVERSHOOT = 2.0  # first seeds per cluster
 TRIALS = 3  # rows tried for each first seed
@@ -43,7 +47,7 @@ class Found(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the native search has found so far."""
+    """What the search has found so far."""
 
     centers: Array  # (K, p)
     scale: float
@@ -58,14 +62,16 @@ def robust_search(
 
     `sample` is canonical; `dof` is None if it is estimated. `tails` is the nu of the criterion, heavy if None.
     """
-    from tkmeans.engines import native
-
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
     n_rows, p = sample.X.shape
     if n_rows <= n_clusters:
         return _every_row_a_center(sample, n_clusters)
-    search = native.new_search(*sample, n_clusters, tails or first_dof(p), NOISE_REACH)
+    search: Search
+    if (engine := engines.select("auto")).NAME == "native":
+        search = engine.new_search(*sample, n_clusters, tails or first_dof(p), NOISE_REACH)
+    else:
+        search = ReferenceSearch(*sample, n_clusters, tails or first_dof(p))
     many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)

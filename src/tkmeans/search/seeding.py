@@ -27,7 +27,7 @@ def random_rows(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> 
     weight = sample.weight.copy()
     chosen = []
     for _ in range(n_clusters):
-        chosen.append(_draw(weight, rng))
+        chosen.append(drawn(weight, rng.random_sample()))
         weight[chosen[-1]] = 0
         if not np.any(weight):  # fewer distinct rows than clusters
             weight = sample.weight.copy()
@@ -38,11 +38,11 @@ def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState)
     """Greedy k-means++: of a few rows drawn by weight times D^2, the one that helps most."""
     X, weight = sample
     n_trials = 2 + int(np.log(n_clusters))
-    chosen = [_draw(weight, rng)]
+    chosen = [drawn(weight, rng.random_sample())]
     nearest = _squared_distances(X, X[chosen])[:, 0]  # (m,)
     for _ in range(n_clusters - 1):
         odds = weight * nearest
-        tries = [_draw(odds if np.any(odds) else weight, rng) for _ in range(n_trials)]
+        tries = [drawn(odds if np.any(odds) else weight, rng.random_sample()) for _ in range(n_trials)]
         after = np.minimum(nearest[:, None], _squared_distances(X, X[tries]))  # (m, n_trials)
         best = int(np.argmin(weight @ after))
         chosen.append(tries[best])
@@ -59,10 +59,10 @@ def starting_scale(sample: Sample, centers: Array) -> float:
     return float(middle) / sample.X.shape[1]
 
 
-def _draw(odds: Array, rng: np.random.RandomState) -> int:
+def drawn(odds: Array, uniform: float) -> int:
     """An index in proportion to `odds`, never one whose odds are 0."""
     up_to = np.cumsum(odds)
-    return int(np.searchsorted(up_to, rng.random_sample() * up_to[-1], side="right"))
+    return int(np.searchsorted(up_to, uniform * up_to[-1], side="right"))
 
 
 def _squared_distances(X: Array, centers: Array) -> Array:

@@ -2,7 +2,7 @@
 //
 // One number is minimised throughout: the ICL of the spherical t mixture with a given nu, estimated cluster weights and
 // a noise component, in the form that needs only the two nearest centres of a row. Its definition, in Python, is
-// search/criterion.py; tests compare cost() with it. With d1 <= d2 the two squared distances, h = (nu + p) / 2,
+// search/criterion.py, that of the steps search/reference_search.py; tests compare both with what is here. With d1 <= d2 the two squared distances, h = (nu + p) / 2,
 // nu_alpha = nu alpha and l = h ln(1 + d / nu_alpha), a row of weight 1 costs
 //
 //     l1 + g / (1 + exp(g)),  g = l2 - l1      its expected loss over the two (what the entropy in ICL amounts to),

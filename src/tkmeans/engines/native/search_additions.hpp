@@ -87,9 +87,7 @@ std::vector<typename SearchState<P>::Candidate> SearchState<P>::candidates(const
         pool.push_back(best);
     }
     cumulate_losses();
-    double noise_mass = total_;
-    for (double mass : masses_) noise_mass -= mass;
-    if (noise_mass > 0)
+    if (noise_until_.back() > 0)
         for (int t = 0; t < noise_draws; ++t) pool.push_back(surroundings(draw_row(uniforms[t], true)));
     return pool;
 }
