@@ -162,7 +162,7 @@ class ShapePosterior(NamedTuple):
         distances = self._by_pattern(block, lambda engine, part, kernel: (engine.distances(part, kernel),))[0]
         return namespace(distances).clip(distances, 0.0, FARTHEST_SQUARE**0.5)
 
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:  # noqa: ARG002
+    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
         """How well all rows of a source fit."""
         stats = source.reduce(self.model.e_step(self.params))
         return Evidence(stats.log_likelihood, stats.entropy, stats.total, self._n_parameters())
@@ -205,4 +205,3 @@ def precisions(covariances: Array, covariance_type: str) -> Array:
         return 1 / covariances
     roots = precision_roots(covariances, covariance_type)
     return roots @ roots.swapaxes(-1, -2)
-

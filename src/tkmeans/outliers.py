@@ -156,7 +156,9 @@ def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
     return Answer((fitted.fields(block, "pvalue")[0] < level,))
 
 
-def labels_of(fitted: FittedModel, strays: OutlierModel | None, level: float, outlier_label: int, block: Block) -> Answer:
+def labels_of(
+    fitted: FittedModel, strays: OutlierModel | None, level: float, outlier_label: int, block: Block
+) -> Answer:
     """The cluster of each row, or `outlier_label` for strays."""
     label, evidence = fitted.fields(block, "label", "noise" if strays is None else "d2")
     xp = namespace(label)

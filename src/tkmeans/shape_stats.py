@@ -66,7 +66,7 @@ class ShapeStats(NamedTuple):
 
     def merge(self, other: ShapeStats) -> ShapeStats:
         """The statistics of both sets of rows together."""
-        return ShapeStats(*(a + b for a, b in zip(self[:9], other[:9], strict=True)), self.log_prior)
+        return ShapeStats._make([*(a + b for a, b in zip(self[:9], other[:9], strict=True)), self.log_prior])
 
 
 class ShapeRows(NamedTuple):

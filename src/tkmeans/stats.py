@@ -43,7 +43,7 @@ class Frame(NamedTuple):
     """
 
     origin: Array  # (p,) of the data's own type, so that the difference is exact
-    unit: float  # the spread of the data; or (p,), a unit for each feature, where shapes are free
+    unit: float  # the spread of the data
 
     def enter(self, points: Array) -> Array:
         """From the user's coordinates to ours."""

@@ -1,8 +1,9 @@
 """Run scikit-learn's own tests with one of its classes replaced by ours, and compare with a list of expected failures.
 
 The tests are those of the installed scikit-learn, unchanged but for one import that gives our class
-the name of theirs, and for the name of the class in the message of an estimator that is not fitted. The lists are tests/drop_in/*.toml. In tests/, ``python -m support.sklearn_suites``
-prints how many tests pass, and how many fail for which reason.
+the name of theirs, and for the name of the class in the message of an estimator that is not fitted. The lists are
+tests/drop_in/*.toml. In tests/, ``python -m support.sklearn_suites`` prints how many tests pass, and how many fail for
+which reason.
 """
 
 from __future__ import annotations

@@ -383,7 +383,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
         return found
 
-    @available_if(lambda estimator: "noise" in estimator._family._fields)
+    @available_if(lambda estimator: "noise" in estimator._family._fields)  # type: ignore[untyped-decorator]
     def noise_probability(self, X: Any) -> Any:
         """Compute the probability that each row is noise: that it belongs to no cluster.
 

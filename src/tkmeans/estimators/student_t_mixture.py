@@ -1,6 +1,6 @@
 """StudentTMixture: robust ellipses, for people who use GaussianMixture and have outliers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, final
 
@@ -206,7 +206,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
-    _checks: ClassVar = {
+    _checks: ClassVar[Mapping[str, validation.Check]] = {
         "n_components": validation.at_least_one,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "size_ratio": validation.check_ratio,
@@ -220,7 +220,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         "init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS)),
         "engine": partial(validation.check_choice, choices=engines.CHOICES),
         "n_jobs": validation.check_n_jobs,
-    } | validation.LONG_FITS
+        **validation.LONG_FITS,
+    }
     _accepts = Accepts(least_rows=2)
     _lacks = frozenset({"inertia_"})
     _family = Components

@@ -131,9 +131,7 @@ def starts(
         yield with_prior(params, setting), params
 
 
-def _seeded(
-    settings: Any, source: Source, sample: Sample, setting: Setting, rng: np.random.RandomState
-) -> Array:
+def _seeded(settings: Any, source: Source, sample: Sample, setting: Setting, rng: np.random.RandomState) -> Array:
     """Labels by the nearest of given or drawn centres, every column in its unit."""
     in_units = sample._replace(X=sample.X / setting.bulk.units)
     if settings.means_init is not None:
@@ -263,7 +261,9 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
     pooled = np.tensordot(weights, params.covariances, 1) + THINNEST * squares
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
-    return replace(setting.model, prior=Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows))
+    return replace(
+        setting.model, prior=Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows)
+    )
 
 
 def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = False) -> MixtureParams:

@@ -121,7 +121,7 @@ class Ellipsoid(Shape):
         ahead = cross @ factors.swapaxes(1, 2) @ factors
         beside = covariances - ahead @ cross.swapaxes(1, 2)
         beside[:, features], beside[:, :, features] = 0.0, 0.0
-        ahead[:, features] = np.eye(np.count_nonzero(features))
+        ahead[:, features] = np.eye(int(np.count_nonzero(features)))
         scatter = ahead @ stats.scatter @ ahead.swapaxes(1, 2) + stats.n[:, None, None] * beside
         return stats._replace(wx=np.einsum("kpq,kq->kp", ahead, stats.wx), scatter=scatter)
 
@@ -155,7 +155,7 @@ class AxisAligned(Shape):
         """The same variance everywhere."""
         return np.full((n_components, 1 if self.round else n_features), variance)
 
-    def of_matrices(self, matrices: Array, mass: Array) -> Array:  # noqa: ARG002
+    def of_matrices(self, matrices: Array, mass: Array) -> Array:
         """Their diagonals, or the mean of these."""
         variances = np.diagonal(matrices, axis1=1, axis2=2)
         return variances.mean(axis=1, keepdims=True) if self.round else variances.copy()
@@ -237,7 +237,7 @@ def cholesky(covariances: Array) -> Array:
         variances, axes = np.linalg.eigh(covariances / (unit[:, :, None] * unit[:, None, :]))
         deviations = np.sqrt(np.maximum(variances, 1e-15 * variances[:, -1:]))
         # The Cholesky factor of A A^T is the transposed triangle of A^T = QR, up to the signs of its rows.
-        upper = np.linalg.qr((axes * deviations[:, None, :]).swapaxes(1, 2), mode="r")
+        upper: Array = np.linalg.qr((axes * deviations[:, None, :]).swapaxes(1, 2), mode="r")
         signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, :, None]
         return unit[:, :, None] * (upper * signs).swapaxes(1, 2)
 

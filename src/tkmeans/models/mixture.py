@@ -62,6 +62,9 @@ class Prior(NamedTuple):
     mass: float = 0.0  # rows that each component's weight is worth more
 
 
+NO_PRIOR = Prior()
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class StudentMixture:
@@ -72,7 +75,7 @@ class StudentMixture:
     shared_dof: bool = False
     least_dof: float = BOUNDS[0]  # when it is estimated
     size_ratio: float = math.inf
-    prior: Prior = Prior()
+    prior: Prior = NO_PRIOR
     engine: ModuleType = reference
 
     @property
@@ -173,7 +176,12 @@ class StudentMixture:
             noise, beyond = noise_shares(max(stats.noise - stats.beyond, 0.0), stats.beyond, rest)
         log_weights = log_shares(n + mass) + math.log1p(-noise - beyond)
         return params._replace(
-            centers=params.centers + step, covariances=covariances, dof=dof, log_weights=log_weights, noise=noise, beyond=beyond
+            centers=params.centers + step,
+            covariances=covariances,
+            dof=dof,
+            log_weights=log_weights,
+            noise=noise,
+            beyond=beyond,
         )
 
     def _expansion(self, stats: ShapeStats, n: Array, dof: Array) -> Array:
@@ -263,4 +271,3 @@ def part_of(block: Block, rows: Array, observed: Array) -> Block:
     own = frame._replace(origin=xp.take(frame.origin, features))
     X = xp.take(xp.take(X, rows, axis=0), features, axis=1)
     return Block(X, None if weight is None else xp.take(weight, rows), own)
-

@@ -1,7 +1,7 @@
 """The noise component: a proper density for rows that belong to no cluster, wherever they are.
 
-A share of the noise is uniform in the bulk, an ellipsoid of volume V that holds most rows of the clusters. The rest lies
-beyond it, where at r times the bulk's radius the density is
+A share of the noise is uniform in the bulk, an ellipsoid of volume V that holds most rows of the clusters. The rest
+lies beyond it, where at r times the bulk's radius the density is
 
     1/(p V) r^-p (1 + ln r)^-2,
 

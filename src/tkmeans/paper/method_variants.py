@@ -36,7 +36,14 @@ def _by(estimator: Callable[[Array, int], Any]) -> Fitting:
 def _tmm(X: Array, start: Array, seed: int) -> Run:
     """Exact EM, from k-means like the GMM and with its tolerance, no step extrapolated."""
     means = KMeans(len(start), n_init=1, random_state=seed).fit(X).cluster_centers_
-    mixture = StudentTMixture(len(start), means_init=means, tol=1e-3, max_iter=30, accelerate=False)
+    plain: dict[str, Any] = {
+        "noise": False,
+        "shrinkage": 0.0,
+        "size_ratio": np.inf,
+        "shared_dof": False,
+        "reg_covar": 1e-6,
+    }
+    mixture = StudentTMixture(len(start), means_init=means, tol=1e-3, max_iter=30, accelerate=False, **plain)
     return _by(lambda *_: mixture)(X, start, seed)
 
 

@@ -67,9 +67,7 @@ def round_labels(sample: Sample, n_clusters: int, rng: np.random.RandomState, ta
     return np.concatenate(labels)
 
 
-def joined_labels(
-    sample: Sample, log_volume: float, n_components: int, rng: np.random.RandomState
-) -> Iterator[Array]:
+def joined_labels(sample: Sample, log_volume: float, n_components: int, rng: np.random.RandomState) -> Iterator[Array]:
     """Many round pieces, joined until there are as many as components: with noise, and if that matters, without."""
     n, p = sample.X.shape
     many = min(max(PIECES_PER_COMPONENT * n_components, LEAST_PIECES), n // 3)
@@ -146,7 +144,7 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: float) -> A
         as_noise = mass * log_volume + strays * math.log(strays) - (strays + mass) * np.log(strays + mass) - own
         lost = int(np.argmin(np.where(alive, as_noise, np.inf)))
         if not np.isfinite(np.min(prices)):  # neighbours of none: all pairs that are left
-            set_prices(*np.flatnonzero(alive)[np.array(np.triu_indices(np.count_nonzero(alive), 1))])
+            set_prices(*np.flatnonzero(alive)[np.array(np.triu_indices(int(np.count_nonzero(alive)), 1))])
         i, j = divmod(int(np.argmin(prices)), m)
         if as_noise[lost] < prices[i, j]:
             strays += mass[lost]

@@ -144,8 +144,8 @@ class Source(ABC):
         """About `size` rows drawn in proportion to weight; all rows if there are no more."""
 
     @abstractmethod
-    def measure(self, *, by_feature: bool = False) -> Frame:
-        """The coordinates to work in, from rows at equal intervals; with a unit for each feature if asked for."""
+    def measure(self) -> Frame:
+        """The coordinates to work in, from rows at equal intervals."""
 
     def beside(self, name: str) -> Any:
         """The file that results about these rows go to; None for rows that are not in a file."""
@@ -183,17 +183,12 @@ class CountedRows(Source):
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
         return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
 
-    def measure(self, *, by_feature: bool = False) -> Frame:
-        """The coordinates to work in, from rows at equal intervals; with a unit for each feature if asked for."""
+    def measure(self) -> Frame:
+        """The coordinates to work in, from rows at equal intervals."""
         weight = to_numpy(self.weight)
         counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
         picked = counted[:: max(1, len(counted) // MEASURED_ROWS)]
-        X, weight = self.rows(picked), None if weight is None else weight[picked]
-        frame = measure(X, weight)
-        if by_feature:
-            unit: Any = np.array([measure(X[:, [j]], weight).unit for j in range(X.shape[1])])
-            frame = frame._replace(unit=unit)
-        return frame
+        return measure(self.rows(picked), None if weight is None else weight[picked])
 
 
 def survey(block: Block) -> Survey:

@@ -132,7 +132,7 @@ class DaskSource(Source):
 
     # ---- some of the rows ----------------------------------------------------------------
 
-    def measure(self, *, by_feature: bool = False) -> Frame:
+    def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
         n_counted = self._of_partitions("n_counted")
         stride = max(1, int(sum(n_counted)) // MEASURED_ROWS)

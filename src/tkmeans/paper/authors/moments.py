@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 
-from tkmeans.models.mixture import own_rows
 from tkmeans.stats import Array
 
 _FEW = 3
@@ -107,7 +106,8 @@ class ManyFeatures(Rows):
             centers = self.means(weight)
         scatter = np.empty((len(centers), *2 * centers.shape[1:]))
         for k, (w, center) in enumerate(zip(weight, centers, strict=True)):
-            own = own_rows(w, self.x.shape[1])
+            # All rows but those whose part is lost in rounding anyway; what is not a number counts.
+            own = np.flatnonzero(~(w <= np.finfo(float).eps / max(len(w), 1) * w.sum()))
             part = self.x[own] - center
             part *= np.sqrt(w[own])[:, None]
             np.matmul(part.T, part, out=scatter[k])  # symmetric, which halves the work
