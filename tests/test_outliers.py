@@ -8,7 +8,7 @@ from scipy import stats
 from support.model_inputs import t_mixture
 from support.paper_data import benchmark_set
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans import FastTKMeans, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
 from tkmeans.fitted import sketch
@@ -156,7 +156,7 @@ def test_outliers_among_new_rows_are_flagged_by_the_distances_of_the_training_ro
         assert model.predict(new)[-1] >= 0
 
 
-@pytest.mark.parametrize("estimator", [FastTKMeans(4), StudentTMixture(4), KMedians(4), KMedoids(4)], ids=repr)
+@pytest.mark.parametrize("estimator", [FastTKMeans(4), KMedians(4), KMedoids(4)], ids=repr)
 def test_an_estimator_without_outliers_refuses_an_outlier_label(estimator):
     X = t_mixture(n=100)[0]
     with pytest.raises(TypeError, match="does not look for outliers; predict without outlier_label"):

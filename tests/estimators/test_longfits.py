@@ -108,8 +108,8 @@ def test_a_checkpoint_holds_plain_arrays_only(tmp_path):
     TKMeans(6, random_state=0, checkpoint=path).fit(X)
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
-    assert json.loads(str(arrays["meta"]))["format"] == "tkmeans checkpoint 2"
-    assert arrays["best_centers"].shape == (6, 3)
+    assert json.loads(str(arrays["meta"]))["format"] == "tkmeans checkpoint 3"
+    assert arrays["best_params_centers"].shape == (6, 3)
 
 
 def test_a_checkpoint_of_another_fit_is_refused_with_the_difference(tmp_path):

@@ -57,7 +57,7 @@ def test_rows_of_different_lengths_are_refused(estimator):
         estimator.fit([[1.0, 2.0], [3.0]])
 
 
-@every(ALL[3:])
+@every(ALL[4:])
 def test_estimators_that_read_no_files_refuse_a_path(estimator):
     with pytest.raises(TypeError, match=r"X must be a table of numbers, got 'rows.csv'; .* load it first"):
         estimator.fit("rows.csv")
@@ -72,7 +72,7 @@ def test_masked_values_are_missing_values(estimator):
     np.testing.assert_array_equal(estimator.predict(masked), estimator.predict(HOLES))
 
 
-@every(ALL[3:])
+@every(ALL[4:])
 def test_estimators_that_refuse_missing_values_refuse_masked_ones(estimator):
     with pytest.raises(ValueError, match="X contains NaN"):
         estimator.fit(np.ma.masked_array(X, mask=np.isnan(HOLES)))

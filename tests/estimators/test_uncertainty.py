@@ -25,7 +25,7 @@ ROUND = np.array([0.8 * np.eye(2)] * 3)
 CASES = {
     "equal weights": (TKMeans(3, random_state=0), ROUND, [1 / 3, 1 / 3, 1 / 3]),
     "own weights": (TKMeans(3, cluster_weights="estimate", init=MIDDLES), ROUND, [0.6, 0.3, 0.1]),
-    "ellipses": (StudentTMixture(3, means_init=MIDDLES, shared_dof=True), SHAPES, [0.5, 0.3, 0.2]),
+    "ellipses": (StudentTMixture(3, means_init=MIDDLES, noise=False), SHAPES, [0.5, 0.3, 0.2]),
 }
 
 

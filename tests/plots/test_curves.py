@@ -118,7 +118,7 @@ def test_every_row_is_in_a_bar_of_robust_weights_display_and_outliers_are_hatche
 
 
 def test_robust_weights_display_accepts_an_estimator_without_outliers(ax):
-    model = StudentTMixture(3, random_state=0).fit(X)
+    model = FastTKMeans(3, random_state=0).fit(X)
     display = RobustWeightsDisplay.from_estimator(model, X, ax=ax)
     assert sum(bar.get_height() for bar in ax.patches) == len(X)
     assert not display.outliers.any()

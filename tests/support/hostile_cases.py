@@ -130,9 +130,10 @@ def _estimator(random: Random, *, ordinary: bool) -> Any:
         return MiniBatchTKMeans(k, dof=dof, half_life=half_life, init=init, **n_init, **sizes, **plain)
     if name == "StudentTMixture":
         kind = random.choice(["full", "tied", "diag", "spherical"])
-        start = random.choice(["t-k-means", "k-means++", "random"])
-        shared = random.random() < 0.3
-        return StudentTMixture(k, covariance_type=kind, dof=dof, shared_dof=shared, init_params=start, **plain)
+        start = random.choice(["robust", "robust", "kmeans", "k-means++", "random", "random_from_data"])
+        parts = {"shared_dof": random.random() < 0.7, "noise": random.choice(["auto", True, False])}
+        parts |= {"size_ratio": random.choice([1.0, 25.0, np.inf]), "shrinkage": random.choice([0.1, 1.0])}
+        return StudentTMixture(k, covariance_type=kind, dof=dof, init_params=start, **parts, **plain)
     start = random.choice(["k-means++", "random"])
     if random.random() < 0.5:
         return KMedians(k, init=start, n_init=2, **plain)

@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.cli import screen
-from tkmeans.cli.options import ModelOptions
+from tkmeans.cli.options import ModelOptions, Shape
 from tkmeans.cli.prepared_data import Data
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError
 
 _FEW_ROWS = 5  # in a cluster
+_ROWS_PER_NUMBER = 2  # that an ellipse is made of
 _BLOCK = 50_000  # rows whose probabilities for all clusters are in memory at one time
 
 # The library's words, as the command says them.
-_SPEECH = {"n_clusters": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
+_SPEECH = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
 
 
 class Answer(NamedTuple):
@@ -31,14 +32,39 @@ class Answer(NamedTuple):
 
 
 def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
-    """TKMeans on the scaled rows."""
-    from tkmeans import TKMeans
+    """TKMeans or StudentTMixture on the scaled rows."""
+    from tkmeans import StudentTMixture, TKMeans
 
     warn_of_many_clusters(n_clusters, data)
+    estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
     what = f"clustering {screen.count(data.table.n_rows, 'row')}"
     with screen.working(what), as_messages(data.table.source):
-        model = TKMeans(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
+        model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         return model.fit(data.Z, sample_weight=data.weights)
+
+
+def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
+    """Whether clusters get shapes of their own; "auto" says what it decides."""
+    if shape != Shape.auto:
+        return shape == Shape.elliptical
+    n_rows, p = data.Z.shape
+    needed = _ROWS_PER_NUMBER * n_clusters * (p + p * (p + 1) // 2)  # of centres and covariances
+    chosen = "elliptical" if n_rows >= needed else "round"
+    why = f"{screen.count(n_rows, 'row')}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
+    screen.notes([f"clusters are {chosen} ({why}); --shape chooses otherwise"])
+    return n_rows >= needed
+
+
+def deviations(model: Any) -> Array:
+    """How far rows of each cluster typically are from its centre in each column, (K, p)."""
+    if hasattr(model, "scale_"):
+        return np.full(model.cluster_centers_.shape, np.sqrt(model.scale_))
+    variances = model.covariances_
+    if model.covariance_type in ("full", "tied"):
+        variances = np.diagonal(variances, axis1=-2, axis2=-1)
+    elif model.covariance_type == "spherical":
+        variances = variances[:, None]
+    return np.broadcast_to(np.sqrt(variances), model.cluster_centers_.shape)
 
 
 def answer(model: Any, Z: Array, table: Table, *, rule: str = "strays", level: float | None = None) -> Answer:

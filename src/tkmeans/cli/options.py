@@ -16,6 +16,7 @@ FAULT, INTERRUPTED = 1, 130  # exit codes; 0 is success, and 2, for wrong usage,
 
 
 Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how columns of different units are made comparable
+Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters
 Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
 
 _FILE = "CSV, Parquet, Feather, JSON, xlsx, ods, DuckDB or NPY, recognised by content; - for standard input."
@@ -54,6 +55,10 @@ class ModelOptions(NamedTuple):
     """How to fit."""
 
     k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="The number of clusters.")] = None
+    shape: Annotated[
+        Shape,
+        typer.Option(help="round: of one width; elliptical: of any width and direction; auto: if there are enough rows."),
+    ] = Shape.round
     seed: Annotated[int, typer.Option(min=0, help="Makes the answer reproducible; it should not change it.")] = 0
     max_iter: Annotated[int, typer.Option(min=1, help="The most iterations.")] = 300
     jobs: Annotated[int, typer.Option(help="Threads; -1 for all. The answer does not depend on it.")] = -1

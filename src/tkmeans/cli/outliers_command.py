@@ -58,7 +58,8 @@ def outliers(
 def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[dict[str, Any]]:
     """For each row where it stands, what it is called and which value is the strangest."""
     away = data.Z[rows] - estimator.cluster_centers_[found.label[rows]]
-    worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
+    deviations = estimator_calls.deviations(estimator)
+    worst = np.argmax(np.nan_to_num(np.abs(away / deviations[found.label[rows]]), nan=-1.0), axis=1)
     places = data.table.places(rows.tolist())
     return [
         {
@@ -68,7 +69,7 @@ def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[d
             "outlier_pvalue": float(found.pvalue[i]),
             "column": data.columns[j],
             "value": float(data.X[i, j]),
-            "spreads": float(away[n, j] / np.sqrt(estimator.scale_)),
+            "spreads": float(away[n, j] / deviations[found.label[i], j]),
         }
         for n, (i, j) in enumerate(zip(rows, worst, strict=True))
     ]

@@ -146,6 +146,7 @@ def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
     centers = centers_in_units(model, data.scaler)
     sizes, outliers = sizes_and_outliers(found, len(centers))
     records = described(model, data).records()
+    weights = model.cluster_weights_ if hasattr(model, "cluster_weights_") else model.weights_
     return {
         "file": data.table.source,
         "rows": data.table.n_rows,
@@ -154,7 +155,7 @@ def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
         "scaling": None if data.scaler is None else type(data.scaler).__name__,
         "n_clusters": len(centers),
         "clusters": [
-            {"cluster": k, "rows": sizes[k], "outliers": outliers[k], "weight": model.cluster_weights_[k]}
+            {"cluster": k, "rows": sizes[k], "outliers": outliers[k], "weight": weights[k]}
             | {key: records[k][key] for key in ("sentence", "traits", "categories", "probability")}
             | {"center": dict(zip(data.columns, centers[k], strict=True))}
             for k in range(len(centers))
@@ -163,7 +164,8 @@ def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
         "outliers": outlier_places(found, data.table),
         "unsure": unsure(found),
         "dof": model.dof_,
-        "scale": model.scale_,
+        "scale": getattr(model, "scale_", None),  # one for all clusters, if they are round
+        "noise": getattr(model, "noise_weight_", None),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "notes": data.notes,

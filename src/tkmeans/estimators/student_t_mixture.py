@@ -103,6 +103,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         The scale matrices, of shape (n_components, n_features, n_features),
         (n_features, n_features), (n_components, n_features) or (n_components,), by
         `covariance_type`. The covariance proper is nu / (nu - 2) times as large.
+    cluster_centers_ : ndarray of shape (n_components, n_features)
+        The same as `means_`.
     precisions_, precisions_cholesky_ : ndarray
         Inverses of the scale matrices, and their factors, as in :class:`sklearn.mixture.GaussianMixture`.
     dof_ : ndarray of shape (n_components,)
@@ -228,6 +230,11 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     _size = "n_components"
     _objective = "penalised log-likelihood"
     _numbered_by_rows = False  # but by weight
+
+    @property
+    def cluster_centers_(self) -> Array:
+        """The centres, by the name that KMeans gives them."""
+        return self.means_
 
     @property
     def precisions_(self) -> Array:

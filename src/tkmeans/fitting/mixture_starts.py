@@ -224,9 +224,9 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     """A run on the sample, with the prior at the pooled shape of its start."""
     source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
     model = with_prior(params, setting)
-    fit = em(source, model, params, stop=SmallGain(PILOT_TOL), max_iter=max_iter)
-    if fit.params.noise + fit.params.beyond > MOST_NOISE:
-        fit = em(source, model, without_noise(params), stop=SmallGain(PILOT_TOL), max_iter=max_iter)
+    fit = climb(source, model, params, stop=SmallGain(PILOT_TOL), max_iter=max_iter)
+    if fit.interrupted:  # of a start nothing is kept
+        raise fit.interrupted
     return MixtureStart(fit.params, *judged(sample, model, fit.params, setting.bulk))
 
 

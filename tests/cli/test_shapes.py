@@ -1,0 +1,47 @@
+"""Clusters of any width and direction, by the command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
+
+
+@pytest.fixture
+def irises(tmp_path):
+    """A file of the irises, and their species."""
+    X, y = load_iris(return_X_y=True)
+    path = tmp_path / "irises.csv"
+    pd.DataFrame(X, columns=["sepal length", "sepal width", "petal length", "petal width"]).to_csv(path, index=False)
+    return path, y
+
+
+def test_elliptical_clusters_of_the_irises_are_the_species_and_round_ones_are_not(run, irises):
+    path, y = irises
+    scores = {}
+    for shape in ("round", "elliptical"):
+        found = json.loads(run("fit", path, "-k", 3, "--shape", shape, "--json").stdout)
+        scores[shape] = adjusted_rand_score(y, found["labels"])
+    assert scores["elliptical"] > 0.9 > scores["round"]
+
+
+def test_the_shape_auto_is_elliptical_where_rows_suffice_and_says_so(run, irises):
+    path, _ = irises
+    done = run("fit", path, "-k", 3, "--shape", "auto")
+    assert "lusters are elliptical (150 rows, 84 needed for 3 ellipses of 4 columns)" in done.stderr + done.stdout
+    done = run("fit", path, "-k", 8, "--shape", "auto")
+    assert "lusters are round (150 rows, 224 needed" in done.stderr + done.stdout
+
+
+def test_every_command_takes_elliptical_clusters(run, irises, tmp_path):
+    path, _ = irises
+    X = np.loadtxt(path, delimiter=",", skiprows=1)
+    pd.DataFrame(np.vstack([X, [[500.0, 1.0, 1.0, 1.0]]])).to_csv(path, index=False)
+    model, report = tmp_path / "model.json", tmp_path / "report.html"
+    run("fit", path, "-k", 3, "--shape", "elliptical", "--model", model, "--report", report)
+    assert report.stat().st_size > 10_000
+    run("predict", model, path, "--out", tmp_path / "new.csv")
+    flagged = json.loads(run("outliers", path, "-k", 3, "--shape", "elliptical", "--json").stdout)["outliers"]
+    assert [row["value"] for row in flagged] == [500.0]
