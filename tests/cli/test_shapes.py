@@ -38,7 +38,7 @@ def test_the_shape_auto_is_elliptical_where_rows_suffice_and_says_so(run, irises
 def test_every_command_takes_elliptical_clusters(run, irises, tmp_path):
     path, _ = irises
     X = np.loadtxt(path, delimiter=",", skiprows=1)
-    pd.DataFrame(np.vstack([X, [[500.0, 1.0, 1.0, 1.0]]])).to_csv(path, index=False)
+    pd.DataFrame(np.vstack([X, [[500.0, 1.0, 1.0, 1.0]]]), columns=list("abcd")).to_csv(path, index=False)
     model, report = tmp_path / "model.json", tmp_path / "report.html"
     run("fit", path, "-k", 3, "--shape", "elliptical", "--model", model, "--report", report)
     assert report.stat().st_size > 10_000

@@ -137,7 +137,9 @@ for estimator in TKMeans(2), MiniBatchTKMeans(2, init_size=20, batch_size=10), S
 def test_verbose_prints_every_iteration_of_every_estimator(estimator, capsys):
     estimator.set_params(verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
-    assert re.match(rf"\[{type(estimator).__name__}\] iteration 1: (objective|(penalised )?log-likelihood) per row", lines[0])
+    assert re.match(
+        rf"\[{type(estimator).__name__}\] iteration 1: (objective|(penalised )?log-likelihood) per row", lines[0]
+    )
     assert len(lines) >= estimator.n_iter_
     estimator.set_params(verbose=0)
 

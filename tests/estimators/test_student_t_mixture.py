@@ -5,9 +5,12 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_t
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from support.paper_data import benchmark_set
 
 from tkmeans import StudentTMixture
 
@@ -210,3 +213,140 @@ def test_a_mixture_refuses_rows_whose_squares_overflow_and_says_to_rescale(unit)
     rows = np.random.default_rng(0).normal(size=(60, 3)) * unit
     with pytest.raises(ValueError, match=r"the spread of X is .* unless it is between 1e-120 and 1e\+50; rescale X"):
         StudentTMixture(3).fit(rows)
+
+
+# ---- noise ------------------------------------------------------------------------------------
+
+
+def clusters_and_noise(seed=0, n_noise=60):
+    X, y = ellipses(n=600, dof=(30.0, 30.0), seed=seed)
+    noise = np.random.default_rng(seed).uniform(-80, 80, (n_noise, 2))
+    return np.vstack([X, noise]), np.r_[y, np.full(n_noise, -1)]
+
+
+def test_score_samples_of_a_mixture_with_noise_is_scipys_density_plus_that_of_the_noise():
+    X, _ = clusters_and_noise()
+    model = StudentTMixture(2, random_state=0).fit(X)
+    parts = zip(model.weights_, model.means_, model.covariances_, model.dof_, strict=True)
+    clusters = sum(w * multivariate_t.pdf(X, mean, matrix, df=dof) for w, mean, matrix, dof in parts)
+    away = np.linalg.solve(np.linalg.cholesky(model.noise_covariance_), (X - model.noise_center_).T)
+    r = np.linalg.norm(away, axis=0)
+    volume = np.pi * np.sqrt(np.linalg.det(model.noise_covariance_))
+    within, beyond = model._noise_shares
+    falling = beyond / (2 * volume) * np.maximum(r, 1) ** -2.0 / (1 + np.log(np.maximum(r, 1))) ** 2
+    noise = np.where(r <= 1, within / volume, falling)
+    assert within + beyond == pytest.approx(model.noise_weight_)
+    whole = (1 - model.noise_weight_) * clusters + noise
+    np.testing.assert_allclose(model.score_samples(X), np.log(whole), rtol=1e-9)
+    np.testing.assert_allclose(model.noise_probability(X), noise / whole, atol=1e-9)
+
+
+def test_scattered_rows_are_noise_and_outliers_of_a_mixture_and_rows_of_clusters_are_not():
+    for seed in range(3):
+        X, y = clusters_and_noise(seed)
+        model = StudentTMixture(2, random_state=0).fit(X)
+        found = model.outliers(X)
+        np.testing.assert_array_equal(found, model.noise_probability(X) > 0.5)
+        assert np.mean(found[y == -1]) > 0.9
+        assert np.mean(found[y >= 0]) < 0.01
+        np.testing.assert_array_equal(model.predict(X, outlier_label=-1) == -1, found)
+        assert adjusted_rand_score(y[y >= 0], model.labels_[y >= 0]) > 0.98
+
+
+def test_a_mixture_without_noise_has_no_noise_probability_and_seeks_outliers_by_distances():
+    X, y = clusters_and_noise()
+    model = StudentTMixture(2, noise=False, random_state=0).fit(X)
+    assert model.noise_weight_ == 0
+    assert not hasattr(model, "noise_center_")
+    np.testing.assert_array_equal(model.noise_probability(X), 0)
+    assert np.mean(model.outliers(X)[y == -1]) > 0.8
+
+
+def test_noise_that_would_take_most_rows_is_dropped_from_a_mixture():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(200, 3)) * 0.2, rng.uniform(-30, 30, (300, 3))])
+    assert StudentTMixture(2, random_state=0).fit(X).noise_weight_ <= 0.4
+
+
+# ---- what bounded sizes, the prior and the search are for -------------------------------------
+
+
+def test_sizes_of_components_stay_within_the_ratio():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(200, 2)) * 0.05, rng.normal(size=(200, 2)) * 10 + 60])
+    for kind in ("full", "diag", "spherical"):
+        for ratio in (1.0, 4.0, 25.0):
+            model = StudentTMixture(2, covariance_type=kind, size_ratio=ratio, random_state=0).fit(X)
+            shapes = model.covariances_ if kind == "full" else [np.diag(v * np.ones(2)) for v in model.covariances_]
+            sizes = np.sqrt(np.linalg.det(shapes))
+            assert sizes.max() / sizes.min() <= ratio * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_irises_and_ties_make_no_spurious_maximum(seed):
+    X, y = load_iris(return_X_y=True)
+    assert adjusted_rand_score(y, StudentTMixture(3, random_state=seed).fit_predict(X)) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+def test_clusters_do_not_depend_on_a_linear_map_of_the_rows(kind):
+    rng = np.random.default_rng(1)
+    X = np.vstack([rng.normal(size=(150, 3)) @ np.diag([1, 4, 0.5]) + c for c in ([0, 0, 0], [9, 0, 4], [0, 25, 4])])
+    plain = StudentTMixture(3, covariance_type=kind, random_state=0).fit_predict(X)
+    for _ in range(5):
+        turned = X @ rng.normal(size=(3, 3)) + rng.normal(size=3)
+        assert (
+            adjusted_rand_score(plain, StudentTMixture(3, covariance_type=kind, random_state=0).fit_predict(turned))
+            > 0.98
+        )
+
+
+def test_missing_values_of_a_mixture_are_not_filled_in():
+    X, y = ellipses(n=1500, dof=(8.0, 8.0))
+    X = np.column_stack([X, X @ [1.0, 1.0] + 0.1 * np.random.default_rng(0).normal(size=len(X))])
+    holes = np.where(np.random.default_rng(1).random(X.shape) < 0.2, np.nan, X)
+    holes[np.isnan(holes).all(axis=1)] = 0.0
+    model = StudentTMixture(2, random_state=0).fit(holes)
+    whole = StudentTMixture(2, random_state=0).fit(X)
+    np.testing.assert_allclose(model.means_, whole.means_, atol=0.25)
+    assert adjusted_rand_score(y, model.labels_) > adjusted_rand_score(y, whole.labels_) - 0.1
+    assert np.isnan(model.outlier_pvalues([[np.nan] * 3]))[0]
+    np.testing.assert_allclose(model.predict_proba([[np.nan] * 3])[0], model.weights_)
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended():
+    X, _ = ellipses(n=400)
+    model = StudentTMixture(3, warm_start=True, max_iter=2, tol=0.0, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        first = model.fit(X).lower_bound_
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    assert model.lower_bounds_[0] == pytest.approx(first, abs=1e-3)  # with a prior of its own
+    assert model.lower_bound_ >= model.lower_bounds_[0]
+
+
+def test_precisions_are_the_inverses_of_the_scale_matrices_in_every_form():
+    X, _ = ellipses(n=300)
+    for kind in TYPES:
+        model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(X)
+        if kind in ("full", "tied"):
+            np.testing.assert_allclose(model.precisions_, np.linalg.inv(model.covariances_), rtol=1e-8)
+            roots = model.precisions_cholesky_
+            np.testing.assert_allclose(roots @ np.swapaxes(roots, -1, -2), model.precisions_, rtol=1e-8)
+        else:
+            np.testing.assert_allclose(model.precisions_ * model.covariances_, 1)
+            np.testing.assert_allclose(model.precisions_cholesky_**2, model.precisions_)
+
+
+@pytest.mark.parametrize(("name", "kind", "least"), [("S4", "full", 0.63), ("S3", "full", 0.72), ("A1", "tied", 0.97)])
+def test_mixtures_of_the_papers_sets_have_no_spurious_maximum(name, kind, least):
+    X, y = benchmark_set(name)
+    model = StudentTMixture(len(np.unique(y)), covariance_type=kind, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) >= least
+
+
+@pytest.mark.parametrize("scaler", [None, StandardScaler(), MinMaxScaler(), RobustScaler()], ids=str)
+def test_unbalanced_clusters_are_found_in_any_scaling(scaler):
+    X, y = benchmark_set("unbalance")
+    X = X if scaler is None else scaler.fit_transform(X)
+    assert adjusted_rand_score(y, StudentTMixture(8, random_state=0).fit_predict(X)) == pytest.approx(1, abs=1e-3)

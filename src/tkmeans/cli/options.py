@@ -57,7 +57,9 @@ class ModelOptions(NamedTuple):
     k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="The number of clusters.")] = None
     shape: Annotated[
         Shape,
-        typer.Option(help="round: of one width; elliptical: of any width and direction; auto: if there are enough rows."),
+        typer.Option(
+            help="round: of one width; elliptical: of any width and direction; auto: if there are enough rows."
+        ),
     ] = Shape.round
     seed: Annotated[int, typer.Option(min=0, help="Makes the answer reproducible; it should not change it.")] = 0
     max_iter: Annotated[int, typer.Option(min=1, help="The most iterations.")] = 300

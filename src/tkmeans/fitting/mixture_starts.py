@@ -32,7 +32,7 @@ MOST_NOISE = 0.4  # of the rows; more are a cluster
 FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
 SAME = 0.99  # of the rows in the same clusters: two starts agree
 PILOT_ITER, PILOT_TOL = 60, 1e-4
-FAR = 3.0  # radii of the bulk: what lies farther away costs no more than noise in the bulk
+FAR = 3.0  # radii of the bulk: what lies farther away costs ln 3 more than noise in the bulk, and no more than that
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 
@@ -231,9 +231,10 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
 
 
 def judged(sample: Sample, model: StudentMixture, params: MixtureParams, bulk: Bulk) -> tuple[float, Array]:
-    """The penalised likelihood per row, in which rows far from the bulk cost no more than noise in it; and labels.
+    """The penalised likelihood per row, with a bound on what rows far from the bulk cost; and labels.
 
-    So far rows, however many lie together, do not decide where the clusters are.
+    So far rows, however many lie together, do not decide where the clusters are. Without the ln 3, small clusters far
+    from large ones would be noise.
     """
     whitening = model.shape.whitening(params.covariances, sample.X.shape[1])
     kernel = model.kernel(params, whitening=whitening)
@@ -242,7 +243,7 @@ def judged(sample: Sample, model: StudentMixture, params: MixtureParams, bulk: B
     if params.noise > 0:
         p = sample.X.shape[1]
         volume = log_volume(p, p * float(model.shape.log_sizes(params.bulk[None])[0]))
-        least = np.log(params.noise + params.beyond) - volume
+        least = np.log(params.beyond + params.noise) - volume - math.log(FAR)
         log_density = np.where(bulk.radii(sample.X) > FAR, np.maximum(log_density, least), log_density)
     objective = sample.weight @ log_density + model.log_prior(params, *whitening)
     return float(objective / np.sum(sample.weight)), np.asarray(rows.label)
