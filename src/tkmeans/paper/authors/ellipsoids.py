@@ -59,8 +59,8 @@ class ReleasedGMM(SoftModel):
         """Means and covariances with the weights tau."""
         rows, tau, sizes = stats.measured.rows, stats.tau, stats.sizes
         with np.errstate(all="ignore"):
-            raw, scatters = rows.scatters(tau)  # NaN and all: the sums see it
-            covariances = carried(scatters, sizes)
+            raw = rows.means(tau)  # NaN and all: the sums see it
+            covariances = carried(rows.scatters(tau, raw), sizes)
             small = ~(np.linalg.det(covariances) > 1e-10)
             covariances[small] += 1e-10 * np.eye(raw.shape[1])
             new = Components(numbers(raw), covariances, sizes / tau.shape[1], params.dof)
@@ -88,7 +88,7 @@ class ReleasedTMM(SoftModel):
         nu, p = params.dof, params.centers.shape[1]
         with np.errstate(all="ignore"):
             raw = rows.means(tau / trust)
-            scatters = rows.scatters(tau * trust, raw)[1] * (1 + p / nu)[:, None, None]
+            scatters = rows.scatters(tau * trust, raw) * (1 + p / nu)[:, None, None]
             covariances = carried(scatters, sizes) + 1e-4 * np.eye(p)
             new = Components(numbers(raw), covariances, sizes / tau.shape[1], nu)
             measured = new.measure(rows)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import digamma
 
 from tkmeans import engines
-from tkmeans.paper.authors.moments import Rows
+from tkmeans.paper.authors.moments import Rows, rows_of
 from tkmeans.stats import Array, Block
 
 FIRST_DOF = 15.0
@@ -25,7 +25,7 @@ engine = engines.select("auto")
 class Measured(NamedTuple):
     """Rows, and how far they are from every component."""
 
-    rows: Any  # of the kind that the model takes, see `Rows`
+    rows: Rows
     d2: Array  # (K, n) squared, in the metric of the component
     det: Array  # (K,) of the components' covariances; 1 without
 
@@ -54,7 +54,7 @@ class Memberships(NamedTuple):
         (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
         pairs = ((d2, more_d2), (self.tau, other.tau), (self.trust, other.trust))
         d2, tau, trust = (np.concatenate(pair, axis=1) for pair in pairs)
-        measured = Measured(rows.join(more_rows), d2, det)
+        measured = Measured(type(rows)(np.concatenate([rows.x, more_rows.x])), d2, det)
         return Memberships(measured, tau, trust, self.sizes + other.sizes, self.objective + other.objective)
 
 
@@ -66,7 +66,7 @@ class SoftModel(ABC):
     """
 
     climbs = False
-    rows = staticmethod(Rows.of)
+    rows: Callable[[Array], Rows] = staticmethod(rows_of)
 
     @abstractmethod
     def density(self, measured: Measured, params: Any) -> tuple[Array, Array, Array, Array]:

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from tkmeans.models import Fast
 from tkmeans.paper.authors import soft_model
-from tkmeans.paper.authors.moments import ManyFeatures
+from tkmeans.paper.authors.moments import ManyFeatures, Rows
 from tkmeans.paper.authors.soft_model import Measured, Memberships, SoftModel, engine, most_probable, numbers, shares
 from tkmeans.stats import Array, Block, Params
 
@@ -30,7 +30,7 @@ class Spheres(NamedTuple):
         """Where the released code begins."""
         return cls(centers, 0.01, soft_model.FIRST_DOF)
 
-    def measure(self, rows: ManyFeatures) -> Measured:
+    def measure(self, rows: Rows) -> Measured:
         """How far rows are from these centres."""
         return Measured(rows, cdist(self.centers, rows.x, "sqeuclidean"), np.ones(len(self.centers)))
 
