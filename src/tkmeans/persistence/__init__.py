@@ -67,8 +67,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
         if len(estimator.steps) != 2:
             n_steps = len(estimator.steps)
             raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {n_steps} steps")
-        (scaler_name, scaler), (last_name, last) = estimator.steps
-        names = [scaler_name, last_name]
+        names, (scaler, last) = map(list, zip(*estimator.steps, strict=True))
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -160,13 +159,10 @@ def _encoded_param(key: str, value: Any) -> Any:
 
 
 def _encoded(value: Any) -> Any:
-    if hasattr(value, "__dlpack__"):  # an array, maybe of another library and on another device
-        value = to_numpy(value)
-    if hasattr(value, "_asdict"):
-        return encode(value._asdict())
+    value = to_numpy(value) if hasattr(value, "__dlpack__") else value  # of another library, or on another device
     if isinstance(value, np.ndarray) and value.dtype == object:
         return [str(name) for name in value]
-    return encode(value)
+    return encode(value._asdict() if hasattr(value, "_asdict") else value)
 
 
 # ---- reading ---------------------------------------------------------------------

@@ -31,7 +31,12 @@ _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "tr
 _SOFT = _HARD | _PATH | {"scale_": "number", "dof_": "number", "cluster_weights_": "floats[K]"}
 _STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
-_MIXTURE |= {"labels_": "ints[n]?", "noise_weight_": "number", "noise_center_": "floats[p]?", "_noise_shares": "numbers?"}
+_MIXTURE |= {
+    "labels_": "ints[n]?",
+    "noise_weight_": "number",
+    "noise_center_": "floats[p]?",
+    "_noise_shares": "numbers?",
+}
 _MIXTURE |= {"covariances_": "covariances", "noise_covariance_": "covariance?"} | _STRAYS
 _SEEN = {"n_samples_seen_": "count|number|ints[p]|floats[p]"}
 

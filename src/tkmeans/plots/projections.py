@@ -1,9 +1,10 @@
-"""Projections of many columns to the two of a picture, and the rows to draw."""
+"""Projections of many columns to the two of a picture, the rows to draw, and where one cluster ends there."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import Voronoi, cKDTree
 
 from tkmeans.stats import Array
 
@@ -122,6 +123,18 @@ def drawn_rows(outliers: Array, places: Array, max_rows: int) -> Array:
     if len(strays) > max_rows // 2:
         strays = rng.choice(strays, max_rows // 2, replace=False)
     return np.sort(np.concatenate([strays, rng.choice(rest, min(len(rest), max_rows - len(strays)), replace=False)]))
+
+
+def cell_borders(centers: Array, farthest: float) -> list[Array]:
+    """The ends, (2, 2), of the borders between the Voronoi cells of centres within `farthest` of the origin."""
+    corners = 100 * farthest * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # with these no border is infinite
+    diagram = Voronoi(np.vstack([centers, corners]))
+    return [diagram.vertices[ends] for ends in diagram.ridge_vertices if min(ends) >= 0]
+
+
+def agreement(places: Array, labels: Array, centers: Array) -> float:
+    """The share of rows that stand in the cell of their own cluster: how far boundaries tell the truth."""
+    return float(np.mean(cKDTree(centers).query(places)[1] == labels)) if len(places) else 1.0
 
 
 def centers_of(estimator: Any) -> Array:

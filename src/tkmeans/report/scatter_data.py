@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import Line, drawn_rows, principal_plane
-from tkmeans.plots.voronoi import agreement
+from tkmeans.plots.projections import Line, agreement, drawn_rows, principal_plane
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import PATHS, shortened
 from tkmeans.stats import Array
