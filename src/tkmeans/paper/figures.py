@@ -13,8 +13,7 @@ from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.authors.methods import uniform
 from tkmeans.paper.experiment_runs import TABLES, prepared
 from tkmeans.paper.method_variants import fitted, limit
-from tkmeans.paper.published_values import METHODS, Row
-from tkmeans.paper.table_formats import COLUMN_TITLES
+from tkmeans.paper.published_values import COLUMN_TITLES, METHODS, Row
 from tkmeans.plots import LossDisplay
 from tkmeans.plots.projections import cell_borders
 from tkmeans.stats import Array

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tkmeans.atomic import replacing
 from tkmeans.datasets import SYNTHETIC
-from tkmeans.paper import experiment_runs, figures, published_values, reproduction_page, table_formats
+from tkmeans.paper import experiment_runs, figures, published_values, reproduction_page
 
 
 def reproduce(
@@ -39,9 +39,9 @@ def reproduce(
     for name, rows in built.items():
         title = published_values.publication()["titles"][name]
         written += [
-            _write(out / f"{name}.md", f"# {title}\n\n{table_formats.markdown(rows)}\n"),
-            _write(out / f"{name}.csv", table_formats.as_csv(rows)),
-            _write(out / f"{name}.html", table_formats.html(rows, title)),
+            _write(out / f"{name}.md", f"# {title}\n\n{published_values.markdown(rows)}\n"),
+            _write(out / f"{name}.csv", published_values.as_csv(rows)),
+            _write(out / f"{name}.html", published_values.html(rows, title)),
         ]
     if what in ("figure", "all"):
         written += figures.draw_all(built.get("table1", []), out)

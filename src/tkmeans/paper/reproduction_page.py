@@ -11,8 +11,7 @@ from tkmeans import TKMeans
 from tkmeans.datasets import fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
 from tkmeans.paper import text_of
-from tkmeans.paper.published_values import METHODS, Cell, Mean, Row
-from tkmeans.paper.table_formats import COLUMN_TITLES, markdown, marked_z, number, pipes
+from tkmeans.paper.published_values import COLUMN_TITLES, METHODS, Cell, Mean, Row, markdown, marked_z, number, pipes
 
 _UNSCALED = "fast t-k-means++"  # the row of Table 1 that was made from unscaled rows
 
