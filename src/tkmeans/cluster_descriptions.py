@@ -150,18 +150,16 @@ def describe(
 ) -> Description:
     """Say in words what sets the clusters of a fitted model apart.
 
-    A column of numbers is compared by its median in the cluster and in all other rows, in units of
-    the median absolute deviation within clusters, so that outliers change nothing. A column of text
-    is compared by the share of its most frequent value. Medians of very many rows are those of
-    50 000, at equal intervals.
+    A column of numbers is compared by its median in the cluster and in all other rows, in units of the median
+    absolute deviation within clusters, so that outliers change nothing. A column of text is compared by the share of
+    its most frequent value. Medians of very many rows are those of 50 000, at equal intervals.
 
     Parameters
     ----------
     model : fitted clusterer, or Pipeline that ends with one
         Any estimator with `predict`; what it says of probabilities and outliers is used.
     X : array-like of shape (n_samples, n_features), data frame, path or DataFile
-        The rows, in your units. Text in other columns of a data frame or file describes the
-        clusters, too.
+        The rows, in your units. Text in other columns of a data frame or file describes the clusters, too.
     feature_names : sequence of str, default=None
         Names of the columns; those of a data frame, of a file or of the fit are known.
     categories : mapping of str to array-like of shape (n_samples,), default=None

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 from tkmeans.cli import app
 from tkmeans.paper import experiment_runs, figures, published_values, reproduction, reproduction_page
 from tkmeans.paper.authors.methods import METHODS as RELEASED
-from tkmeans.paper.experiment_runs import Key
-from tkmeans.paper.method_variants import COLUMNS, UNSCALED, fitted
+from tkmeans.paper.experiment_runs import COLUMNS, UNSCALED, Key, fitted
 from tkmeans.paper.published_values import METHODS, Cell, Mean, Row, published, z_score
 from tkmeans.paper.reproduction_page import equal_to_the_third_decimal, standings
 

@@ -51,10 +51,9 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
     method : {"swap", "alternate", "kmedoids"}, default="swap"
-        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts
-        of Schubert and Rousseeuw 2021); it needs all pairwise distances in memory.
-        "alternate" labels rows and moves medoids in turn, like k-means: quicker, worse.
-        "kmedoids" is "swap" by the package of that name, faster, which has to be
+        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
+        Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
+        like k-means: quicker, worse. "kmedoids" is "swap" by the package of that name, faster, which has to be
         installed, is under the GPL-3 and knows no sample weights.
     init : {"k-means++", "random"} or array, default="k-means++"
         Where to begin. Of an array, the nearest rows are taken.

@@ -11,8 +11,7 @@ from tkmeans.atomic import replacing
 from tkmeans.em import Never
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.authors.methods import uniform
-from tkmeans.paper.experiment_runs import TABLES, prepared
-from tkmeans.paper.method_variants import fitted, limit
+from tkmeans.paper.experiment_runs import TABLES, fitted, limit, prepared
 from tkmeans.paper.published_values import COLUMN_TITLES, METHODS, Row
 from tkmeans.plots import LossDisplay
 from tkmeans.plots.projections import cell_borders

@@ -87,9 +87,8 @@ class Row(NamedTuple):
 def z_score(ours: Mean, published: Cell, unit: float) -> float:
     """The difference of the means in standard errors, beyond what rounding to `unit` explains.
 
-    Mean and deviation were both printed rounded: a mean may be off by half a unit, and a
-    deviation of 0.000 can be anything up to half a unit. This is the least z of all
-    unrounded figures that would have been printed like that.
+    Mean and deviation were both printed rounded: a mean may be off by half a unit, and a deviation of 0.000 can be
+    anything up to half a unit. This is the least z of all unrounded figures that would have been printed like that.
     """
     difference = ours.mean - published.mean
     beyond = max(abs(difference) - unit / 2, 0.0)

@@ -40,10 +40,9 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     path : path-like
         Where to write; a file that is there is replaced.
     training_rows : bool, default=True
-        Whether to keep the attributes that have an entry for every training row (`labels_` and
-        `outlier_pvalues_`). Without them the file is small, and `predict` gives them again. What a
-        fit of a dask collection would still have to compute is never kept, and tensors come
-        back as NumPy arrays.
+        Whether to keep the attributes that have an entry for every training row (`labels_` and `outlier_pvalues_`).
+        Without them the file is small, and `predict` gives them again. What a fit of a dask collection would still
+        have to compute is never kept, and tensors come back as NumPy arrays.
 
     See Also
     --------

@@ -27,10 +27,9 @@ _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 class ClustersDisplay:
     """Rows by cluster, numbered centres, boundaries and outliers.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a
-    marker and a colour of its own and its number at its centre, so that the picture can be
-    read without colours. The frame holds the rows that are no outliers; outliers and centres
-    beyond it are marked at its edge.
+    Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a marker and a colour of its
+    own and its number at its centre, so that the picture can be read without colours. The frame holds the rows that
+    are no outliers; outliers and centres beyond it are marked at its edge.
 
     Parameters
     ----------
@@ -195,8 +194,7 @@ class ClustersDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         limits : pair of pairs of float, default=None
-            The frame, as (left, right), (bottom, top). None fits it to the rows that are no
-            outliers.
+            The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
         legend : bool, default=True
             Whether to say what the marks mean.
 

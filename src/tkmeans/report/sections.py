@@ -9,7 +9,6 @@ import numpy as np
 
 from tkmeans.plots.diagnostic_displays import criterion_title, objective_name
 from tkmeans.report import markup
-from tkmeans.report.charts import line_chart, range_strip, shares_bar
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import cell, count, facts, fragment, grouped, named, number, percent, swatch, tag, text
 from tkmeans.stats import Array
@@ -98,7 +97,7 @@ def how_many(found: Clustering, selection: Any) -> str:
     label = f"{criterion} for {span} clusters; best at {best}"
     told = {"span": span, "best": best, "next": following, "criterion": text(criterion)}
     told |= {"numbers": count(len(tried), "number"), "meaning": _CRITERIA.get(name, "")}
-    chart = line_chart(tried, getattr(selection, name), **names, label=label, marks=marks)
+    chart = markup.line_chart(tried, getattr(selection, name), **names, label=label, marks=marks)
     return fragment("tried", **told, chart=chart)
 
 
@@ -110,7 +109,7 @@ def how_sure(found: Clustering) -> str:
     label = "; ".join(f"{percent(share)} {words}" for _, words, share in shares)
     keys = "".join(fragment("key", kind=kind, words=words, share=percent(share)) for kind, words, share in shares)
     whom = "Of the rows that are no outliers" if np.any(~found.core) else "Of all rows"
-    bar = shares_bar([(kind, share) for kind, _, share in shares], label)
+    bar = markup.shares_bar([(kind, share) for kind, _, share in shares], label)
     return fragment("sure", whom=whom, bar=bar, keys=keys)
 
 
@@ -163,7 +162,7 @@ def convergence(estimator: Any) -> str:
     if len(values) < 2:
         return ""
     label = f"The {name} rises from {values[0]:.6g} to {values[-1]:.6g} in {len(values) - 1} iterations"
-    chart = line_chart(np.arange(len(values)), values, x_name="iteration", y_name=name, label=label)
+    chart = markup.line_chart(np.arange(len(values)), values, x_name="iteration", y_name=name, label=label)
     return fragment("convergence", name=name, chart=chart)
 
 
@@ -268,7 +267,7 @@ def _profile_row(found: Clustering, k: int, j: int) -> str:
     return fragment(
         "profile-row",
         column=named(found.names[j]),
-        strip=range_strip(low, high, usual, center, spread, k),
+        strip=markup.range_strip(low, high, usual, center, spread, k),
         center=cell(center, digits),
         around="" if np.isnan(spread) else f' <span class="faint">± {cell(spread, digits)}</span>',
         words=_words(found.apart[k, j]),

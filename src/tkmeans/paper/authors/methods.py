@@ -96,10 +96,9 @@ class ReleasedKMeans(ReleasedHardModel):
 class ReleasedMedoids(ReleasedHardModel):
     """k-medoids, and what is called k-medians.
 
-    Its "k-medians" has no medians. The centre is the *sample* with the least sum of
-    absolute differences to the others of its cluster, a medoid (`norm` 1), and rows
-    still go to the centre with the least *squared* distance. k-medoids takes squared
-    distances for both (`norm` 2).
+    Its "k-medians" has no medians. The centre is the *sample* with the least sum of absolute differences to the
+    others of its cluster, a medoid (`norm` 1), and rows still go to the centre with the least *squared* distance.
+    k-medoids takes squared distances for both (`norm` 2).
     """
 
     def __init__(self, norm: int) -> None:
@@ -131,10 +130,9 @@ def _absolute_differences(x: Array) -> Array:
 class QuietFor:
     """Stop once Q has changed by less than `tol` in each of the last `times` iterations.
 
-    An absolute change of the *sum* over all rows: how exact the answer is depends on how
-    many rows there are. With `steady`, a change that is within `tol` of the one
-    before counts as quiet too, however large both are; the code does so in its
-    t-k-means, GMM and TMM. Q counts as 0 before the first iteration. A NaN ends the run.
+    An absolute change of the *sum* over all rows: how exact the answer is depends on how many rows there are. With
+    `steady`, a change that is within `tol` of the one before counts as quiet too, however large both are; the code
+    does so in its t-k-means, GMM and TMM. Q counts as 0 before the first iteration. A NaN ends the run.
     """
 
     n_rows: int

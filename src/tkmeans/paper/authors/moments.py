@@ -19,9 +19,8 @@ _FEW = 3
 class FewFeatures:
     """Rows by the products of their features, in which moments and squared distances are linear.
 
-    Then one product of matrices serves all components. It costs the digits by which the
-    square of a row exceeds its distance, so rows should be around the origin; and the
-    number of products grows with p^2.
+    Then one product of matrices serves all components. It costs the digits by which the square of a row exceeds its
+    distance, so rows should be around the origin; and the number of products grows with p^2.
     """
 
     def __init__(self, x: Array) -> None:

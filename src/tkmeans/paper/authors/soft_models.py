@@ -65,8 +65,7 @@ class Memberships(NamedTuple):
 class SoftModel(ABC):
     """A row belongs to each component in proportion to its density, ``height * exp(-fall * away)``.
 
-    Parameters are `Spheres` or `Components`. They keep all `measured` rows, where an M-step
-    has looked at them.
+    Parameters are `Spheres` or `Components`. They keep all `measured` rows, where an M-step has looked at them.
     """
 
     climbs = False
@@ -110,11 +109,10 @@ def bases(d2: Array, slope: Array) -> tuple[Array, Array]:
 def next_dof(mean_log_u_minus_u: Array, dof: Array, n_features: int) -> Array:
     """nu = 1/(-eta) + 0.01.
 
-    The mean is under tau; for t-k-means the mean over clusters of
-    the clusters' means, as in the paper, where maximum likelihood pools all rows. The
-    code starts from 1/(-eta) and adds 0.01 until ``ln(nu) - psi(nu) + eta`` is not
-    positive (psi(nu), where eqn:nu_eq has nu/2). Because ``ln(nu) - psi(nu) < 1/nu``
-    that holds after the first step, always.
+    The mean is under tau; for t-k-means the mean over clusters of the clusters' means, as in the paper, where maximum
+    likelihood pools all rows. The code starts from 1/(-eta) and adds 0.01 until ``ln(nu) - psi(nu) + eta`` is not
+    positive (psi(nu), where eqn:nu_eq has nu/2). Because ``ln(nu) - psi(nu) < 1/nu`` that holds after the first step,
+    always.
     """
     half = (dof + n_features) / 2
     eta = 1 + mean_log_u_minus_u + digamma(half) - np.log(half)
@@ -319,10 +317,9 @@ class FastSums(NamedTuple):
 class ReleasedFast:
     """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
 
-    With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the
-    code leaves u out and weights by tau alone. Taken literally the centres would
-    collapse onto single rows. So this is our own `Fast`, tau proportional to D^-c with
-    c = (1 + p)/2 and Q = sum of tau ln D^-c, but for two things:
+    With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the code leaves u out and
+    weights by tau alone. Taken literally the centres would collapse onto single rows. So this is our own `Fast`, tau
+    proportional to D^-c with c = (1 + p)/2 and Q = sum of tau ln D^-c, but for two things:
 
     * Where D^-c is infinite tau is not a number: a centre that (nearly) stands on a row goes
       to the origin, and the row counts for nobody. Where all centres do so they stay
