@@ -15,7 +15,7 @@ from tkmeans.sources.files import DataFile
 from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
-_SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
+SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
 _NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
@@ -200,13 +200,13 @@ def describe(
     centers = getattr(last, "cluster_centers_", getattr(last, "means_", ()))
     n_clusters = max(len(centers), labels.max(initial=0) + 1)
     groups = [np.flatnonzero(core & (labels == k)) for k in range(n_clusters)]
-    medians = np.array([_median(values[_some(rows)]) for rows in groups])  # (K, p)
+    medians = np.array([median(values[_some(rows)]) for rows in groups])  # (K, p)
     seen = _some(np.flatnonzero(core))
     spread = _spread(values[seen] - medians[labels[seen]])
     shares = [_shares(name, cells, groups) for name, cells in texts.items()]
     found = []
     for k, rows in enumerate(groups):
-        others = _median(values[_some(np.flatnonzero(core & (labels != k)))])
+        others = median(values[_some(np.flatnonzero(core & (labels != k)))])
         effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
         away = np.abs(values[_some(rows)] - medians[k]) / spread  # a missing value is as far away as can be
@@ -263,7 +263,7 @@ def _is_yes_or_no(column: Array) -> bool:
     return bool(np.all((known == 0) | (known == 1))) and len(known) > 0 and np.ptp(known) == 1
 
 
-def _median(rows: Array) -> Array:
+def median(rows: Array) -> Array:
     """The median of each column over the values that are there; NaN where there is none."""
     if not np.isnan(np.sum(rows)) and len(rows):
         return np.median(rows, axis=0)
@@ -275,7 +275,7 @@ def _median(rows: Array) -> Array:
 
 def _spread(away: Array) -> Array:
     """The pooled median absolute deviation; where that is 0, as in counts, the mean one."""
-    mad, mean = _SIGMA * _median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
+    mad, mean = SIGMA * median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
     spread = np.where(mad > 0, mad, mean)
     return np.where(spread > 0, spread, np.inf)
 

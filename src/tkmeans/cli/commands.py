@@ -10,9 +10,8 @@ from tkmeans import __version__
 from tkmeans.cli.comparison_commands import bench, demo, reproduce
 from tkmeans.cli.fit_command import fit
 from tkmeans.cli.options import command
-from tkmeans.cli.outliers_command import outliers
 from tkmeans.cli.overview_commands import report, select_k
-from tkmeans.cli.predict_command import predict
+from tkmeans.cli.row_commands import outliers, predict
 
 app = typer.Typer(
     help="Robust k-means: clusters that outliers do not move.",

@@ -103,10 +103,8 @@ def read_npy(content: Content) -> Table:
     array = np.load(io.BytesIO(content.data)) if held else np.load(str(content.path), mmap_mode="r")
     if stored.names is None:
         return MatrixTable(content, offset, shape, stored, array)
-    arrow = pyarrow("to read arrays with named fields")
-    return arrow_table.held_table(
-        source, arrow.table({name: np.ascontiguousarray(array[name]) for name in stored.names})
-    )
+    fields = {name: np.ascontiguousarray(array[name]) for name in stored.names}
+    return arrow_table.held_table(source, pyarrow("to read arrays with named fields").table(fields))
 
 
 _READERS: dict[bytes, Any] = {
