@@ -9,11 +9,11 @@ from support.paper_data import data_folder
 from typer.testing import CliRunner
 
 from tkmeans.cli import app
-from tkmeans.paper import experiment_runs, figures, published_values, reproduction, reproduction_page
+from tkmeans.paper import experiment_runs, figures, published_values, reproduction
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.experiment_runs import COLUMNS, UNSCALED, Key, fitted
 from tkmeans.paper.published_values import METHODS, Cell, Mean, Row, published, z_score
-from tkmeans.paper.reproduction_page import equal_to_the_third_decimal, standings
+from tkmeans.paper.reproduction import equal_to_the_third_decimal, standings
 
 
 @pytest.fixture(autouse=True)
@@ -167,7 +167,7 @@ def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones(
 
 def test_the_reproduction_page_counts_agreement_lists_exceptions_and_compares_our_default():
     results = invented(0.5)
-    text = reproduction_page.text(
+    text = reproduction.page(
         {name: published_values.rows(name, results) for name in experiment_runs.TABLES}, "figs", 1500.0
     )
     rows = published_values.rows("table1", results)

@@ -5,9 +5,6 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 
 from tkmeans.plots.projections import (
-    Line,
-    Pair,
-    Plane,
     agreement,
     cell_borders,
     choose_view,
@@ -72,22 +69,29 @@ def test_the_principal_plane_takes_missing_values_from_the_centre_and_has_no_pla
 
 
 @pytest.mark.parametrize(
-    ("p", "features", "kind", "names"),
+    ("p", "features", "names"),
     [
-        (1, None, Line, ("a", "")),
-        (2, None, Pair, ("a", "b")),
-        (4, (0, 2), Pair, ("a", "c")),
-        (4, ("d", 1), Pair, ("d", "b")),
-        (4, (-1, 0), Pair, ("d", "a")),
-        (4, None, Plane, None),
+        (1, None, ("a", "")),
+        (2, None, ("a", "b")),
+        (4, (0, 2), ("a", "c")),
+        (4, ("d", 1), ("d", "b")),
+        (4, (-1, 0), ("d", "a")),
     ],
 )
-def test_a_view_shows_one_column_the_chosen_pair_or_the_principal_plane(p, features, kind, names):
+def test_a_view_shows_one_column_or_the_chosen_pair(p, features, names):
     X = RNG.normal(size=(20, p))
     view = choose_view(X, features, "abcd"[:p], np.ones(20, dtype=bool), X)
-    assert isinstance(view, kind)
-    assert names is None or view.names == names
+    assert view.names == names
     assert view.project(X, X).shape == view.place(X).shape == (20, 2)
+    for axis, name in enumerate(names):
+        if name:
+            np.testing.assert_array_equal(view.project(X, X)[:, axis], X[:, "abcd".index(name)])
+
+
+def test_a_view_of_many_columns_is_their_principal_plane():
+    X = RNG.normal(size=(20, 4))
+    view = choose_view(X, None, None, np.ones(20, dtype=bool), X)
+    np.testing.assert_array_equal(view.place(X), principal_plane(X, np.ones(20, dtype=bool), X).place(X))
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{os.fspath(path)} {fault}") from None
 
 
-# ---- writing ---------------------------------------------------------------------
-
-
 def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
     name = type(estimator).__name__
     if name not in allowed or type(estimator) is not class_of(name):
@@ -162,9 +159,6 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype == object:
         return [str(name) for name in value]
     return encode(value._asdict() if hasattr(value, "_asdict") else value)
-
-
-# ---- reading ---------------------------------------------------------------------
 
 
 def _read(data: bytes) -> Any:
