@@ -24,8 +24,7 @@ from tkmeans.em import SmallMove, em
 from tkmeans.models.dof import solve_dof
 from tkmeans.paper.authors.methods import METHODS, uniform
 from tkmeans.paper.authors.moments import ManyFeatures
-from tkmeans.paper.authors.soft_model import FIRST_DOF, Memberships, mean_log_u_minus_u, next_dof, numbers
-from tkmeans.paper.authors.spheres import Spheres
+from tkmeans.paper.authors.soft_models import FIRST_DOF, Memberships, Spheres, mean_log_u_minus_u, next_dof, numbers
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame
 

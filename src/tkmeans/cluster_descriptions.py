@@ -15,7 +15,7 @@ from tkmeans.sources.files import DataFile
 from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
-_SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
+SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
 _NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
@@ -150,18 +150,16 @@ def describe(
 ) -> Description:
     """Say in words what sets the clusters of a fitted model apart.
 
-    A column of numbers is compared by its median in the cluster and in all other rows, in units of
-    the median absolute deviation within clusters, so that outliers change nothing. A column of text
-    is compared by the share of its most frequent value. Medians of very many rows are those of
-    50 000, at equal intervals.
+    A column of numbers is compared by its median in the cluster and in all other rows, in units of the median
+    absolute deviation within clusters, so that outliers change nothing. A column of text is compared by the share of
+    its most frequent value. Medians of very many rows are those of 50 000, at equal intervals.
 
     Parameters
     ----------
     model : fitted clusterer, or Pipeline that ends with one
         Any estimator with `predict`; what it says of probabilities and outliers is used.
     X : array-like of shape (n_samples, n_features), data frame, path or DataFile
-        The rows, in your units. Text in other columns of a data frame or file describes the
-        clusters, too.
+        The rows, in your units. Text in other columns of a data frame or file describes the clusters, too.
     feature_names : sequence of str, default=None
         Names of the columns; those of a data frame, of a file or of the fit are known.
     categories : mapping of str to array-like of shape (n_samples,), default=None
@@ -202,13 +200,13 @@ def describe(
     centers = getattr(last, "cluster_centers_", getattr(last, "means_", ()))
     n_clusters = max(len(centers), labels.max(initial=0) + 1)
     groups = [np.flatnonzero(core & (labels == k)) for k in range(n_clusters)]
-    medians = np.array([_median(values[_some(rows)]) for rows in groups])  # (K, p)
+    medians = np.array([median(values[_some(rows)]) for rows in groups])  # (K, p)
     seen = _some(np.flatnonzero(core))
     spread = _spread(values[seen] - medians[labels[seen]])
     shares = [_shares(name, cells, groups) for name, cells in texts.items()]
     found = []
     for k, rows in enumerate(groups):
-        others = _median(values[_some(np.flatnonzero(core & (labels != k)))])
+        others = median(values[_some(np.flatnonzero(core & (labels != k)))])
         effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
         away = np.abs(values[_some(rows)] - medians[k]) / spread  # a missing value is as far away as can be
@@ -265,7 +263,7 @@ def _is_yes_or_no(column: Array) -> bool:
     return bool(np.all((known == 0) | (known == 1))) and len(known) > 0 and np.ptp(known) == 1
 
 
-def _median(rows: Array) -> Array:
+def median(rows: Array) -> Array:
     """The median of each column over the values that are there; NaN where there is none."""
     if not np.isnan(np.sum(rows)) and len(rows):
         return np.median(rows, axis=0)
@@ -277,7 +275,7 @@ def _median(rows: Array) -> Array:
 
 def _spread(away: Array) -> Array:
     """The pooled median absolute deviation; where that is 0, as in counts, the mean one."""
-    mad, mean = _SIGMA * _median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
+    mad, mean = SIGMA * median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
     spread = np.where(mad > 0, mad, mean)
     return np.where(spread > 0, spread, np.inf)
 

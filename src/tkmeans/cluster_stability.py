@@ -34,9 +34,8 @@ class Stability:
     Parameters
     ----------
     jaccard : ndarray of shape (n_resamples, n_clusters)
-        The Jaccard similarity of each cluster with the most similar one of each resample:
-        rows in both over rows in either, among the rows that were drawn. 1 is the same
-        cluster again; 0 says that none of its rows were drawn.
+        The Jaccard similarity of each cluster with the most similar one of each resample: rows in both over rows in
+        either, among the rows that were drawn. 1 is the same cluster again; 0 says that none of its rows were drawn.
     clusters : ndarray of shape (n_clusters,)
         The numbers of the clusters, as in the labels.
     sizes : ndarray of shape (n_clusters,)
@@ -124,10 +123,9 @@ def stability(
     Parameters
     ----------
     estimator : object
-        Any clusterer: :class:`TKMeans`, :class:`sklearn.cluster.KMeans`, a mixture, a pipeline that
-        ends in one. It is not changed: copies are fitted. If it is fitted already, its clusters
-        are those that are judged; if not, those of a copy fitted to X. Rows with negative
-        labels (noise) belong to no cluster.
+        Any clusterer: :class:`TKMeans`, :class:`sklearn.cluster.KMeans`, a mixture, a pipeline that ends in one. It
+        is not changed: copies are fitted. If it is fitted already, its clusters are those that are judged; if not,
+        those of a copy fitted to X. Rows with negative labels (noise) belong to no cluster.
     X : array-like of shape (n_samples, n_features)
         The rows; missing values are up to the estimator.
     n_resamples : int, default=100

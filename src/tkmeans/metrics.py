@@ -22,9 +22,8 @@ def clustering_mse(X: Any, labels: Any) -> float:
     .. math:: \mathrm{MSE} = \frac1N \sum_k \sum_{n: l_n = k} \|x_n - \bar x_k\|^2,
         \qquad \bar x_k = \frac1{N_k} \sum_{n: l_n = k} x_n
 
-    It looks at the labels alone. k-means minimises it, so no method can do better than
-    the best k-means run: a robust method that leaves outliers out of its centres is
-    not after this number.
+    It looks at the labels alone. k-means minimises it, so no method can do better than the best k-means run: a robust
+    method that leaves outliers out of its centres is not after this number.
 
     Parameters
     ----------
@@ -72,8 +71,7 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     Returns
     -------
     ratio : float
-        The smaller, the better separated the clusters are. Infinite if all centres are
-        the mean of the rows.
+        The smaller, the better separated the clusters are. Infinite if all centres are the mean of the rows.
 
     Examples
     --------

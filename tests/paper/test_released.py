@@ -10,11 +10,17 @@ from scipy.special import digamma
 from tkmeans.baselines.hard_assignment import Centers, Labelled
 from tkmeans.em import Progress, em
 from tkmeans.models import Extrapolated
-from tkmeans.paper.authors.ellipsoids import Components
-from tkmeans.paper.authors.hard_models import ReleasedMedoids
-from tkmeans.paper.authors.methods import METHODS, QuietFor, plusplus, random_rows, roulette, shifted_plusplus, uniform
-from tkmeans.paper.authors.soft_model import next_dof
-from tkmeans.paper.authors.spheres import ReleasedFast, ReleasedTKMeans, Spheres
+from tkmeans.paper.authors.methods import (
+    METHODS,
+    QuietFor,
+    ReleasedMedoids,
+    plusplus,
+    random_rows,
+    roulette,
+    shifted_plusplus,
+    uniform,
+)
+from tkmeans.paper.authors.soft_models import Components, ReleasedFast, ReleasedTKMeans, Spheres, next_dof
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame
 

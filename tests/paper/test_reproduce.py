@@ -9,12 +9,11 @@ from support.paper_data import data_folder
 from typer.testing import CliRunner
 
 from tkmeans.cli import app
-from tkmeans.paper import experiment_runs, figures, published_values, reproduction, reproduction_page, table_formats
+from tkmeans.paper import experiment_runs, figures, published_values, reproduction
 from tkmeans.paper.authors.methods import METHODS as RELEASED
-from tkmeans.paper.experiment_runs import Key
-from tkmeans.paper.method_variants import COLUMNS, UNSCALED, fitted
+from tkmeans.paper.experiment_runs import COLUMNS, UNSCALED, Key, fitted
 from tkmeans.paper.published_values import METHODS, Cell, Mean, Row, published, z_score
-from tkmeans.paper.reproduction_page import equal_to_the_third_decimal, standings
+from tkmeans.paper.reproduction import equal_to_the_third_decimal, standings
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +141,7 @@ def test_agreement_with_the_published_figures_is_coloured_and_marked():
     at = {"GMM": 0.5, "TMM": 0.4595, "k-means": 0.5905}  # 0, 4 and 9 of them from the end of the rounding interval
     rows = [Row("A1", "ARI", method, cell, {"released": mean(value, 0.0, 9)}) for method, value in at.items()]
     assert [row.verdict() for row in rows] == ["agrees", "near", "differs"]
-    html, text = table_formats.html(rows, "A title"), table_formats.markdown(rows)
+    html, text = published_values.html(rows, "A title"), published_values.markdown(rows)
     table = html[html.index("<table>") :]
     assert table.index('"agrees"') < table.index('"near"') < table.index('"differs"')
     assert "| GMM | 0.500 ± 0.100 | 0.500 ± 0.000 | +0.0 ✓ | - | - |" in text
@@ -152,7 +151,7 @@ def test_agreement_with_the_published_figures_is_coloured_and_marked():
 
 def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
     rows = published_values.rows("table1", invented(1 / 3))
-    lines = list(csv.DictReader(table_formats.as_csv(rows).splitlines()))
+    lines = list(csv.DictReader(published_values.as_csv(rows).splitlines()))
     assert len(lines) == 90
     assert float(lines[0]["released_mean"]) == pytest.approx(1 / 3, rel=1e-12)
     assert {line["method"] for line in lines} == set(METHODS)
@@ -168,7 +167,7 @@ def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones(
 
 def test_the_reproduction_page_counts_agreement_lists_exceptions_and_compares_our_default():
     results = invented(0.5)
-    text = reproduction_page.text(
+    text = reproduction.page(
         {name: published_values.rows(name, results) for name in experiment_runs.TABLES}, "figs", 1500.0
     )
     rows = published_values.rows("table1", results)

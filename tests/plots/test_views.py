@@ -4,35 +4,38 @@ from matplotlib.path import Path
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 
-from tkmeans.plots.projections import Line, Pair, Plane, choose_view, drawn_rows, principal_plane
-from tkmeans.plots.voronoi import agreement, voronoi_cells
+from tkmeans.plots.projections import (
+    agreement,
+    cell_borders,
+    choose_view,
+    drawn_rows,
+    principal_plane,
+)
 
 RNG = np.random.default_rng(0)
-LOW, HIGH = np.array([-1.0, -2.0]), np.array([3.0, 1.0])
 
 
-def area(polygon):
-    x, y = polygon.T
-    return abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
+def crossings(a, b, borders):
+    """How many borders the way from a to b crosses."""
+    way = Path([a, b])
+    return sum(way.intersects_path(Path(ends)) for ends in borders)
 
 
-@pytest.mark.parametrize("n_centers", [1, 2, 3, 12])
-def test_a_voronoi_cell_holds_exactly_the_points_that_are_nearest_to_its_centre(n_centers):
-    centers = RNG.uniform(-2, 3, (n_centers, 2))
-    cells = voronoi_cells(centers, LOW, HIGH)
-    points = RNG.uniform(LOW, HIGH, (300, 2))
+@pytest.mark.parametrize("n_centers", [2, 3, 12])
+def test_the_way_to_another_point_crosses_a_border_exactly_if_another_centre_is_nearest_there(n_centers):
+    centers = RNG.uniform(-2, 2, (n_centers, 2))
+    borders = cell_borders(centers, 2.0)
+    points = RNG.uniform(-3, 3, (100, 2))
     nearest = cdist(points, centers).argmin(axis=1)
-    for k, cell in enumerate(cells):
-        if len(cell):
-            assert np.array_equal(Path(cell).contains_points(points), nearest == k)
-        else:
-            assert not np.any(nearest == k)
-    assert sum(area(cell) for cell in cells if len(cell)) == pytest.approx(np.prod(HIGH - LOW))
+    for a, b, j, k in zip(points, points[1:], nearest, nearest[1:], strict=False):
+        assert (crossings(a, b, borders) == 0) == (j == k)
 
 
-def test_equal_centres_share_a_voronoi_cell():
-    cells = voronoi_cells(np.zeros((2, 2)), LOW, HIGH)
-    assert [area(cell) for cell in cells] == [12, 12]
+@pytest.mark.parametrize("centers", [np.zeros((2, 2)), np.column_stack([np.arange(3.0), np.zeros(3)])])
+def test_centres_that_are_equal_or_in_line_have_borders_where_they_differ(centers):
+    borders = cell_borders(centers, 2.0)
+    near = [ends for ends in borders if ends[:, 1].prod() < 0]  # that cross the line of the centres
+    np.testing.assert_allclose(sorted(ends[0, 0] for ends in near), np.unique(centers[:, 0])[1:] - 0.5)
 
 
 def test_agreement_is_the_share_of_rows_in_the_voronoi_cell_of_their_cluster():
@@ -66,22 +69,29 @@ def test_the_principal_plane_takes_missing_values_from_the_centre_and_has_no_pla
 
 
 @pytest.mark.parametrize(
-    ("p", "features", "kind", "names"),
+    ("p", "features", "names"),
     [
-        (1, None, Line, ("a", "")),
-        (2, None, Pair, ("a", "b")),
-        (4, (0, 2), Pair, ("a", "c")),
-        (4, ("d", 1), Pair, ("d", "b")),
-        (4, (-1, 0), Pair, ("d", "a")),
-        (4, None, Plane, None),
+        (1, None, ("a", "")),
+        (2, None, ("a", "b")),
+        (4, (0, 2), ("a", "c")),
+        (4, ("d", 1), ("d", "b")),
+        (4, (-1, 0), ("d", "a")),
     ],
 )
-def test_a_view_shows_one_column_the_chosen_pair_or_the_principal_plane(p, features, kind, names):
+def test_a_view_shows_one_column_or_the_chosen_pair(p, features, names):
     X = RNG.normal(size=(20, p))
     view = choose_view(X, features, "abcd"[:p], np.ones(20, dtype=bool), X)
-    assert isinstance(view, kind)
-    assert names is None or view.names == names
+    assert view.names == names
     assert view.project(X, X).shape == view.place(X).shape == (20, 2)
+    for axis, name in enumerate(names):
+        if name:
+            np.testing.assert_array_equal(view.project(X, X)[:, axis], X[:, "abcd".index(name)])
+
+
+def test_a_view_of_many_columns_is_their_principal_plane():
+    X = RNG.normal(size=(20, 4))
+    view = choose_view(X, None, None, np.ones(20, dtype=bool), X)
+    np.testing.assert_array_equal(view.place(X), principal_plane(X, np.ones(20, dtype=bool), X).place(X))
 
 
 @pytest.mark.parametrize(

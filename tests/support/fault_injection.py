@@ -35,8 +35,8 @@ from tkmeans.estimators.clusterer import Interrupted
 from tkmeans.fitting.observers import SHARE_OF_TIME
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.base import BLOCK_ROWS
-from tkmeans.tables.array_table import MatrixTable
 from tkmeans.tables.arrow_table import ArrowTable
+from tkmeans.tables.table_files import MatrixTable
 
 OUR_CODE = str(Path(atomic.__file__).parent)
 OLD = b"what was there before"

@@ -72,12 +72,8 @@ class Labelled(NamedTuple):
 
     def merge(self, other: Labelled) -> Labelled:
         """All rows, in their order."""
-        return Labelled(
-            np.concatenate([self.x, other.x]),
-            np.concatenate([self.weight, other.weight]),
-            np.concatenate([self.labels, other.labels]),
-            self.objective + other.objective,
-        )
+        rows = (np.concatenate(pair) for pair in zip(self[:3], other[:3], strict=True))
+        return Labelled(*rows, self.objective + other.objective)
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, final
+from types import SimpleNamespace
+from typing import Any, final
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -51,10 +52,9 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
     method : {"swap", "alternate", "kmedoids"}, default="swap"
-        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts
-        of Schubert and Rousseeuw 2021); it needs all pairwise distances in memory.
-        "alternate" labels rows and moves medoids in turn, like k-means: quicker, worse.
-        "kmedoids" is "swap" by the package of that name, faster, which has to be
+        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
+        Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
+        like k-means: quicker, worse. "kmedoids" is "swap" by the package of that name, faster, which has to be
         installed, is under the GPL-3 and knows no sample weights.
     init : {"k-means++", "random"} or array, default="k-means++"
         Where to begin. Of an array, the nearest rows are taken.
@@ -139,18 +139,15 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         return partial(_run_of, search, sample, distances, medoids, self.max_iter)
 
 
-class Cost(NamedTuple):
-    """What a search for medoids minimises, with its sign turned."""
-
-    objective: float
-
-
 def _run_of(
     search: Any, sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any
 ) -> Outcome[Any, Any]:
     """A search for medoids as a run; its sweeps are told to nobody."""
-    medoids, cost, n_iter, converged = search(distances, sample.weight, medoids, max_iter)
-    return Outcome(Centers(sample.X[medoids]), Cost(-cost), [-cost] * (n_iter + 1), n_iter, converged)
+    medoids, n_iter, converged = search(distances, sample.weight, medoids, max_iter)
+    cost = float(sample.weight @ distances[:, medoids].min(axis=1))
+    return Outcome(
+        Centers(sample.X[medoids]), SimpleNamespace(objective=-cost), [-cost] * (n_iter + 1), n_iter, converged
+    )
 
 
 def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +156,7 @@ def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dic
     return cost_of(training, fit, source, found) | {"medoid_indices_": away.argmin(axis=0)}
 
 
-def by_package(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, float, int, bool]:
+def by_package(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
     """What the package kmedoids makes of a start."""
     try:
         import kmedoids
@@ -168,11 +165,10 @@ def by_package(distances: Array, weight: Array, medoids: Array, max_iter: int) -
     if np.ptp(weight) > 0:
         raise ValueError('method="kmedoids" knows no weights, nor rows that occur more than once; use "swap"')
     found = kmedoids.fasterpam(distances, medoids.astype(np.uint64), max_iter=max_iter)
-    chosen = np.asarray(found.medoids, dtype=np.int64)
-    return chosen, float(found.loss * weight[0]), found.n_iter, found.n_iter < max_iter
+    return np.asarray(found.medoids, dtype=np.int64), found.n_iter, found.n_iter < max_iter
 
 
-def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, float, int, bool]:
+def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
     """Exchange a medoid for a row as soon as that lowers the cost; until a whole sweep finds nothing.
 
     What every row would gain as a new medoid, and what each medoid's removal would cost
@@ -198,8 +194,8 @@ def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> t
             else:
                 unchanged += 1
                 if unchanged >= n_rows:
-                    return medoids, _cost(distances, weight, medoids), n_iter, True
-    return medoids, _cost(distances, weight, medoids), max_iter, False
+                    return medoids, n_iter, True
+    return medoids, max_iter, False
 
 
 def _two_nearest(distances: Array, medoids: Array) -> tuple[Array, Array, Array]:
@@ -212,7 +208,3 @@ def _two_nearest(distances: Array, medoids: Array) -> tuple[Array, Array, Array]
         return label, first, np.full(len(rows), np.inf)
     to_medoids[rows, label] = np.inf
     return label, first, to_medoids.min(axis=1)
-
-
-def _cost(distances: Array, weight: Array, medoids: Array) -> float:
-    return float(weight @ distances[:, medoids].min(axis=1))

@@ -7,15 +7,11 @@ from typing import Annotated
 import typer
 
 from tkmeans import __version__
-from tkmeans.cli.bench_command import bench
-from tkmeans.cli.demo_command import demo
+from tkmeans.cli.comparison_commands import bench, demo, reproduce
 from tkmeans.cli.fit_command import fit
 from tkmeans.cli.options import command
-from tkmeans.cli.outliers_command import outliers
-from tkmeans.cli.predict_command import predict
-from tkmeans.cli.report_command import report
-from tkmeans.cli.reproduce_command import reproduce
-from tkmeans.cli.select_k_command import select_k
+from tkmeans.cli.overview_commands import report, select_k
+from tkmeans.cli.row_commands import outliers, predict
 
 app = typer.Typer(
     help="Robust k-means: clusters that outliers do not move.",

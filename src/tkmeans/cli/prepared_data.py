@@ -85,13 +85,18 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     weights = None if weight_column is None else _weights(table, weight_column)
     scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, names)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
-    layout = [table.layout] if table.layout else []
-    told = [*layout, *table.notes, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(X), *notes]
-    notes = [screen.as_options(note) for note in told]
-    screen.notes(notes)
+    notes = say(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(X), *notes)
     row_names = None if id_column is None else table.cells(id_column)
     Z = X if scaler is None else scaler.transform(X)
     return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
+
+
+def say(table: Table, *texts: str) -> list[str]:
+    """Say how the table was read, and these; all of it, as it was said."""
+    layout = [table.layout] if table.layout else []
+    notes = [screen.as_options(note) for note in (*layout, *table.notes, *texts)]
+    screen.notes(notes)
+    return notes
 
 
 def numbers(table: Table, names: list[str]) -> Array:

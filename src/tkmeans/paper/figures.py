@@ -11,11 +11,10 @@ from tkmeans.atomic import replacing
 from tkmeans.em import Never
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.authors.methods import uniform
-from tkmeans.paper.experiment_runs import TABLES, prepared
-from tkmeans.paper.method_variants import fitted, limit
-from tkmeans.paper.published_values import METHODS, Row
-from tkmeans.paper.table_formats import COLUMN_TITLES
+from tkmeans.paper.experiment_runs import TABLES, fitted, limit, prepared
+from tkmeans.paper.published_values import COLUMN_TITLES, METHODS, Row
 from tkmeans.plots import LossDisplay
+from tkmeans.plots.projections import cell_borders
 from tkmeans.stats import Array
 
 
@@ -82,7 +81,7 @@ def voronoi(name: str, path: Path, seed: int = 0) -> None:
         start = RELEASED[method].start(X, n_clusters, np.random.RandomState(seed))
         labels, centers, _ = fitted(column, method, X, start, seed)
         ax.scatter(*X.T, s=1.5, lw=0, color="C0", alpha=0.6)
-        for ends in _cell_borders(centers):
+        for ends in cell_borders(centers, 1.0):
             ax.plot(*ends.T, color="0.35", lw=0.8)
         ax.plot(*centers.T, "P", ms=6, color="C1", mec="black", mew=0.6)
         ax.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), aspect="equal", xticks=[], yticks=[])
@@ -90,15 +89,6 @@ def voronoi(name: str, path: Path, seed: int = 0) -> None:
         ax.set_title(f"{title}: ARI {adjusted_rand_score(y, labels):.3f}", fontsize=10)
     figure.suptitle(name)
     _save(figure, path)
-
-
-def _cell_borders(centers: Array) -> list[Array]:
-    """The ends (2, 2) of the borders between cells, as far as anybody sees them."""
-    from scipy.spatial import Voronoi
-
-    far_away = 100 * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # with these no border is infinite
-    diagram = Voronoi(np.vstack([centers, far_away]))
-    return [diagram.vertices[ends] for ends in diagram.ridge_vertices if min(ends) >= 0]
 
 
 def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:

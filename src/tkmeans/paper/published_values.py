@@ -1,9 +1,15 @@
-"""The paper's published values, and whether our means agree with them."""
+"""The paper's published values, whether our means agree with them, and tables of both in Markdown, CSV and HTML."""
 
+import csv
+import io
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from html import escape
+from itertools import groupby
+from operator import attrgetter
+from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +20,12 @@ from tkmeans.paper.experiment_runs import TABLES, Results
 REPETITIONS = 100  # "all experiment are repeated 100 times"
 TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}
 AGREES, NEAR = 3.0, 5.0  # standard errors
+COLUMN_TITLES = {"released": "as released", "correct": "correct equations", "defaults": "our defaults"}
+
+_MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
+_HEADER = ("method", "published", "as released", "z", "correct equations", "our defaults")
+_RULE = ("---",) * len(_HEADER)
+_place = attrgetter("dataset", "measure")
 
 
 class Cell(NamedTuple):
@@ -75,9 +87,8 @@ class Row(NamedTuple):
 def z_score(ours: Mean, published: Cell, unit: float) -> float:
     """The difference of the means in standard errors, beyond what rounding to `unit` explains.
 
-    Mean and deviation were both printed rounded: a mean may be off by half a unit, and a
-    deviation of 0.000 can be anything up to half a unit. This is the least z of all
-    unrounded figures that would have been printed like that.
+    Mean and deviation were both printed rounded: a mean may be off by half a unit, and a deviation of 0.000 can be
+    anything up to half a unit. This is the least z of all unrounded figures that would have been printed like that.
     """
     difference = ours.mean - published.mean
     beyond = max(abs(difference) - unit / 2, 0.0)
@@ -114,3 +125,67 @@ def rows(table: str, results: Results) -> list[Row]:
 def _mean(values: list[float]) -> Mean:
     std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     return Mean(float(np.mean(values)), std, len(values), min(values), max(values))
+
+
+# ---- tables --------------------------------------------------------------------------
+
+
+def pipes(lines: Iterable[Sequence[str]]) -> str:
+    """Lines of a Markdown table."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def number(mean: Mean | Cell | None, measure: str) -> str:
+    """A mean and its standard deviation with the paper's digits."""
+    if mean is None:
+        return "-"
+    digits = {"iterations": 2, "seconds": 4}.get(measure, 3)
+    return f"{mean.mean:.{digits}f} ± {mean.std:.{digits}f}"
+
+
+def marked_z(row: Row, column: str = "released") -> str:
+    """z of a column, and what it says."""
+    z = row.z(column)
+    return "" if math.isnan(z) else f"{z:+.1f} {_MARKS[row.verdict(column)]}"
+
+
+def _cells(row: Row) -> list[str]:
+    released, correct, defaults = (number(row.means.get(column), row.measure) for column in COLUMN_TITLES)
+    return [row.method, number(row.published, row.measure), released, marked_z(row), correct, defaults]
+
+
+def markdown(table: Iterable[Row]) -> str:
+    """A Markdown table for each data set and measure."""
+    return "\n\n".join(
+        f"**{name}**, {measure}\n\n{pipes([_HEADER, _RULE, *map(_cells, group)])}"
+        for (name, measure), group in groupby(table, _place)
+    )
+
+
+def html(table: Iterable[Row], title: str) -> str:
+    """A page with a table for each data set and measure, coloured by agreement."""
+    parts = []
+    for (name, measure), group in groupby(table, _place):
+        parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
+        parts.append("<tr>" + "".join(f"<th>{escape(text)}</th>" for text in _HEADER) + "</tr>")
+        for row in group:
+            tinted = f'<td class="{row.verdict()}">' if row.verdict() else "<td>"
+            cells = [f"{tinted if i in (2, 3) else '<td>'}{escape(text)}</td>" for i, text in enumerate(_cells(row))]
+            parts.append("<tr>" + "".join(cells) + "</tr>")
+        parts.append("</table>")
+    return Template(text_of("table_page.html")).substitute(title=escape(title), tables="\n".join(parts))
+
+
+def as_csv(table: Sequence[Row]) -> str:
+    """One line for each row, full precision."""
+    columns = list(dict.fromkeys([*COLUMN_TITLES, *(column for row in table for column in row.means)]))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    heads = [f"{column}_{part}" for column in columns for part in Mean._fields]
+    writer.writerow(["dataset", "measure", "method", "published_mean", "published_std", *heads, "z", "verdict"])
+    nothing = [""] * len(Mean._fields)
+    for row in table:
+        means = [part for column in columns for part in row.means.get(column, nothing)]
+        z = "" if math.isnan(row.z()) else row.z()
+        writer.writerow([row.dataset, row.measure, row.method, *row.published, *means, z, row.verdict()])
+    return out.getvalue()

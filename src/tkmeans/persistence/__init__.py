@@ -40,10 +40,9 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     path : path-like
         Where to write; a file that is there is replaced.
     training_rows : bool, default=True
-        Whether to keep the attributes that have an entry for every training row (`labels_` and
-        `outlier_pvalues_`). Without them the file is small, and `predict` gives them again. What a
-        fit of a dask collection would still have to compute is never kept, and tensors come
-        back as NumPy arrays.
+        Whether to keep the attributes that have an entry for every training row (`labels_` and `outlier_pvalues_`).
+        Without them the file is small, and `predict` gives them again. What a fit of a dask collection would still
+        have to compute is never kept, and tensors come back as NumPy arrays.
 
     See Also
     --------
@@ -67,8 +66,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
         if len(estimator.steps) != 2:
             n_steps = len(estimator.steps)
             raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {n_steps} steps")
-        (scaler_name, scaler), (last_name, last) = estimator.steps
-        names = [scaler_name, last_name]
+        names, (scaler, last) = map(list, zip(*estimator.steps, strict=True))
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -125,9 +123,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{os.fspath(path)} {fault}") from None
 
 
-# ---- writing ---------------------------------------------------------------------
-
-
 def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
     name = type(estimator).__name__
     if name not in allowed or type(estimator) is not class_of(name):
@@ -160,16 +155,10 @@ def _encoded_param(key: str, value: Any) -> Any:
 
 
 def _encoded(value: Any) -> Any:
-    if hasattr(value, "__dlpack__"):  # an array, maybe of another library and on another device
-        value = to_numpy(value)
-    if hasattr(value, "_asdict"):
-        return encode(value._asdict())
+    value = to_numpy(value) if hasattr(value, "__dlpack__") else value  # of another library, or on another device
     if isinstance(value, np.ndarray) and value.dtype == object:
         return [str(name) for name in value]
-    return encode(value)
-
-
-# ---- reading ---------------------------------------------------------------------
+    return encode(value._asdict() if hasattr(value, "_asdict") else value)
 
 
 def _read(data: bytes) -> Any:

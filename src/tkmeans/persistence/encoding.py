@@ -27,21 +27,13 @@ class ModelFileError(ValueError):
 
 
 def encode(value: Any) -> Any:
-    """A value in the words of JSON; a float is written with as many digits as tell it from all others.
-
-    Examples
-    --------
-    >>> encode(0.1), encode(float("inf")), encode((0.0, 1.0))
-    (0.1, {'float': 'inf'}, [0.0, 1.0])
-    """
+    """A value in the words of JSON; a float is written with as many digits as tell it from all others."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.ndarray):
         return _encode_array(value)
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
+    if isinstance(value, (np.bool_, Integral)):
+        return bool(value) if isinstance(value, np.bool_) else int(value)
     if isinstance(value, Real):
         number = float(value)
         return number if np.isfinite(number) else {"float": str(number)}
@@ -53,13 +45,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The value that was encoded; tuples come back as lists.
-
-    Examples
-    --------
-    >>> decode({"dtype": "float32", "shape": [2], "data": [0.5, "-inf"]})
-    array([ 0.5, -inf], dtype=float32)
-    """
+    """The value that was encoded; tuples come back as lists."""
     if isinstance(value, list):
         return [decode(part) for part in value]
     if not isinstance(value, dict):
@@ -79,19 +65,7 @@ def checksum(document: dict[str, Any]) -> str:
 
 
 def pretty(value: Any, indent: int = 0) -> str:
-    """JSON for people: a line for every entry, but rows of numbers on one line.
-
-    Examples
-    --------
-    >>> print(pretty({"a": [1, 2], "b": [[1, 2], [3, 4]]}))
-    {
-      "a": [1, 2],
-      "b": [
-        [1, 2],
-        [3, 4]
-      ]
-    }
-    """
+    """JSON for people: a line for every entry, but rows of numbers on one line."""
     inner, end = "\n" + " " * (indent + 2), "\n" + " " * indent
     if isinstance(value, dict) and value:
         parts = [f"{json.dumps(key)}: {pretty(part, indent + 2)}" for key, part in value.items()]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import centers_of, choose_view, drawn_rows
-from tkmeans.plots.voronoi import agreement, voronoi_cells
+from tkmeans.plots.projections import agreement, cell_borders, centers_of, choose_view, drawn_rows
 from tkmeans.stats import Array
 
 if TYPE_CHECKING:
@@ -28,10 +27,9 @@ _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 class ClustersDisplay:
     """Rows by cluster, numbered centres, boundaries and outliers.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a
-    marker and a colour of its own and its number at its centre, so that the picture can be
-    read without colours. The frame holds the rows that are no outliers; outliers and centres
-    beyond it are marked at its edge.
+    Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a marker and a colour of its
+    own and its number at its centre, so that the picture can be read without colours. The frame holds the rows that
+    are no outliers; outliers and centres beyond it are marked at its edge.
 
     Parameters
     ----------
@@ -196,8 +194,7 @@ class ClustersDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         limits : pair of pairs of float, default=None
-            The frame, as (left, right), (bottom, top). None fits it to the rows that are no
-            outliers.
+            The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
         legend : bool, default=True
             Whether to say what the marks mean.
 
@@ -244,9 +241,9 @@ class ClustersDisplay:
 
         self.boundaries_ = None
         if self.boundaries and self.centers is not None and len(self.centers) > 1:
-            room = 20 * (high - low)  # for a reader who zooms out
-            cells = [np.vstack([cell, cell[:1]]) for cell in voronoi_cells(self.centers, low - room, high + room)]
-            self.boundaries_ = LineCollection(cells, colors=style.FAINT, linewidths=0.8, zorder=1)
+            middle, reach = (low + high) / 2, np.abs(self.centers - low).max() + np.max(high - low)
+            borders = [middle + ends for ends in cell_borders(self.centers - middle, reach)]
+            self.boundaries_ = LineCollection(borders, colors=style.FAINT, linewidths=0.8, zorder=1)
             self.ax_.add_collection(self.boundaries_, autolim=False)
 
     def _draw_points(self) -> None:

@@ -1,9 +1,10 @@
-"""Projections of many columns to the two of a picture, and the rows to draw."""
+"""Projections of many columns to the two of a picture, the rows to draw, and where one cluster ends there."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import Voronoi, cKDTree
 
 from tkmeans.stats import Array
 
@@ -11,56 +12,12 @@ _GOLDEN = (np.sqrt(5) - 1) / 2
 _ENOUGH = 20_000  # rows to find a plane by
 
 
-class Pair(NamedTuple):
-    """Two of the columns, as they are."""
+class View(NamedTuple):
+    """Where rows and centres stand in a picture."""
 
-    columns: tuple[int, int]
-    names: tuple[str, str]
-
-    def project(self, X: Array, expected: Array) -> Array:
-        """Both values; a row that lacks one has no place."""
-        return X[:, self.columns]
-
-    def place(self, centers: Array) -> Array:
-        """Both values."""
-        return centers[:, self.columns]
-
-
-class Plane(NamedTuple):
-    """The plane in which rows differ most (principal components)."""
-
-    origin: Array  # (p,)
-    axes: Array  # (p, 2)
-    names: tuple[str, str]
-
-    def project(self, X: Array, expected: Array) -> Array:
-        """Where the row falls; a value that is missing is expected to be its centre's."""
-        observed = ~np.isnan(X)
-        places = (np.where(observed, X, expected) - self.origin) @ self.axes
-        places[~observed.any(axis=1)] = np.nan
-        return places
-
-    def place(self, centers: Array) -> Array:
-        """Where the centre falls."""
-        return (centers - self.origin) @ self.axes
-
-
-class Line(NamedTuple):
-    """One column only; the height keeps rows from hiding each other and means nothing."""
-
-    names: tuple[str, str]
-
-    def project(self, X: Array, expected: Array) -> Array:
-        """The value, at heights that fill [0, 1] evenly in whatever order the rows come."""
-        return np.column_stack([X[:, 0], (np.arange(len(X)) * _GOLDEN) % 1])
-
-    def place(self, centers: Array) -> Array:
-        """The value, at half height."""
-        return np.column_stack([centers[:, 0], np.full(len(centers), 0.5)])
-
-
-# Where rows and centres stand in a picture; NaN if a row has no place. `expected` is the centre of its cluster.
-View = Pair | Plane | Line
+    names: tuple[str, str]  # of the axes
+    project: Callable[[Array, Array], Array]  # rows, and the centre of each one's cluster; NaN if a row has no place
+    place: Callable[[Array], Array]  # centres
 
 
 def choose_view(
@@ -69,13 +26,24 @@ def choose_view(
     """Two columns if two are named or there are no more; otherwise the principal plane of the trusted rows."""
     p, labels = X.shape[1], column_names(X.shape[1], names)
     if features is not None:
-        i, j = _columns(features, labels)
-        return Pair((i, j), (labels[i], labels[j]))
+        return _pair(*_columns(features, labels), labels)
     if p == 1:
-        return Line((labels[0], ""))
-    if p == 2:
-        return Pair((0, 1), (labels[0], labels[1]))
-    return principal_plane(X, trusted, expected)
+        return line(labels[0])
+    return _pair(0, 1, labels) if p == 2 else principal_plane(X, trusted, expected)
+
+
+def _pair(i: int, j: int, names: list[str]) -> View:
+    """Two of the columns, as they are; a row that lacks a value has no place."""
+    return View((names[i], names[j]), lambda X, _: X[:, (i, j)], lambda centers: centers[:, (i, j)])
+
+
+def line(name: str) -> View:
+    """One column only; heights, even in whatever order rows come, keep them from hiding each other and mean nothing."""
+
+    def project(X: Array, expected: Array) -> Array:  # noqa: ARG001
+        return np.column_stack([X[:, 0], (np.arange(len(X)) * _GOLDEN) % 1])
+
+    return View((name, ""), project, lambda centers: np.column_stack([centers[:, 0], np.full(len(centers), 0.5)]))
 
 
 def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
@@ -86,7 +54,7 @@ def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
     return [str(name) for name in names]
 
 
-def principal_plane(X: Array, trusted: Array, expected: Array) -> Plane:
+def principal_plane(X: Array, trusted: Array, expected: Array) -> View:
     """The plane in which the trusted rows differ most: outliers would turn it towards themselves."""
     rows: Array = np.where(np.isnan(X), expected, X)[trusted if trusted.any() else slice(None)]
     rows = rows[:: -(-len(rows) // _ENOUGH)]
@@ -96,7 +64,14 @@ def principal_plane(X: Array, trusted: Array, expected: Array) -> Plane:
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])  # a direction has no sign: choose one
     shares = variances[[-1, -2]] / max(variances.sum(), np.finfo(float).tiny)
     first, second = (f"principal component {k + 1} ({share:.0%} of the variance)" for k, share in enumerate(shares))
-    return Plane(origin, axes, (first, second))
+
+    def project(X: Array, expected: Array) -> Array:
+        observed = ~np.isnan(X)
+        places = (np.where(observed, X, expected) - origin) @ axes  # a missing value is expected to be its centre's
+        places[~observed.any(axis=1)] = np.nan
+        return places
+
+    return View((first, second), project, lambda centers: (centers - origin) @ axes)
 
 
 def _columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]:
@@ -122,6 +97,18 @@ def drawn_rows(outliers: Array, places: Array, max_rows: int) -> Array:
     if len(strays) > max_rows // 2:
         strays = rng.choice(strays, max_rows // 2, replace=False)
     return np.sort(np.concatenate([strays, rng.choice(rest, min(len(rest), max_rows - len(strays)), replace=False)]))
+
+
+def cell_borders(centers: Array, farthest: float) -> list[Array]:
+    """The ends, (2, 2), of the borders between the Voronoi cells of centres within `farthest` of the origin."""
+    corners = 100 * farthest * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # with these no border is infinite
+    diagram = Voronoi(np.vstack([centers, corners]))
+    return [diagram.vertices[ends] for ends in diagram.ridge_vertices if min(ends) >= 0]
+
+
+def agreement(places: Array, labels: Array, centers: Array) -> float:
+    """The share of rows that stand in the cell of their own cluster: how far boundaries tell the truth."""
+    return float(np.mean(cKDTree(centers).query(places)[1] == labels)) if len(places) else 1.0
 
 
 def centers_of(estimator: Any) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from tkmeans.cluster_descriptions import SIGMA, median
 from tkmeans.plots.projections import centers_of, column_names
 from tkmeans.report.markup import decimals_of
 from tkmeans.stats import Array
@@ -17,7 +18,6 @@ from tkmeans.stats import Array
 # What some estimators tell of each row, and the method that tells it.
 _TOLD = {"outliers": "outliers", "pvalues": "outlier_pvalues", "weights": "robust_weights"}
 _TOLD |= {"probabilities": "predict_proba"}
-_SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,13 @@ class Clustering:
     def usual_distances(self) -> Array:
         """The median distance of the core of each cluster, (K,)."""
         known = self.core & ~np.isnan(self.distances)
-        own = [self.distances[known & (self.labels == k)] for k in range(self.n_clusters)]
-        return np.array([np.median(d) if len(d) else np.nan for d in own])
+        return np.array([median(self.distances[known & (self.labels == k), None])[0] for k in range(self.n_clusters)])
 
     @cached_property
     def spreads(self) -> Array:
         """The robust standard deviation of each column in each cluster's core, (K, p)."""
-        spreads = np.full(self.centers.shape, np.nan)
-        for k in range(self.n_clusters):
-            own = np.abs(self.values[self.core & (self.labels == k)] - self.centers[k])
-            some = np.any(~np.isnan(own), axis=0)
-            if len(own):
-                spreads[k, some] = _SIGMA * np.nanmedian(own[:, some], axis=0)
-        return spreads
+        away = (self.values[self.core & (self.labels == k)] - center for k, center in enumerate(self.centers))
+        return np.array([SIGMA * median(np.abs(own)) for own in away])
 
     @cached_property
     def overall(self) -> Array:

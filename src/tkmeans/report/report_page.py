@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from tkmeans.atomic import replacing
 from tkmeans.cluster_descriptions import describe
-from tkmeans.report import cluster_sections, overview_sections
+from tkmeans.report import sections
 from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, fragment, part, swatch, text
 from tkmeans.report.scatter_data import drawing
@@ -93,7 +93,7 @@ def _page(
     found: Clustering, sentences: list[str], estimator: Any, scaler: Any, selection: Any, title: str, call: str
 ) -> str:
     style, script = part("style.css"), "".join(map(part, ("geometry.js", "picture.js", "report.js")))
-    strays = cluster_sections.outliers(found)
+    strays = sections.outliers(found)
     strays_title = "Least trusted rows" if found.outliers is None else "Outliers"
     data = drawing(found, scaler)
     n_drawn = len(base64.b64decode(data["outliers"]))
@@ -110,22 +110,22 @@ def _page(
         data=embedded(data),
         title=text(title),
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
-        lead=overview_sections.lead(found, type(estimator).__name__),
-        tiles=overview_sections.tiles(found),
-        remarks=overview_sections.remarks(found, estimator),
-        glossary=overview_sections.glossary(found),
+        lead=sections.lead(found, type(estimator).__name__),
+        tiles=sections.tiles(found),
+        remarks=sections.remarks(found, estimator),
+        glossary=sections.glossary(found),
         legend="".join(legend),
         drawn="" if n_drawn == found.n_rows else sample,
-        clusters=cluster_sections.clusters(found),
+        clusters=sections.clusters(found),
         outliers=fragment("outliers", title=strays_title, content=strays) if strays else "",
         outliers_link=f'<a href="#outliers">{strays_title}</a>' if strays else "",
-        how_many=overview_sections.how_many(found, selection),
-        how_sure=overview_sections.how_sure(found),
-        data_facts=overview_sections.data_facts(found, scaler),
-        columns=cluster_sections.columns(found),
-        fit_facts=overview_sections.fit_facts(estimator),
-        convergence=overview_sections.convergence(estimator),
-        made_by=overview_sections.made_by(estimator, call),
+        how_many=sections.how_many(found, selection),
+        how_sure=sections.how_sure(found),
+        data_facts=sections.data_facts(found, scaler),
+        columns=sections.columns(found),
+        fit_facts=sections.fit_facts(estimator),
+        convergence=sections.convergence(estimator),
+        made_by=sections.made_by(estimator, call),
     )
 
 

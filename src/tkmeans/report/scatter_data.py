@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import Line, drawn_rows, principal_plane
-from tkmeans.plots.voronoi import agreement
+from tkmeans.plots.projections import agreement, drawn_rows, line, principal_plane
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import PATHS, shortened
 from tkmeans.stats import Array
@@ -35,7 +34,7 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     ]
     view = [0, min(1, len(columns) - 1)]
     if found.n_columns == 1:
-        height = Line(("", "")).project(found.values[drawn], found.values[drawn])[:, 1]
+        height = line("").project(found.values[drawn], found.values[drawn])[:, 1]
         columns.append(_packed("height", "(height means nothing)", height, np.full(found.n_clusters, 0.5), 1e-9))
         view = [0, 1]
     elif found.n_columns > 2:

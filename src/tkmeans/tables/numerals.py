@@ -85,30 +85,29 @@ class Numerals:
 
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""
-        if kind in ("number", "code", "text"):
-            return self.numbers(cells)
-        readers: dict[str, Callable[[str], float | None]] = {"boolean": _truth, "date": day_number}
-        read = readers.get(kind, self.number)
-        plain = [cell if self.is_missing(cell) or kind in readers else without_unit(cell, kind) for cell in cells]
-        found = [np.nan if self.is_missing(cell) else read(cell.strip()) for cell in plain]
+        is_plain = kind in ("number", "code", "text")
+        if is_plain and (quick := self._plain_numbers(cells)) is not None:
+            return quick, []
+        readers: dict[str, Callable[[str], float | None]] = {
+            "boolean": lambda cell: _TRUTH.get(cell.casefold()),
+            "date": day_number,
+        }
+        read = self.number if is_plain else readers.get(kind, lambda cell: self.number(without_unit(cell, kind)))
+        found = [np.nan if self.is_missing(cell) else read(cell.strip()) for cell in cells]
         bad = [i for i, value in enumerate(found) if value is None]
         return np.array([np.nan if value is None else value for value in found], dtype=np.float64), bad
 
-    def numbers(self, cells: Sequence[str]) -> tuple[Array, list[int]]:
-        """The numbers in cells, NaN where there is none, and the indices of those that are not missing either."""
+    def _plain_numbers(self, cells: Sequence[str]) -> Array | None:
+        """Most columns are numbers throughout, and this is quick; None where cell by cell has to be looked at."""
         everything = "".join(cells)
-        if not any(sign in everything for sign in "_" + ("" if self.decimal == "." else ".") + self.thousands):
-            texts = cells if self.decimal == "." else [cell.replace(self.decimal, ".") for cell in cells]
-            try:  # most columns are numbers throughout, and this is quick
-                values = np.fromiter(map(float, texts), np.float64, len(cells))
-            except ValueError:
-                pass
-            else:
-                if not np.any(np.isinf(values)) and len(self.missing) == len(MISSING):
-                    return values, []
-        found = [self.number(cell) for cell in cells]
-        bad = [i for i, value in enumerate(found) if value is None]
-        return np.array([np.nan if value is None else value for value in found], dtype=np.float64), bad
+        if any(sign in everything for sign in "_" + ("" if self.decimal == "." else ".") + self.thousands):
+            return None
+        texts = cells if self.decimal == "." else [cell.replace(self.decimal, ".") for cell in cells]
+        try:
+            values = np.fromiter(map(float, texts), np.float64, len(cells))
+        except ValueError:
+            return None
+        return None if np.any(np.isinf(values)) or len(self.missing) > len(MISSING) else values
 
     def write(self, value: float) -> str:
         """A number as this file would write it, to six digits."""
@@ -130,17 +129,11 @@ def without_unit(cell: str, unit: str) -> str:
 
 def day_number(cell: str) -> float | None:
     """Days since 1970 of a date."""
-    if not DATE.fullmatch(cell):
-        return None
     try:
-        when = datetime.fromisoformat(cell)
+        when = datetime.fromisoformat(cell if DATE.fullmatch(cell) else "")
     except ValueError:
         return None
-    return (when.replace(tzinfo=when.tzinfo or UTC).timestamp()) / 86_400
-
-
-def _truth(cell: str) -> float | None:
-    return _TRUTH.get(cell.casefold())
+    return when.replace(tzinfo=when.tzinfo or UTC).timestamp() / 86_400
 
 
 def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:

@@ -148,17 +148,12 @@ def guess_delimiter(text: str, decimal: str | None) -> str:
         if width < 2 or count < _AGREEING * len(sample[1:] or sample):
             continue
         cells = [cell for row in sample[1:] or sample for cell in row[: 1 + _CELLS // len(sample)]]
-        share = sum(looks_numeric(cell) for cell in cells) / len(cells)
+        plain = [cell.replace(unit_of(cell), "", 1) for cell in cells]
+        share = sum(any(each.number(cell) is not None for each in _NOTATIONS) for cell in plain) / len(cells)
         score = len(sample[0]) in (width, width - 1), share  # a header without a name for R's row names is shorter
         if score > best_score:
             best, best_score = delimiter, score
     return best or (";" if decimal == "," else ",")
-
-
-def looks_numeric(cell: str) -> bool:
-    """Whether a cell is a number in any notation, with a currency or without."""
-    plain = cell.replace(unit_of(cell), "", 1)
-    return any(each.number(plain) is not None for each in _NOTATIONS)
 
 
 def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:

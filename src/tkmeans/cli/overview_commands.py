@@ -1,15 +1,15 @@
-"""The command `tkmeans select-k`: how many clusters there are."""
+"""The commands `tkmeans select-k`, how many clusters there are, and `tkmeans report`, a page to look at."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tkmeans.cli import screen
-from tkmeans.cli.estimator_calls import as_messages
-from tkmeans.cli.options import ColumnOptions, File, Json, ReadingOptions, typed_again
+from tkmeans.cli import estimator_calls, output_files, screen
+from tkmeans.cli.options import ColumnOptions, File, Json, ModelOptions, ReadingOptions, typed_again
 from tkmeans.cli.prepared_data import Data, prepare
-from tkmeans.cli.printed_summary import print_next, typed
+from tkmeans.cli.printed_summary import print_next, print_written, typed
 
 Criterion = StrEnum("Criterion", ["icl", "bic", "stability"])  # what the number of clusters is chosen by
 
@@ -49,7 +49,7 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
     from tkmeans.selection import select_n_clusters
 
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
-    with screen.counting("trying numbers of clusters") as tell, as_messages(data.table.source):
+    with screen.counting("trying numbers of clusters") as tell, estimator_calls.as_messages(data.table.source):
         options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs, "progress": tell}
         return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
 
@@ -68,3 +68,29 @@ def _print(selection: Any) -> None:
     screen.print_table(list(columns), [*zip(*columns.values(), strict=True)], text=[len(columns) - 1])
     stable = " Stability is 1 if every cluster comes back when rows are drawn anew." if "stability" in columns else ""
     screen.tell(f"ICL and BIC: the smaller, the better.{stable}")
+
+
+def report(
+    file: File,
+    settings: ModelOptions,
+    choice: ColumnOptions,
+    reading: ReadingOptions,
+    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
+    largest: Annotated[
+        int | None, typer.Option("--max", min=1, help="Also compare this many numbers of clusters; 20 without -k.")
+    ] = None,
+) -> None:
+    """Write a report on the clusters: one HTML file that needs no network.
+
+    Without -k the number of clusters is chosen, and the report says how.
+    """
+    output_files.check_files(None, out, source=file)
+    data = prepare(file, reading, choice)
+    selection, n_clusters = None, settings.k
+    if n_clusters is None or largest is not None:
+        selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
+        n_clusters = selection.best if n_clusters is None else n_clusters
+        screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
+    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    output_files.save_report(estimator, data, out, selection)
+    print_written({out: "open it in a browser"})

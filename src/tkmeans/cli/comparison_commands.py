@@ -1,13 +1,17 @@
-"""The command `tkmeans bench`: how TKMeans compares with scikit-learn's KMeans on this machine."""
+"""The commands that compare methods: `tkmeans demo`, `tkmeans bench` and, for the paper, `tkmeans reproduce`."""
 
 import time
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from rich.table import Table
 
+from tkmeans.atomic import replacing
 from tkmeans.cli import screen
 from tkmeans.cli.estimator_calls import as_messages
 from tkmeans.cli.options import ColumnOptions, Json, ReadingOptions
@@ -15,6 +19,87 @@ from tkmeans.cli.prepared_data import prepare
 from tkmeans.stats import Array
 from tkmeans.tables import TableError
 from tkmeans.tables.roles import column_named
+
+QUICK_REPS = 2
+What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there is to reproduce
+
+
+def demo(
+    picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("tkmeans-demo.png"),
+    report: Annotated[Path, typer.Option(help="Where to save the report.")] = Path("tkmeans-demo.html"),
+    seed: Annotated[int, typer.Option(help="Another seed, other data.")] = 0,
+) -> None:
+    """Cluster the same contaminated data with KMeans and with TKMeans, and compare."""
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score
+
+    from tkmeans import TKMeans, write_report
+    from tkmeans.datasets import make_contaminated
+
+    X, y = make_contaminated(random_state=seed)
+    genuine = y >= 0
+    n_outliers = int(np.sum(~genuine))
+    screen.out.print(
+        f"Made-up data: {genuine.sum()} rows in {y.max() + 1} groups, and {n_outliers} wild rows far around them, "
+        "as typing errors and broken sensors leave them. Both methods are asked for 15 clusters.\n"
+    )
+    table = Table("method", "groups found", "centres lost to wild rows", "wild rows named", "ARI", "seconds")
+    theirs, ours = KMeans(15, n_init=10, random_state=seed), TKMeans(15, random_state=seed)
+    titles = []
+    for model in (theirs, ours):
+        start = time.perf_counter()
+        model.fit(X)
+        seconds = time.perf_counter() - start
+        found, ari = _found(model, X, y), adjusted_rand_score(y[genuine], model.labels_[genuine])
+        inside = np.all(np.abs(model.cluster_centers_) <= np.abs(X[genuine]).max(axis=0), axis=1)
+        named = f"{np.sum(model.outliers(X) & ~genuine)} of {n_outliers}" if model is ours else "-"
+        name = type(model).__name__
+        table.add_row(name, f"{found} of 15", f"{np.sum(~inside)} of 15", named, f"{ari:.3f}", f"{seconds:.2f}")
+        titles.append(f"{name}: {found} of 15 groups found")
+    screen.out.print(table)
+    screen.out.print(
+        "ARI compares the clusters of the genuine rows with the truth: 1 is perfect, 0 is random.\n"
+        "KMeans minimises squared distances, so a few far rows pull its centres away and groups run together.\n"
+        "TKMeans lets a row count the less the farther it is, and tells which rows those are.\n"
+    )
+    if _draw(X, [theirs, ours], titles, picture):
+        screen.out.print(f"The picture: {picture}")
+    write_report(report, ours, X, feature_names=["x", "y"], title="tkmeans demo", call="tkmeans demo")
+    screen.out.print(f"The report:  {report} (open it in a browser)\n")
+    screen.out.print("Next, on a table of yours:  [bold]tkmeans fit TABLE.csv -k 3[/bold]")
+    screen.out.print("Next, in Python:            [bold]from tkmeans import TKMeans[/bold], and use it like KMeans.")
+
+
+def _found(model: Any, X: Any, y: Any) -> int:
+    """True clusters that have one centre close to their mean, and only one."""
+    means = np.array([X[y == k].mean(axis=0) for k in range(y.max() + 1)])
+    spread = np.mean([X[y == k].std(axis=0) for k in range(y.max() + 1)])
+    away = np.linalg.norm(means[:, None] - model.cluster_centers_, axis=2)  # (true, found)
+    return int(np.sum(np.sum(away < spread, axis=1) == 1))
+
+
+def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
+    """Both clusterings side by side in one frame; False where matplotlib is not installed."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        screen.out.print("For the picture: pip install 'tkmeans\\[plots]'")
+        return False
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from tkmeans.plots import ClustersDisplay
+
+    figure, axes = plt.subplots(1, 2, figsize=(11, 6), layout="constrained")
+    for ax, model, title in zip(axes, models, titles, strict=True):
+        ClustersDisplay.from_estimator(model, X, ax=ax, limits=((-1.35, 1.35), (-1.35, 1.35)))
+        ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+        ax.set_title(title, weight="bold")
+    figure.suptitle("The same rows, clustered twice; 5 % of them are wild, most far outside of the picture")
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:] or "png", dpi=130)
+    plt.close(figure)
+    return True
 
 
 class Task(NamedTuple):
@@ -117,3 +202,32 @@ def _measure(methods: dict[str, Callable[[int], Any]], task: Task, seeds: list[i
         agreement = float(np.mean([adjusted_rand_score(a, b) for a, b in combinations(found, 2)]))
         measured.append({"method": name, "cpu_seconds": seconds[name], "ari": right, "agreement": agreement})
     return measured
+
+
+def reproduce(
+    what: Annotated[What, typer.Argument(help="Which table, the figures, or all of it.")] = What.all,
+    reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
+    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions: a look in a minute.")] = False,
+    out: Annotated[Path, typer.Option(help="Where to write; the page is put beside it.")] = Path("reproduction"),
+    redo: Annotated[
+        str | None, typer.Option(help='Do the runs of one column anew: "released", "correct" or "defaults".')
+    ] = None,
+) -> None:
+    """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
+    from tkmeans.paper import reproduction
+
+    with screen.progress_bar(transient=False) as progress:
+        bar = progress.add_task("runs", total=None)
+        written = reproduction.reproduce(
+            what.value,
+            out,
+            reps=QUICK_REPS if quick else reps,
+            redo=redo,
+            start=lambda total: progress.update(bar, total=total),
+            tick=lambda done: progress.advance(bar, done),
+            finish=screen.err.print,
+        )
+    for path in written:
+        if path.suffix == ".md" and path.parent == out:
+            print(path.read_text(encoding="utf-8"))
+    print(*written, sep="\n")
