@@ -32,8 +32,8 @@ class Components(NamedTuple):
 
     @property
     def scale(self) -> float:
-        """The mean variance of a feature in a component."""
-        return float(np.mean(self._variances))
+        """The size of the smallest component, a variance."""
+        return float(np.exp(np.min(self.shape.log_sizes(self.covariances))))
 
     @property
     def _variances(self) -> Array:

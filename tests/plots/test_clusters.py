@@ -165,3 +165,22 @@ def test_a_clusters_plot_of_equal_rows_has_limits(ax):
 def test_clusters_display_refuses_feature_names_of_another_number_than_columns(ax):
     with pytest.raises(ValueError, match="must name the 2 columns of X, got 3 names"):
         ClustersDisplay.from_predictions(np.ones((5, 2)), np.zeros(5), feature_names="abc", ax=ax)
+
+
+def test_an_ellipse_of_two_deviations_is_drawn_for_each_component_of_a_mixture(ax):
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.normal(size=(200, 3)) * [3, 1, 1], rng.normal(size=(200, 3)) * [1, 4, 1] + 20])
+    for kind in ("full", "tied", "diag", "spherical"):
+        model = StudentTMixture(2, covariance_type=kind, random_state=0).fit(rows)
+        display = ClustersDisplay.from_estimator(model, rows, features=[0, 2], ax=ax)
+        assert display.boundaries_ is None
+        for k, line in enumerate(display.shapes_):
+            full = {
+                "full": lambda k=k: model.covariances_[k],
+                "tied": lambda: model.covariances_,
+                "diag": lambda k=k: np.diag(model.covariances_[k]),
+                "spherical": lambda k=k: model.covariances_[k] * np.eye(3),
+            }[kind]()[np.ix_([0, 2], [0, 2])]
+            away = np.transpose(line.get_data()) - model.means_[k, [0, 2]]
+            np.testing.assert_allclose(np.einsum("ni,ij,nj->n", away, np.linalg.inv(full), away), 4, rtol=1e-8)
+    assert ClustersDisplay.from_estimator(TKMeans(2, random_state=0).fit(rows), rows, ax=ax).shapes_ == []

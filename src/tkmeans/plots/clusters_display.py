@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import agreement, cell_borders, centers_of, choose_view, drawn_rows
+from tkmeans.plots.projections import (
+    agreement,
+    cell_borders,
+    centers_of,
+    choose_view,
+    drawn_rows,
+    full_covariances,
+)
 from tkmeans.stats import Array
 
 if TYPE_CHECKING:
@@ -47,6 +54,8 @@ class ClustersDisplay:
         The names of the axes.
     n_rows : int
         Rows in the data, drawn or not.
+    shapes : ndarray of shape (n_clusters, 2, 2) or None
+        Scale matrices in the plane: an ellipse of two standard deviations is drawn for each.
 
     Attributes
     ----------
@@ -60,6 +69,8 @@ class ClustersDisplay:
         The outliers inside the frame.
     boundaries_ : LineCollection or None
         The boundaries.
+    shapes_ : list of Line2D
+        The ellipses.
 
     Examples
     --------
@@ -79,6 +90,7 @@ class ClustersDisplay:
     boundaries: bool = False
     names: tuple[str, str] = ("", "")
     n_rows: int | None = None
+    shapes: Array | None = None
 
     def __post_init__(self) -> None:
         self.n_rows = len(self.points) if self.n_rows is None else self.n_rows
@@ -113,7 +125,7 @@ class ClustersDisplay:
             Names of the columns; those of a data frame are known.
         boundaries : bool or "auto", default="auto"
             Whether to draw the borders of the nearest centres. "auto" does so if they tell
-            at least 95 % of the drawn rows' clusters.
+            at least 95 % of the drawn rows' clusters, and there are no ellipses to draw.
         max_rows : int, default=20000
             Of more rows a sample is drawn, which holds the outliers.
         ax : matplotlib Axes, default=None
@@ -124,6 +136,7 @@ class ClustersDisplay:
         labels, centers = estimator.predict(X), centers_of(estimator)
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         view: dict[str, Any] = {"features": features, "feature_names": feature_names, "boundaries": boundaries}
+        view["covariances"] = full_covariances(estimator)
         return cls.from_predictions(
             X, labels, centers=centers, outliers=outliers, max_rows=max_rows, ax=ax, **view, **options
         )
@@ -135,6 +148,7 @@ class ClustersDisplay:
         labels: Any,
         *,
         centers: Any = None,
+        covariances: Any = None,
         outliers: Any = None,
         features: Sequence[int | str] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -153,6 +167,8 @@ class ClustersDisplay:
             The cluster of each row; a negative one marks an outlier.
         centers : array-like of shape (n_clusters, n_features), default=None
             The centres. Without them there are no boundaries.
+        covariances : array-like of shape (n_clusters, n_features, n_features), default=None
+            Scale matrices of the clusters, to draw an ellipse of two standard deviations around each centre.
         outliers : array-like of bool, shape (n_samples,), default=None
             Which rows are outliers.
         features, feature_names, boundaries, max_rows, ax, **options
@@ -169,7 +185,12 @@ class ClustersDisplay:
         placed = None if centers is None else view.place(centers)
         inside = drawn[~outliers[drawn]]
         if boundaries == "auto":
-            boundaries = placed is not None and agreement(places[inside], labels[inside], placed) >= TRUTHFUL
+            by_distance = placed is not None and covariances is None
+            boundaries = by_distance and agreement(places[inside], labels[inside], placed) >= TRUTHFUL
+        shapes = None
+        if placed is not None and covariances is not None:
+            plane = view.place(np.eye(X.shape[1])) - view.place(np.zeros((1, X.shape[1])))  # (p, 2)
+            shapes = plane.T @ np.asarray(covariances, dtype=float) @ plane
         return cls(
             points=places[drawn],
             labels=labels[drawn],
@@ -178,6 +199,7 @@ class ClustersDisplay:
             boundaries=bool(boundaries) and placed is not None,
             names=view.names,
             n_rows=len(X),
+            shapes=shapes,
         ).plot(ax=ax, **options)
 
     def plot(
@@ -209,6 +231,7 @@ class ClustersDisplay:
         self._draw_boundaries(low, high)
         self._draw_points()
         self._draw_outliers(low, high)
+        self._draw_shapes()
         self._draw_centers(low, high)
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=self.names[0], ylabel=self.names[1])
         if self.names[1] == "":  # one column: heights mean nothing
@@ -245,6 +268,18 @@ class ClustersDisplay:
             borders = [middle + ends for ends in cell_borders(self.centers - middle, reach)]
             self.boundaries_ = LineCollection(borders, colors=style.FAINT, linewidths=0.8, zorder=1)
             self.ax_.add_collection(self.boundaries_, autolim=False)
+
+    def _draw_shapes(self) -> None:
+        """An ellipse of two standard deviations around each centre."""
+        self.shapes_ = []
+        if self.shapes is None or self.centers is None or self.names[1] == "":
+            return
+        angle = np.linspace(0, 2 * np.pi, 100)
+        for k, (center, shape) in enumerate(zip(self.centers, self.shapes, strict=True)):
+            variances, axes = np.linalg.eigh(shape)
+            radii = 2 * np.sqrt(np.maximum(variances, 0.0))
+            x, y = center[:, None] + axes @ (radii[:, None] * np.array([np.cos(angle), np.sin(angle)]))
+            self.shapes_ += self.ax_.plot(x, y, color=style.color(k), linewidth=1.4, zorder=4)
 
     def _draw_points(self) -> None:
         self.points_ = []

@@ -117,3 +117,14 @@ def centers_of(estimator: Any) -> Array:
         if hasattr(estimator, name):
             return np.asarray(getattr(estimator, name), dtype=float)
     raise ValueError(f"{type(estimator).__name__} has neither cluster_centers_ nor means_: is it fitted?")
+
+
+def full_covariances(estimator: Any) -> Array | None:
+    """The scale matrices of a mixture's components, (K, p, p); None for other estimators."""
+    covariances, kind = getattr(estimator, "covariances_", None), getattr(estimator, "covariance_type", "")
+    if covariances is None:
+        return None
+    K, p = np.shape(centers_of(estimator))
+    if kind in ("full", "tied"):
+        return np.broadcast_to(covariances, (K, p, p))
+    return np.reshape(covariances, (K, -1, 1)) * np.eye(p)
