@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import chi2
-from support.mixture_oracle import log_density, log_prior, matrices, matrix
+from support.mixture_oracle import log_density, log_prior, matrices, matrix, round_shapes
 
 from tkmeans.fitting.mixture_starts import (
     FAR,
@@ -148,7 +148,7 @@ def test_labels_give_shapes_of_every_kind_with_sizes_within_the_ratio(kind):
     setting = setting_of(sample, 3, kind, size_ratio=4.0)
     for core in (True, False):
         params = from_labels(sample, labels, setting, core)
-        assert params.covariances.shape == SHAPES[kind].start(1.0, 3, 2).shape
+        assert params.covariances.shape == round_shapes(kind, 1.0, 3, 2).shape
         sizes = np.linalg.det(matrices(params)) ** 0.5
         assert sizes.max() <= 4.0 * sizes.min() * (1 + 1e-9)
 

@@ -2,9 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +18,9 @@ _LIBRARIES = (Path(__file__).parent, Path(sklearn.__file__).parent)
 # Of an equal share of the rows: a cluster with less holds hardly any.
 TINY_CLUSTER = 0.02
 
-_heard: ContextVar[bool] = ContextVar("heard", default=True)
-
-
-@contextmanager
-def unheard() -> Iterator[None]:
-    """Let nobody hear of doubtful fits in the block; unlike the filters of `warnings`, in this thread alone."""
-    before = _heard.set(False)
-    try:
-        yield
-    finally:
-        _heard.reset(before)
-
 
 def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn of a doubtful fit, at the line of the user's code that led here."""
-    if not _heard.get():
-        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and any(Path(frame.f_code.co_filename).is_relative_to(home) for home in _LIBRARIES):
         level, frame = level + 1, frame.f_back

@@ -17,6 +17,7 @@ from support.mixture_oracle import (
     matrices,
     random_params,
     random_shapes,
+    round_shapes,
 )
 from support.model_inputs import plain_frame, t_mixture
 
@@ -451,7 +452,7 @@ def test_rows_of_which_nothing_was_observed_change_no_estimate(kind):
     X, _, centers = t_mixture(n=300, n_clusters=2, n_features=2)
     shape = SHAPES[kind]
     params = MixtureParams(
-        centers, shape.start(0.2, 2, 2), np.full(2, 3.0), np.log([0.49, 0.49]), 0.01, 0.01, centers.mean(axis=0),
+        centers, round_shapes(kind, 0.2, 2, 2), np.full(2, 3.0), np.log([0.49, 0.49]), 0.01, 0.01, centers.mean(axis=0),
         shape.diagonal(np.full(2, 50.0)),
     )  # fmt: skip
     with_empty = np.vstack([X, np.full((60, 2), np.nan)])
@@ -485,8 +486,8 @@ def test_a_mask_under_which_all_was_observed_changes_no_sum(kind):
 def test_em_of_a_mixture_with_a_huge_dof_is_scikit_learns_gaussian_mixture(kind):
     rng = np.random.default_rng(1)
     X = np.vstack([rng.normal(size=(80, 2)) @ [[1, 0.5], [0, 0.4]], rng.normal(size=(60, 2)) * [0.3, 1.5] + [4, 1]])
-    shape = SHAPES[kind]
-    start = MixtureParams(np.array([[0.0, 0], [4, 1]]), shape.start(1.0, 2, 2), np.full(2, 1e9), np.log([0.5, 0.5]))
+    centers, shapes = np.array([[0.0, 0], [4, 1]]), round_shapes(kind, 1.0, 2, 2)
+    start = MixtureParams(centers, shapes, np.full(2, 1e9), np.log([0.5, 0.5]))
     fit = em(as_is(X), model_of(kind, estimate_dof=False), start, stop=Never(), max_iter=400, accelerate=False)
     theirs = GaussianMixture(
         2, covariance_type=kind, means_init=start.centers, tol=0, max_iter=400, reg_covar=0, random_state=0
@@ -581,7 +582,7 @@ def test_rows_cut_into_blocks_give_the_same_mixture(kind):
     X, _, centers = t_mixture(n=300)
     X = with_holes(X, np.random.default_rng(0), 0.05)
     start = MixtureParams(
-        centers, SHAPES[kind].start(0.2, 4, 3), np.full(4, 2.0), np.full(4, np.log(0.98 / 4)), 0.01, 0.01,
+        centers, round_shapes(kind, 0.2, 4, 3), np.full(4, 2.0), np.full(4, np.log(0.98 / 4)), 0.01, 0.01,
         np.zeros(3), SHAPES[kind].diagonal(np.full(3, 25.0)),
     )  # fmt: skip
     model = model_of(kind, prior=Prior(5.0, 5.0 * SHAPES[kind].diagonal(np.full(3, 0.1))), size_ratio=10.0)

@@ -144,3 +144,10 @@ def expected_log_likelihood(X, weight, moments, params, prior, log_alpha=0.0):
     if params.noise > 0:
         total += weight * noise @ np.where(beyond, np.log(params.beyond), np.log(params.noise))
     return total + log_prior(params, prior)
+
+
+def round_shapes(kind, variance, n_components, p):
+    """Round shapes of this variance, in the form of a kind."""
+    if kind in ("full", "tied"):
+        return np.tile(variance * np.eye(p), (n_components, 1, 1))
+    return np.full((n_components, p if kind == "diag" else 1), variance)

@@ -23,10 +23,6 @@ class Shape(ABC):
     round = False  # whether all features share one variance
 
     @abstractmethod
-    def start(self, variance: float, n_components: int, n_features: int) -> Array:
-        """Round shapes of this variance."""
-
-    @abstractmethod
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
         """The most likely shapes of components with these scale matrices, (K, p, p), and masses, (K,)."""
 
@@ -77,10 +73,6 @@ class Ellipsoid(Shape):
     """Any covariance matrix, for each component or for all."""
 
     tied: bool = False
-
-    def start(self, variance: float, n_components: int, n_features: int) -> Array:
-        """Multiples of the identity."""
-        return np.tile(variance * np.eye(n_features), (n_components, 1, 1))
 
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
         """As they are, or their mean."""
@@ -150,10 +142,6 @@ class AxisAligned(Shape):
     """A variance for each feature, or (`round`) one for all features."""
 
     round: bool = False
-
-    def start(self, variance: float, n_components: int, n_features: int) -> Array:
-        """The same variance everywhere."""
-        return np.full((n_components, 1 if self.round else n_features), variance)
 
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
         """Their diagonals, or the mean of these."""

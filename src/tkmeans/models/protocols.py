@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
@@ -23,19 +23,6 @@ class Model(Protocol[P, S]):
 
     def m_step(self, stats: S, params: P) -> P:
         """The parameters that follow from the statistics at `params`."""
-        ...
-
-
-@runtime_checkable
-class Extrapolated(Model[P, S], Protocol[P, S]):
-    """A model whose steps may be combined, because they are smooth and about the same rows: it can be accelerated."""
-
-    def pack(self, params: P) -> Array:
-        """What acceleration extrapolates, as one vector without constraints."""
-        ...
-
-    def unpack(self, vector: Array, like: P) -> P:
-        """The inverse of `pack`; what it leaves out is taken from `like`."""
         ...
 
 
