@@ -266,6 +266,7 @@ def test_noise_that_would_take_most_rows_is_dropped_from_a_mixture():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(200, 3)) * 0.2, rng.uniform(-30, 30, (300, 3))])
     assert StudentTMixture(2, random_state=0).fit(X).noise_weight_ <= 0.4
+    assert StudentTMixture(2, noise=True, random_state=0).fit(X).noise_weight_ > 0.4  # unless it is asked for
 
 
 # ---- what bounded sizes, the prior and the search are for -------------------------------------

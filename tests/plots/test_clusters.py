@@ -175,12 +175,8 @@ def test_an_ellipse_of_two_deviations_is_drawn_for_each_component_of_a_mixture(a
         display = ClustersDisplay.from_estimator(model, rows, features=[0, 2], ax=ax)
         assert display.boundaries_ is None
         for k, line in enumerate(display.shapes_):
-            full = {
-                "full": lambda k=k: model.covariances_[k],
-                "tied": lambda: model.covariances_,
-                "diag": lambda k=k: np.diag(model.covariances_[k]),
-                "spherical": lambda k=k: model.covariances_[k] * np.eye(3),
-            }[kind]()[np.ix_([0, 2], [0, 2])]
+            own = model.covariances_ if kind == "tied" else model.covariances_[k]
+            full = (own if np.ndim(own) == 2 else own * np.eye(3))[np.ix_([0, 2], [0, 2])]
             away = np.transpose(line.get_data()) - model.means_[k, [0, 2]]
             np.testing.assert_allclose(np.einsum("ni,ij,nj->n", away, np.linalg.inv(full), away), 4, rtol=1e-8)
     assert ClustersDisplay.from_estimator(TKMeans(2, random_state=0).fit(rows), rows, ax=ax).shapes_ == []

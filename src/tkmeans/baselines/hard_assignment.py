@@ -73,7 +73,7 @@ class Labelled(NamedTuple):
     def merge(self, other: Labelled) -> Labelled:
         """All rows, in their order."""
         rows = (np.concatenate(pair) for pair in zip(self[:3], other[:3], strict=True))
-        return Labelled(*rows, self.objective + other.objective)
+        return Labelled._make([*rows, self.objective + other.objective])
 
 
 @dataclass

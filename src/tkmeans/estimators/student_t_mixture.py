@@ -33,8 +33,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     Use it like :class:`sklearn.mixture.GaussianMixture`, or where clusters differ in width and direction, like
     :class:`TKMeans`. Four things keep it from the spurious answers of a mixture of free ellipses: the sizes of the
     components stay within a ratio, a prior worth a few rows holds each shape near the pooled one, all components share
-    one dof, and rows that belong to no cluster are taken by the noise. Each can be switched off; without all four it is
-    the paper's TMM.
+    one dof, and rows that belong to no cluster are taken by the noise. Each can be switched off; without all four, and
+    with ``reg_covar=0``, it is the paper's TMM.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
         before = getattr(self, "_fitted_model", None) if self.warm_start else None
         for model, start in mixture_starts.starts(self, source, before, rng):
-            yield partial(mixture_starts.climb, source, model, start, **options)
+            yield partial(mixture_starts.climb, source, model, start, self.noise, **options)
 
 
 def _penalised_likelihood(fit: Any) -> float:

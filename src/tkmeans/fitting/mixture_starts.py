@@ -62,7 +62,7 @@ class Setting(NamedTuple):
     prior_rows: float  # in each component
     ridge: float  # times the squared units of the columns, added to the scatter of each component
     bulk: Bulk
-    noise: bool
+    noise: bool | str  # "auto" drops it if it would be a cluster
     dof: float | None  # None if it is estimated
 
 
@@ -114,7 +114,7 @@ def starts(
         settings.shrinkage * (source.n_features + 2) * row,
         settings.reg_covar * source.total / K,
         bulk_of(sample),
-        settings.noise is not False and settings.noise is not np.False_,
+        "auto" if isinstance(settings.noise, str) else bool(settings.noise),
         None if settings.dof == "estimate" else float(settings.dof),
     )
     if before is not None:
@@ -180,11 +180,13 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
     return params
 
 
-def climb(source: Any, model: StudentMixture, start: MixtureParams, *, resume: Any = None, **options: Any) -> Any:
-    """EM with noise; without, if noise would be a cluster."""
+def climb(
+    source: Any, model: StudentMixture, start: MixtureParams, noise: bool | str, *, resume: Any = None, **options: Any
+) -> Any:
+    """EM with noise; if that is "auto", without where noise would be a cluster."""
     if resume is None or resume.params.noise > 0:
         fit = em(source, model, start, resume=resume, **options)
-        if fit.interrupted or fit.params.noise + fit.params.beyond <= MOST_NOISE:
+        if fit.interrupted or noise != "auto" or fit.params.noise + fit.params.beyond <= MOST_NOISE:
             return fit
         resume = None
     return em(source, model, without_noise(start), resume=resume, **options)
@@ -224,7 +226,7 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     """A run on the sample, with the prior at the pooled shape of its start."""
     source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
     model = with_prior(params, setting)
-    fit = climb(source, model, params, stop=SmallGain(PILOT_TOL), max_iter=max_iter)
+    fit = climb(source, model, params, setting.noise, stop=SmallGain(PILOT_TOL), max_iter=max_iter)
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
     return MixtureStart(fit.params, *judged(sample, model, fit.params, setting.bulk))

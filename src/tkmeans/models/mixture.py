@@ -1,11 +1,12 @@
-"""A mixture of t distributions with shapes, and noise: the paper's TMM, made to hold on data nobody tuned on.
+"""A mixture of t distributions with shapes, and noise: the paper's TMM, made robust.
 
 Beside the K components there may be a noise component (`tkmeans.models.noise`), which takes the rows that belong
 nowhere. What EM maximises is the log-likelihood plus the logarithm of a prior of the shapes,
 
     -1/2 sum_k [tr(Sigma_k^-1 B) + a ln|Sigma_k|] + constant,    B = a Sigma_0 + R,
 
-worth `a` rows at the pooled shape Sigma_0 in each component, and a ridge R that keeps it finite. The sizes
+worth `a` rows at the pooled shape Sigma_0 in each component, and a ridge R that keeps it finite; and a sum_k ln(K pi_k),
+worth as many rows in each weight, which is then (n_k + a) over the sum of these and of the noise. The sizes
 |Sigma_k|^(1/p) stay within a ratio of each other. All of it has an exact M-step. With S_k the scatter
 around the new centre, A_k = S_k + B and m_k = n_k + a,
 
@@ -16,7 +17,8 @@ any size is that of A_k. Without prior, u has a free scale in each component (pa
 `tkmeans.models.student`); with one, that has no closed form.
 
 Missing values: the marginal of a t is a t with the same nu. Rows are grouped by what was observed, and
-their sums continued to all features by conditional moments. Exact, no imputation.
+their sums continued to all features by conditional moments: exact for the components, no imputation. Noise over some of
+the features has a density of the same form, which is not the marginal of that over all.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ class FastSums(NamedTuple):
     def merge(self, other: FastSums) -> FastSums:
         """All rows, in their order."""
         sums = (ours + theirs for ours, theirs in zip(self[:3], other[:3], strict=True))
-        return FastSums(*sums, np.concatenate([self.x, other.x]), self.centers)
+        return FastSums._make([*sums, np.concatenate([self.x, other.x]), self.centers])
 
 
 @final
