@@ -5,8 +5,8 @@ nowhere. What EM maximises is the log-likelihood plus the logarithm of a prior o
 
     -1/2 sum_k [tr(Sigma_k^-1 B) + a ln|Sigma_k|] + constant,    B = a Sigma_0 + R,
 
-worth `a` rows at the pooled shape Sigma_0 in each component, and a ridge R that keeps it finite; and a sum_k ln(K pi_k),
-worth as many rows in each weight, which is then (n_k + a) over the sum of these and of the noise. The sizes
+worth `a` rows at the pooled shape Sigma_0 in each component, and a ridge R that keeps it finite; and
+a sum_k ln(K pi_k), worth as many rows in each weight, which becomes (n_k + a) over their sum. The sizes
 |Sigma_k|^(1/p) stay within a ratio of each other. All of it has an exact M-step. With S_k the scatter
 around the new centre, A_k = S_k + B and m_k = n_k + a,
 
