@@ -122,9 +122,6 @@ def _absolute_differences(x: Array) -> Array:
     return costs.sum(axis=1)
 
 
-# ---- the end -----------------------------------------------------------------------
-
-
 @final
 @dataclass(frozen=True)
 class QuietFor:
@@ -149,9 +146,6 @@ class QuietFor:
         if self.steady:
             quiet |= np.abs(np.diff(change)) < self.tol
         return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
-
-
-# ---- methods -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -309,8 +309,8 @@ class FastSums(NamedTuple):
 
     def merge(self, other: FastSums) -> FastSums:
         """All rows, in their order."""
-        sums = (ours + theirs for ours, theirs in zip(self[:3], other[:3], strict=True))
-        return FastSums(*sums, np.concatenate([self.x, other.x]), self.centers)
+        sizes, moments, x = self.sizes + other.sizes, self.moments + other.moments, np.concatenate([self.x, other.x])
+        return FastSums(sizes, moments, self.objective + other.objective, x, self.centers)
 
 
 @final
