@@ -145,9 +145,8 @@ def _run_of(
     """A search for medoids as a run; its sweeps are told to nobody."""
     medoids, n_iter, converged = search(distances, sample.weight, medoids, max_iter)
     cost = float(sample.weight @ distances[:, medoids].min(axis=1))
-    return Outcome(
-        Centers(sample.X[medoids]), SimpleNamespace(objective=-cost), [-cost] * (n_iter + 1), n_iter, converged
-    )
+    stats = SimpleNamespace(objective=-cost)
+    return Outcome(Centers(sample.X[medoids]), stats, [-cost] * (n_iter + 1), n_iter, converged)
 
 
 def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:

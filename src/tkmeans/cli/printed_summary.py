@@ -59,11 +59,7 @@ def print_sentences(description: Any) -> None:
 def print_clusters(data: Data, model: Any, found: Answer) -> None:
     """The size, outliers and centre of each cluster: a line each, or where that is too wide, a column each."""
     centers = centers_in_units(model, data.scaler)
-    sizes, strays = sizes_and_outliers(found, len(centers))
-    shown = range(min(len(centers), _MOST_CLUSTERS))
-    share = [f"{size / max(1, np.sum(found.known)):.0%}" for size in sizes]
-    facts = {"cluster": [*map(str, range(len(centers)))], "rows": [*map(str, sizes)], "share": share}
-    facts["outliers"] = [*map(str, strays)]
+    shown, facts = range(min(len(centers), _MOST_CLUSTERS)), _sizes(found, len(centers))
     columns = {name: screen.numbers(centers[:, j].tolist()) for j, name in enumerate(data.columns[:_MOST_COLUMNS])}
     cells = facts | {f"{name} " if name in facts else name: column for name, column in columns.items()}
     if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < screen.width():
@@ -95,10 +91,15 @@ def outlier_places(found: Answer, table: Table) -> dict[str, Any]:
 
 def print_sizes(found: Answer, n_clusters: int) -> None:
     """A line for every cluster: how many rows it has."""
+    facts = _sizes(found, n_clusters)
+    screen.print_table(list(facts), [*zip(*facts.values(), strict=True)])
+
+
+def _sizes(found: Answer, n_clusters: int) -> dict[str, list[str]]:
     sizes, strays = sizes_and_outliers(found, n_clusters)
-    counts = enumerate(zip(sizes, strays, strict=True))
-    rows = [[str(k), str(n), f"{n / max(1, np.sum(found.known)):.0%}", str(m)] for k, (n, m) in counts]
-    screen.print_table(["cluster", "rows", "share", "outliers"], rows)
+    share = [f"{size / max(1, np.sum(found.known)):.0%}" for size in sizes]
+    counts = {"cluster": range(n_clusters), "rows": sizes, "share": share, "outliers": strays}
+    return {name: [*map(str, column)] for name, column in counts.items()}
 
 
 def print_verdict(found: Answer) -> None:

@@ -33,6 +33,7 @@ FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree
 SAME = 0.99  # of the rows in the same clusters: two starts agree
 PILOT_ITER, PILOT_TOL = 60, 1e-4
 FAR = 3.0  # radii of the bulk: what lies farther away costs ln 3 more than noise in the bulk, and no more than that
+FEW = 0.15  # of the rows: as many far ones may be judged like that; more are clusters, or noise that EM finds
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 
@@ -246,7 +247,9 @@ def judged(sample: Sample, model: StudentMixture, params: MixtureParams, bulk: B
         p = sample.X.shape[1]
         volume = log_volume(p, p * float(model.shape.log_sizes(params.bulk[None])[0]))
         least = np.log(params.beyond + params.noise) - volume - math.log(FAR)
-        log_density = np.where(bulk.radii(sample.X) > FAR, np.maximum(log_density, least), log_density)
+        far = bulk.radii(sample.X) > FAR
+        if np.average(far, weights=sample.weight) <= FEW:
+            log_density = np.where(far, np.maximum(log_density, least), log_density)
     objective = sample.weight @ log_density + model.log_prior(params, *whitening)
     return float(objective / np.sum(sample.weight)), np.asarray(rows.label)
 

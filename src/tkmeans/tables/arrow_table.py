@@ -25,11 +25,13 @@ _DAY = 86_400_000_000  # microseconds
 class ArrowTable(Table):
     """Columns with types; where the format has none for cells, text is read as in a text file."""
 
-    def __init__(self, source: str, schema: Any, batches: Batches, format: str, n_rows: Any = None) -> None:
+    def __init__(
+        self, source: str, schema: Any, batches: Batches, format: str, n_rows: Any = None, stamp: Any = tuple
+    ) -> None:
         if not schema.names or len(set(schema.names)) < len(schema.names):
             raise TableError(f"{source} has {'two columns of one name' if schema.names else 'no columns'}; rename one")
         super().__init__(source, schema.names, [_kind(field.type) for field in schema])
-        self.format, self.known_rows, self._schema, self._batches = format, n_rows, schema, batches
+        self.format, self.known_rows, self.stamp, self._schema, self._batches = format, n_rows, stamp, schema, batches
         self.singles = {field.name for field in schema if str(field.type) in ("float", "halffloat")}
         self._numerals = Numerals()
         self._notations: dict[str, str] = {}  # of columns that are read as if they came from a text file
@@ -140,9 +142,7 @@ def read_parquet(content: Content) -> ArrowTable:
 
     with naming(content.source), opened() as file:
         schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    table = ArrowTable(content.source, schema, batches, "parquet", n_rows)
-    table.stamp = content.stamp
-    return table
+    return ArrowTable(content.source, schema, batches, "parquet", n_rows, content.stamp)
 
 
 def read_feather(content: Content) -> ArrowTable:
@@ -166,9 +166,7 @@ def read_feather(content: Content) -> ArrowTable:
 
     with naming(content.source), arrow.OSFile(str(content.path)) as file:
         schema = arrow.ipc.open_file(file).schema
-    table = ArrowTable(content.source, schema, batches, "feather")
-    table.stamp = content.stamp
-    return table
+    return ArrowTable(content.source, schema, batches, "feather", stamp=content.stamp)
 
 
 def dataset_table(dataset: Any) -> ArrowTable:

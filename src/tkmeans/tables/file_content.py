@@ -65,12 +65,11 @@ class Content(NamedTuple):
         Arrow reads ahead in a thread; a file of Python's would need the interpreter there, even while that ends.
         """
         arrow = pyarrow("to read text files")
-        if self.packing == "xz":
+        if self.packing == "xz":  # which Arrow does not unpack
             raw = arrow.BufferReader(self.in_memory())
-        else:
-            raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
-        packed = self.packing not in ("", "xz")
-        return arrow.CompressedInputStream(raw, self.packing) if packed else raw, raw
+            return raw, raw
+        raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
+        return arrow.CompressedInputStream(raw, self.packing) if self.packing else raw, raw
 
     def begin(self, n_bytes: int = 64) -> bytes:
         """The first bytes."""

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -38,16 +37,10 @@ class Numerals:
         self.words = frozenset(missing)  # further ones for a missing value
         self.thousands = thousands  # any of these signs
         self.missing = MISSING | {word.strip().casefold() for word in missing}
-
-    @cached_property
-    def _grouped(self) -> re.Pattern[str]:
-        decimals = rf"(?:{re.escape(self.decimal)}[0-9]+)?"
-        return re.compile(_GROUPS.format(f"[{re.escape(self.thousands)}]") + decimals)
-
-    @cached_property
-    def _plainly(self) -> dict[int, str | None]:
-        """Characters to replace in a number that is not plain yet."""
-        return str.maketrans({"\u2212": "-", self.decimal: "."} | dict.fromkeys(self.thousands))
+        sign = f"[{re.escape(thousands)}]" if thousands else ""
+        self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
+        # Characters to replace in a number that is not plain yet.
+        self._plainly = str.maketrans({"\u2212": "-", decimal: "."} | dict.fromkeys(thousands))
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell says that there is no value."""

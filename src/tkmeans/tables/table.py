@@ -37,16 +37,6 @@ class Reading(NamedTuple):
     table: str | None = None  # the sheet of a workbook; the table of a database, or a query
 
 
-class BadCell(NamedTuple):
-    """A cell that is neither a number nor missing."""
-
-    where: str  # as in "line 22"
-    value: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.value!r}"
-
-
 class Cells(NamedTuple):
     """Consecutive cells of a column."""
 
@@ -60,7 +50,7 @@ class Column(NamedTuple):
 
     name: str
     values: Array  # (n,) NaN where missing or not a number
-    bad: tuple[BadCell, ...] = ()  # the first cells that are not numbers, unless it is text
+    bad: tuple[tuple[str, str], ...] = ()  # places, as "line 22", and the first cells that are not numbers, unless text
     n_bad: int = 0
     kind: str = "number"  # or "boolean", "date", "code" (with leading zeros), "text"
 
@@ -217,13 +207,13 @@ class Table(ABC):
 
     def _column(self, name: str, values: Array, parts: list[tuple[int, Cells]]) -> Column:
         column = Column(name, values, (), sum(len(cells.wrong) for _, cells in parts), self.kinds[name])
-        bad: list[BadCell] = []
+        bad: list[tuple[str, str]] = []
         for start, cells in [] if column.is_text else parts:
             wrong = cells.wrong[: KEPT_BAD - len(bad)].tolist()
             texts = cells.texts if cells.texts is None or not wrong else _texts(cells.texts)
             places = self.places([start + i for i in wrong])
             words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
-            bad += [BadCell(f"{self.row_word} {place}", word) for place, word in zip(places, words, strict=True)]
+            bad += [(f"{self.row_word} {place}", word) for place, word in zip(places, words, strict=True)]
         return column._replace(bad=tuple(bad))
 
 
@@ -250,17 +240,18 @@ def _indicator(cells: Cells, value: str) -> Array:
 
 def complaint(source: str, column: Column) -> str:
     """What to say about cells that are not numbers: they become neither text nor missing behind one's back."""
-    words = list(dict.fromkeys(cell.value for cell in column.bad))
+    words = list(dict.fromkeys(word for _, word in column.bad))
     leave = f"without={[column.name]!r} to leave the column out"
     if len(words) <= 3 and column.n_bad == len(column.bad):
         stand = "that stands for a missing value" if len(words) == 1 else "these stand for missing values"
         way_out = f"add missing={words!r} if {stand}, or {leave}"
     else:
         way_out = f"correct them, or add {leave}"
-    if column.n_bad == 1 and column.bad[0].where == "line 1":
+    if column.n_bad == 1 and column.bad[0][0] == "line 1":
         way_out = f"add header=True if that is the name of the column, or {way_out}"
     rest = column.n_bad - min(len(column.bad), _NAMED_CELLS)
-    named = "; ".join(map(str, column.bad[:_NAMED_CELLS])) + (f"; and {rest} more" if rest else "")
+    named = "; ".join(f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS])
+    named += f"; and {rest} more" if rest else ""
     count = f"{column.n_bad} {'is' if column.n_bad == 1 else 'are'}"
     return (
         f"{source}: {column.n_numbers} cells of column {column.name!r} are numbers, but {count} not: {named}; {way_out}"

@@ -21,8 +21,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# In this order where several divide a file equally well. A blank stands for any run of blanks.
-DELIMITERS = ("\t", ";", ",", "|", " ")
+# Delimiters, in this order where several divide a file equally well. A blank stands for any run of blanks.
 NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
 
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
@@ -137,7 +136,7 @@ def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> I
 def guess_delimiter(text: str, decimal: str | None) -> str:
     """The delimiter under which records have equally many cells, and most of these are numbers."""
     best, best_score = "", (False, -1.0)
-    for delimiter in DELIMITERS:
+    for delimiter in NAMED:
         try:
             sample = [record.cells for record in islice(records(text, delimiter), _LOOKED_AT)]
         except TableError:

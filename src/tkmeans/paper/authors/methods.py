@@ -122,9 +122,6 @@ def _absolute_differences(x: Array) -> Array:
     return costs.sum(axis=1)
 
 
-# ---- the end -----------------------------------------------------------------------
-
-
 @final
 @dataclass(frozen=True)
 class QuietFor:
@@ -151,9 +148,6 @@ class QuietFor:
         return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
-# ---- methods -----------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Released:
     """One method: where it begins, what it does and when it ends."""
@@ -166,13 +160,10 @@ class Released:
 
     def run(self, X: Array, centers: Array) -> Run:
         """Cluster the rows of X from these centres."""
-        fit = em(
-            ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0), block_rows=len(X)),
-            self.model,
-            self.first(centers),
-            stop=QuietFor(len(X), steady=self.steady),
-            max_iter=self.max_iter - 1,  # the loop's first E-step is the first iteration here
-        )
+        source = ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0), block_rows=len(X))
+        stop = QuietFor(len(X), steady=self.steady)
+        n_steps = self.max_iter - 1  # the loop's first E-step is the first iteration here
+        fit = em(source, self.model, self.first(centers), stop=stop, max_iter=n_steps)
         return Run(fit.stats.labels, self.model.m_step(fit.stats, fit.params).centers, len(fit.history))
 
 

@@ -164,9 +164,8 @@ class Components(NamedTuple):
     @classmethod
     def around(cls, centers: Array) -> Components:
         """Where the released code begins: unit covariances, equal weights, nu = 15."""
-        n_components, p = centers.shape
-        covariances = np.broadcast_to(np.eye(p), (n_components, p, p))
-        return cls(centers, covariances, np.full(n_components, 1 / n_components), np.full(n_components, FIRST_DOF))
+        n, p = centers.shape
+        return cls(centers, np.broadcast_to(np.eye(p), (n, p, p)), np.full(n, 1 / n), np.full(n, FIRST_DOF))
 
     def measure(self, rows: Rows) -> Measured:
         """How far rows are from these components."""
@@ -309,8 +308,8 @@ class FastSums(NamedTuple):
 
     def merge(self, other: FastSums) -> FastSums:
         """All rows, in their order."""
-        sums = (ours + theirs for ours, theirs in zip(self[:3], other[:3], strict=True))
-        return FastSums._make([*sums, np.concatenate([self.x, other.x]), self.centers])
+        sizes, moments, x = self.sizes + other.sizes, self.moments + other.moments, np.concatenate([self.x, other.x])
+        return FastSums(sizes, moments, self.objective + other.objective, x, self.centers)
 
 
 @final
@@ -369,7 +368,5 @@ def fast_memberships(x: Array, centers: Array) -> tuple[Array, Array]:
 def may_be_infinite(x: Array, centers: Array) -> bool:
     """Whether any row is so near to a centre in its first coordinate that D^-c may be beyond all numbers."""
     reach = 2 * np.finfo(float).max ** (-1 / (1 + x.shape[1]))
-    up = np.sort(x[:, 0])
-    return bool(
-        np.any(np.searchsorted(up, centers[:, 0] + reach, "right") > np.searchsorted(up, centers[:, 0] - reach))
-    )
+    up, at = np.sort(x[:, 0]), centers[:, 0]
+    return bool(np.any(np.searchsorted(up, at + reach, "right") > np.searchsorted(up, at - reach)))
