@@ -33,7 +33,7 @@ FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree
 SAME = 0.99  # of the rows in the same clusters: two starts agree
 PILOT_ITER, PILOT_TOL = 60, 1e-4
 FAR = 3.0  # radii of the bulk: what lies farther away costs ln 3 more than noise in the bulk, and no more than that
-FEW = 0.15  # of the rows: as many far ones may be judged like that; more are clusters, or noise that EM finds
+FEW = 0.25  # of the rows: as many far ones may be judged like that; more are clusters, or noise that EM finds
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 

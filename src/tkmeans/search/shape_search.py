@@ -23,6 +23,7 @@ from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
 LIGHT_TAILS = 10.0  # the nu of a search that sees clusters which touch
+FARTHEST = 1e4  # units: what is farther is as far, and an ellipse that holds it has a determinant
 SAME_UNIT = 1.05  # columns whose units differ by less are in one unit
 PIECES_PER_COMPONENT, LEAST_PIECES = 3, 24
 ROWS_PER_PIECE = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
@@ -47,7 +48,8 @@ def start_labels(
 
     `units` are those of the columns, (p,); `log_volume` is that of the bulk of the rows, where noise is uniform.
     """
-    in_units, light = sample._replace(X=sample.X / units), max(LIGHT_TAILS, first_dof(len(units)))
+    in_units = sample._replace(X=np.clip(sample.X / units, -FARTHEST, FARTHEST))
+    light = max(LIGHT_TAILS, first_dof(len(units)))
     several_units = np.max(units) > SAME_UNIT * np.min(units)
     yield round_labels(sample if several_units else in_units, n_components, rng)
     yield round_labels(in_units, n_components, rng, light)
