@@ -1,8 +1,7 @@
 """The EM loop, its stopping rules and Anderson acceleration.
 
-Visit the rows, move the parameters, until a rule says stop. What varies comes in as an
-argument: where rows live (`source`), what is fitted (`model`), where to begin (`start`),
-when to end (`stop`) and who is told (`observers`).
+Visit the rows, move the parameters, until a rule says stop. What varies comes in as an argument: where rows live
+(`source`), what is fitted (`model`), where to begin (`start`), when to end (`stop`) and who is told (`observers`).
 """
 
 from __future__ import annotations
@@ -136,9 +135,8 @@ def em(
 ) -> Outcome[P, S]:
     """Run EM from parameters, or from where an earlier run was left; the objective of a climbing model never drops.
 
-    Ends at the last accepted parameters, with the statistics *at* these, so
-    labels and likelihood always belong to the parameters that are returned.
-    Ctrl-C ends a run like a limit, once there is an iteration to keep.
+    Ends at the last accepted parameters, with the statistics *at* these, so labels and likelihood always belong to the
+    parameters that are returned. Ctrl-C ends a run like a limit, once there is an iteration to keep.
     """
     for observer in observers:
         observer.begin(source.frame, max_iter)

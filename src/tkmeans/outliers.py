@@ -1,12 +1,10 @@
 """Which rows are outliers: the verdict, from the distances of all rows to their centres.
 
-A fitted t distribution absorbs contamination into its tail, so a level on its own tail
-probability is either blind (with outliers) or flags its level (without). The verdict
-asks another question: are the distances better explained by *two* groups, a core whose
-squared distances follow scale * F(p, nu) with a scale and a nu of its own, and strays,
-which are log-uniform from well outside the core to the farthest row? If the Bayesian
-information criterion says no, nobody is an outlier. If it says yes, outliers are the
-rows that are more probably strays.
+A fitted t distribution absorbs contamination into its tail, so a level on its own tail probability is either blind
+(with outliers) or flags its level (without). The verdict asks another question: are the distances better explained by
+*two* groups, a core whose squared distances follow scale * F(p, nu) with a scale and a nu of its own, and strays,
+which are log-uniform from well outside the core to the farthest row? If the Bayesian information criterion says no,
+nobody is an outlier. If it says yes, outliers are the rows that are more probably strays.
 """
 
 import warnings

@@ -1,8 +1,7 @@
 """The records that pass between the EM loop, models, engines and sources: rows go in, small addable numbers come out.
 
-A `Block` enters an engine together with `Params` and a
-`Kernel`; a `Stats` leaves it. Only `Stats` travels between blocks, threads,
-processes and machines, so the algorithm never has to know where rows live.
+A `Block` enters an engine together with `Params` and a `Kernel`; a `Stats` leaves it. Only `Stats` travels between
+blocks, threads, processes and machines, so the algorithm never has to know where rows live.
 
 Shapes: n rows, p features, K clusters.
 """
@@ -16,8 +15,7 @@ import numpy as np
 # Arrays of any library that follows the array API; NumPy's in most of the package.
 Array = Any
 
-# Coordinates this many units away are as good as infinitely far; held there, their
-# squares and products stay finite.
+# Coordinates this many units away are as good as infinitely far; held there, their squares and products stay finite.
 HORIZON = {"float64": 1e100, "float32": 1e12}
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
@@ -37,9 +35,8 @@ def namespace(x: Array) -> Any:
 class Frame(NamedTuple):
     """The coordinates the algorithm works in: ``(x - origin) / unit``.
 
-    Squared distances lose their digits where data lie far from zero and overflow
-    where they are large; and what is measured in the data's own unit comes out
-    the same in metres and in miles.
+    Squared distances lose their digits where data lie far from zero and overflow where they are large; and what is
+    measured in the data's own unit comes out the same in metres and in miles.
     """
 
     origin: Array  # (p,) of the data's own type, so that the difference is exact
@@ -79,11 +76,10 @@ class Params(NamedTuple):
 class Kernel(NamedTuple):
     """How a squared distance D becomes a membership and a trust, as plain numbers.
 
-    With ``base = 1 + slope * D`` the log-membership of a row in a cluster is
-    ``log_weights + log_norm - exponent * ln(base)``, its trust is
-    ``u = gain / base``, and it counts ``tau * u**power`` in that cluster's centre.
-    The last four are tables over the number of *observed* features, 0 to p:
-    with a spherical scale the marginal of a t distribution is a t distribution.
+    With ``base = 1 + slope * D`` the log-membership of a row in a cluster is ``log_weights + log_norm - exponent *
+    ln(base)``, its trust is ``u = gain / base``, and it counts ``tau * u**power`` in that cluster's centre. The last
+    four are tables over the number of *observed* features, 0 to p: with a spherical scale the marginal of a t
+    distribution is a t distribution.
     """
 
     slope: float  # 1 / (nu alpha)
@@ -152,8 +148,7 @@ class Stats(NamedTuple):
     def merge(self, other: Stats) -> Stats:
         """The statistics of both sets of rows together.
 
-        `observed` of shape (K, 1) and of shape (K, p) add up by broadcasting,
-        which is just what they mean.
+        `observed` of shape (K, 1) and of shape (K, p) add up by broadcasting, which is just what they mean.
         """
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
 

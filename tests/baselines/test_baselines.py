@@ -1,4 +1,4 @@
-"""k-medians and k-medoids against brute force, numpy's medians and the kmedoids package."""
+"""k-medians and k-medoids against brute force and numpy's medians."""
 
 from itertools import combinations
 
@@ -61,22 +61,6 @@ def test_alternating_kmedoids_ends_with_the_medoid_of_every_cluster_as_its_centr
         np.testing.assert_array_equal(model.cluster_centers_[k], own[cdist(own, own).sum(axis=1).argmin()])
 
 
-def test_our_kmedoids_is_as_good_as_the_kmedoids_package():
-    pytest.importorskip("kmedoids")
-    ours = KMedoids(4, random_state=0).fit(X)
-    theirs = KMedoids(4, method="kmedoids", random_state=0).fit(X)
-    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=0.02)
-    assert theirs.predict(X).max() == 3  # labels, not row numbers
-    with pytest.raises(ValueError, match=r'knows no weights.*use "swap"'):
-        KMedoids(4, method="kmedoids").fit(X, sample_weight=np.arange(1.0, 121.0))
-
-
-def test_without_the_kmedoids_package_the_error_names_pip_install_and_swap(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "kmedoids", None)
-    with pytest.raises(ImportError, match='pip install kmedoids; or use "swap"'):
-        KMedoids(2, method="kmedoids").fit(X)
-
-
 def test_medoids_are_rows_with_the_row_numbers_in_medoid_indices():
     for method in ("swap", "alternate"):
         model = KMedoids(4, method=method, random_state=0).fit(X)
@@ -105,7 +89,7 @@ def test_kmedians_cut_short_by_max_iter_warns():
     ("options", "words"),
     [
         ({"metric": "great circle"}, "metric must be one of 'euclidean'"),
-        ({"method": "pam"}, "method must be one of 'swap', 'alternate', 'kmedoids', got 'pam'"),
+        ({"method": "pam"}, "method must be one of 'swap', 'alternate', got 'pam'"),
         ({"init": "robust"}, r"init must be one of 'k-means\+\+', 'random' or an array of centres"),
         ({"n_clusters": 1000}, "choose at most 120 clusters"),
     ],

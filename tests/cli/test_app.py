@@ -11,7 +11,7 @@ from rich.console import Console
 import tkmeans
 from tkmeans.cli import screen
 
-COMMANDS = ["demo", "fit", "predict", "select-k", "outliers", "report", "bench", "reproduce"]
+COMMANDS = ["demo", "fit", "predict", "select-k", "outliers", "report", "reproduce"]
 
 
 def test_the_option_version_prints_the_version(run):

@@ -1,4 +1,4 @@
-"""`tkmeans outliers`, `select-k`, `report`, `bench` and `reproduce`."""
+"""`tkmeans outliers`, `select-k`, `report` and `reproduce`."""
 
 import sys
 from types import SimpleNamespace
@@ -100,21 +100,6 @@ def test_the_report_command_with_a_number_of_clusters_uses_it(run, csv_file, tmp
     (_, estimator, _), options = reports[0]
     assert estimator.n_clusters == 2
     assert options["selection"] is None
-
-
-def test_bench_compares_time_truth_and_seeds_on_generated_data(run):
-    document = run("bench", "--rows", 600, "-k", 4, "--rounds", 2, "--json").document
-    methods = {method["method"]: method for method in document["methods"]}
-    assert methods["TKMeans"]["ari"] == pytest.approx(1.0)
-    assert methods["TKMeans"]["agreement"] == pytest.approx(1.0)
-    assert all(method["cpu_seconds"] > 0 for method in document["methods"])
-
-
-def test_bench_accepts_a_table_and_its_column_of_true_labels(run, csv_file):
-    done = run("bench", csv_file(), "-k", 3, "--truth", "species", "--rounds", 2)
-    assert "4 rows with missing values are left out" in done.stderr
-    assert "ARI between seeds" in done.stdout
-    assert "species" not in done.stderr.split("clustered by")[1].split("\n")[0]
 
 
 def test_reproduce_prints_its_tables_and_the_files_that_it_has_written(run, tmp_path, monkeypatch):

@@ -95,11 +95,7 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
         max_iter: int = 300,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+        self._keep(locals())
 
     _checks, _accepts, _lacks, _family = CHECKS, ACCEPTS, LACKS, HardCenters
 

@@ -28,7 +28,7 @@ from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.stats import Array, Outcome
 
 METRICS = ("euclidean", "cityblock", "sqeuclidean", "cosine")
-METHODS = ("swap", "alternate", "kmedoids")
+METHODS = ("swap", "alternate")
 
 
 @final
@@ -51,11 +51,10 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         The number of clusters.
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
-    method : {"swap", "alternate", "kmedoids"}, default="swap"
+    method : {"swap", "alternate"}, default="swap"
         "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
         Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
-        like k-means: quicker, worse. "kmedoids" is "swap" by the package of that name, faster, which has to be
-        installed, is under the GPL-3 and knows no sample weights.
+        like k-means: quicker, worse.
     init : {"k-means++", "random"} or array, default="k-means++"
         Where to begin. Of an array, the nearest rows are taken.
     n_init : "auto" or int, default="auto"
@@ -110,13 +109,7 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         max_iter: int = 300,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.method = method
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+        self._keep(locals())
 
     _checks = CHECKS | {
         "metric": partial(check_choice, choices=METRICS),
@@ -134,16 +127,13 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
         if self.method == "alternate":
             return alternating(Medoids(self.metric), sample, sample.X[medoids], self.max_iter)
-        search = swapped if self.method == "swap" else by_package
         distances = distances_between(sample.X, sample.X, self.metric)
-        return partial(_run_of, search, sample, distances, medoids, self.max_iter)
+        return partial(_run_of, sample, distances, medoids, self.max_iter)
 
 
-def _run_of(
-    search: Any, sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any
-) -> Outcome[Any, Any]:
+def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any) -> Outcome[Any, Any]:
     """A search for medoids as a run; its sweeps are told to nobody."""
-    medoids, n_iter, converged = search(distances, sample.weight, medoids, max_iter)
+    medoids, n_iter, converged = swapped(distances, sample.weight, medoids, max_iter)
     cost = float(sample.weight @ distances[:, medoids].min(axis=1))
     stats = SimpleNamespace(objective=-cost)
     return Outcome(Centers(sample.X[medoids]), stats, [-cost] * (n_iter + 1), n_iter, converged)
@@ -153,18 +143,6 @@ def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dic
     """The cost, and the row numbers of the medoids."""
     away = distances_between(source.X, training.params.centers, "sqeuclidean")
     return cost_of(training, fit, source, found) | {"medoid_indices_": away.argmin(axis=0)}
-
-
-def by_package(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
-    """What the package kmedoids makes of a start."""
-    try:
-        import kmedoids
-    except ImportError:
-        raise ImportError('method="kmedoids" needs the package: pip install kmedoids; or use "swap"') from None
-    if np.ptp(weight) > 0:
-        raise ValueError('method="kmedoids" knows no weights, nor rows that occur more than once; use "swap"')
-    found = kmedoids.fasterpam(distances, medoids.astype(np.uint64), max_iter=max_iter)
-    return np.asarray(found.medoids, dtype=np.int64), found.n_iter, found.n_iter < max_iter
 
 
 def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:

@@ -1,8 +1,7 @@
 """The `tkmeans` command.
 
-It exits with 0 if all went well, 1 if the data or a file are at fault, 2 if the command was
-not typed as it should be, and 130 if it was interrupted. Results go to standard output,
-messages to standard error.
+It exits with 0 if all went well, 1 if the data or a file are at fault, 2 if the command was not typed as it should be,
+and 130 if it was interrupted. Results go to standard output, messages to standard error.
 """
 
 import sys

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tkmeans import __version__
-from tkmeans.cli.comparison_commands import bench, demo, reproduce
+from tkmeans.cli.comparison_commands import demo, reproduce
 from tkmeans.cli.fit_command import fit
 from tkmeans.cli.options import command
 from tkmeans.cli.overview_commands import report, select_k
@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
 )
-for each in (demo, fit, predict, select_k, outliers, report, bench, reproduce):
+for each in (demo, fit, predict, select_k, outliers, report, reproduce):
     app.command(each.__name__.replace("_", "-"))(command(each))
 
 

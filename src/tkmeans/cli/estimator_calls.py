@@ -10,6 +10,7 @@ import numpy as np
 from tkmeans.cli import screen
 from tkmeans.cli.options import ModelOptions, Shape
 from tkmeans.cli.prepared_data import Data
+from tkmeans.plots.projections import full_covariances
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError
 
@@ -57,14 +58,10 @@ def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
 
 def deviations(model: Any) -> Array:
     """How far rows of each cluster typically are from its centre in each column, (K, p)."""
-    if hasattr(model, "scale_"):
+    covariances = full_covariances(model)
+    if covariances is None:  # one width for all
         return np.full(model.cluster_centers_.shape, np.sqrt(model.scale_))
-    variances = model.covariances_
-    if model.covariance_type in ("full", "tied"):
-        variances = np.diagonal(variances, axis1=-2, axis2=-1)
-    elif model.covariance_type == "spherical":
-        variances = variances[:, None]
-    return np.broadcast_to(np.sqrt(variances), model.cluster_centers_.shape)
+    return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 
 
 def answer(model: Any, Z: Array, table: Table, *, rule: str = "strays", level: float | None = None) -> Answer:

@@ -27,8 +27,7 @@ def predict(
 ) -> None:
     """Find the cluster of each row of another table.
 
-    The table needs the columns that the model was made from, under the same names; others are
-    carried along.
+    The table needs the columns that the model was made from, under the same names; others are carried along.
     """
     from tkmeans import load
 

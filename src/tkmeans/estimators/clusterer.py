@@ -66,6 +66,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _fitted_model: FittedModel
     _published: frozenset[str]
 
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Keep the parameters of `__init__`, unchanged and under their names, as scikit-learn wants it."""
+        self.__dict__.update({name: value for name, value in given.items() if name not in ("self", "__class__")})
+
     @abstractmethod
     def _model(self, engine: Any) -> Any:
         """The model to answer with."""
@@ -82,12 +86,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to cluster. :class:`TKMeans`, :class:`FastTKMeans` and, batches apart,
-            :class:`MiniBatchTKMeans` keep float32 and take missing values (NaN): a row counts
-            with the features it has, exactly. The first two also take a path, which names a .npy,
-            Parquet, Feather or CSV file or a directory of them that may be larger than
-            memory (:class:`tkmeans.DataFile` chooses columns), and a dask array or
-            dataframe, which is visited where it is.
+            The rows to cluster. All estimators but the baselines keep float32 and take missing values (NaN): a row
+            counts with the features it has, exactly. They also take a path, which names a file or a directory of files
+            that may be larger than memory (:class:`tkmeans.DataFile` chooses columns), and a dask array or dataframe,
+            which is visited where it is; :class:`MiniBatchTKMeans` takes neither.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -232,8 +234,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             A label such as -1 for the rows that :meth:`outliers` flags, where the estimator has
             that method. None gives every row the label of a cluster.
         out : path, default=None
-            The Parquet file to write labels to. None returns them, or if X is a path, writes
-            them beside it.
+            The Parquet file to write labels to. None returns them, or if X is a path, writes them beside it.
 
         Returns
         -------
@@ -292,8 +293,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         weights : ndarray of shape (n_samples,)
-            About 1 for an ordinary row, near 0 for an outlier. For a path, the Parquet file
-            they were written to.
+            About 1 for an ordinary row, near 0 for an outlier. For a path, the Parquet file they were written to.
         """
         return self._ask(X, "robust_weights", "trust", "robust_weight")
 
@@ -335,17 +335,14 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X : array-like of shape (n_samples, n_features)
             The rows to judge.
         rule : {"strays", "tail"}, default="strays"
-            "strays" flags rows that are more probably strays than rows of a cluster. Where there is
-            a noise component (:class:`StudentTMixture`), that is their :meth:`noise_probability`. Elsewhere
-            it asks of the training rows whether their distances from the centres
-            form one group or two, a core and strays far around it; if there are strays,
-            rows that are more probably one of them are outliers, and if there are none,
-            only new rows twice as far away as the farthest. "tail" flags rows whose
-            :meth:`outlier_pvalues` are below the level, which on clean data flags that
-            fraction of the rows.
+            "strays" flags rows that are more probably strays than rows of a cluster. Where there is a noise component
+            (:class:`StudentTMixture`), that is their :meth:`noise_probability`. Elsewhere it asks of the training rows
+            whether their distances from the centres form one group or two, a core and strays far around it; if there
+            are strays, rows that are more probably one of them are outliers, and if there are none, only new rows
+            twice as far away as the farthest. "tail" flags rows whose :meth:`outlier_pvalues` are below the level,
+            which on clean data flags that fraction of the rows.
         level : float, default=None
-            The least probability of being a stray (None: 0.5), or the largest tail
-            probability (None: 0.01).
+            The least probability of being a stray (None: 0.5), or the largest tail probability (None: 0.01).
 
         Returns
         -------
@@ -414,8 +411,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         pvalues : ndarray of shape (n_samples,)
-            Small for rows that do not look like any cluster's; NaN for rows without a
-            single observed feature.
+            Small for rows that do not look like any cluster's; NaN for rows without a single observed feature.
         """
         return self._ask(X, "outlier_pvalues", "pvalue", "outlier_pvalue", np.float64)
 

@@ -24,9 +24,8 @@ from tkmeans.stats import Fit, Params
 class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Fast t-k-means: the rule of the authors' code for a vanishing scale.
 
-    The memberships are those of fuzzy c-means with m = 1 + 2 / (dof + n_features). It
-    finds good centres from poor starts on clean data, but far rows belong to all
-    clusters alike and pull every centre: for data with outliers use
+    The memberships are those of fuzzy c-means with m = 1 + 2 / (dof + n_features). It finds good centres from poor
+    starts on clean data, but far rows belong to all clusters alike and pull every centre: for data with outliers use
     ``TKMeans(dof=1.0)``, which is as quick.
 
     Parameters
@@ -36,8 +35,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     dof : float, default=1.0
         The degrees of freedom nu, which is not estimated.
     init : {"k-means++", "robust", "random", "uniform"}, array or callable, default="k-means++"
-        Where to begin. With "k-means++" this is the paper's fast t-k-means++, with
-        "uniform" its fast t-k-means.
+        Where to begin. With "k-means++" this is the paper's fast t-k-means++, with "uniform" its fast t-k-means.
     n_init : "auto" or int, default="auto"
         How many starts to try; the one with the least inertia is kept. "auto" is 10 for
         "random", "uniform" and a callable, and 1 otherwise.
@@ -52,8 +50,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     max_time : float, default=None
         Seconds after which a fit ends with what it has; None for no limit.
     checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on
-        after a crash.
+        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
     verbose : int, default=0
@@ -115,18 +112,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.dof = dof
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     _checks = (
         validation.SHARED

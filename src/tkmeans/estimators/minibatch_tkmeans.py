@@ -14,13 +14,7 @@ from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, transaction
 from tkmeans.estimators.inputs import Accepts, checked_rows
 from tkmeans.estimators.stream_state import Distances, Stream, Waiting
-from tkmeans.estimators.tkmeans import (
-    climbs,
-    distances_kept,
-    student,
-    student_merit,
-    student_plan,
-)
+from tkmeans.estimators.tkmeans import climbs, distances_kept, student, student_merit, student_plan
 from tkmeans.fit_warnings import warn_of_empty_rows
 from tkmeans.fitted import Clusters, FittedModel, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
@@ -97,8 +91,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     inertia_ : float
         The weighted sum of squared distances to the nearest centre, of X or the last batch.
     outlier_pvalues_ : ndarray of shape (n_samples,)
-        How probable a distance at least this large is for a row of the nearest cluster, for
-        X or the last batch.
+        How probable a distance at least this large is for a row of the nearest cluster, for X or the last batch.
     scale_ : float
         The squared scale alpha that all clusters share.
     dof_ : float
@@ -186,21 +179,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.dof = dof
-        self.cluster_weights = cluster_weights
-        self.init = init
-        self.n_init = n_init
-        self.init_size = init_size
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_no_improvement = max_no_improvement
-        self.half_life = half_life
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     def _model(self, engine: Any) -> Student:
         return Student(engine=engine, estimate_dof=self.dof == "estimate")
@@ -273,9 +252,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows.
 
-        The first rows are kept, and searched for clusters anew whenever there are twice as
-        many, until `init_size` of them have come. From then on a batch is looked at once
-        and forgotten; after :meth:`fit` that is so at once.
+        The first rows are kept, and searched for clusters anew whenever there are twice as many, until `init_size` of
+        them have come. From then on a batch is looked at once and forgotten; after :meth:`fit` that is so at once.
 
         Parameters
         ----------
@@ -289,8 +267,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Returns
         -------
         self : object
-            The estimator. It is fitted once there are `n_clusters` rows, and a value of
-            every feature.
+            The estimator. It is fitted once there are `n_clusters` rows, and a value of every feature.
         """
         validation.check_params(self, self._checks)
         with transaction(self):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from tkmeans.fitted import Clusters, Sketch, tally
-from tkmeans.models import CenterModel, Stepwise, Tracked
+from tkmeans.models import Stepwise, Tracked
 from tkmeans.models.stepwise import halved
 from tkmeans.outliers import comparable
 from tkmeans.sources import ArraySource
@@ -167,7 +167,7 @@ class Stream(NamedTuple):
         }
 
 
-def pull_variance(block: Block, model: CenterModel, params: Params) -> Array:
+def pull_variance(block: Block, model: Any, params: Params) -> Array:
     """What a block adds to the variance of a feature of `Stats.wx`: the sum of (tau u)^2 |x - mu|^2 / p, (K,)."""
     kernel = model.kernel(params)
     tau = model.engine.memberships(block, params, kernel)  # (n, K)

@@ -41,8 +41,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     n_components : int, default=1
         The number of components, K.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        The shape of the components: any, any but shared by all, parallel to the
-        axes, or round.
+        The shape of the components: any, any but shared by all, parallel to the axes, or round.
     size_ratio : float, default=25.0
         The size of a component is det(Sigma)^(1/p), a variance. The largest is at most this many times the smallest.
         ``inf`` for no bound.
@@ -97,14 +96,11 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     weights_ : ndarray of shape (n_components,)
         The probability of each component for a row that is not noise; the largest first, unless `means_init`
         gives the order.
-    means_ : ndarray of shape (n_components, n_features)
-        The centres. (With nu = 1 a t distribution has a centre, but no mean.)
+    means_, cluster_centers_ : ndarray of shape (n_components, n_features)
+        The centres, by two names. (With nu = 1 a t distribution has a centre, but no mean.)
     covariances_ : ndarray
-        The scale matrices, of shape (n_components, n_features, n_features),
-        (n_features, n_features), (n_components, n_features) or (n_components,), by
-        `covariance_type`. The covariance proper is nu / (nu - 2) times as large.
-    cluster_centers_ : ndarray of shape (n_components, n_features)
-        The same as `means_`.
+        The scale matrices, of shape (n_components, n_features, n_features), (n_features, n_features), (n_components,
+        n_features) or (n_components,), by `covariance_type`. The covariance proper is nu / (nu - 2) times as large.
     precisions_, precisions_cholesky_ : ndarray
         Inverses of the scale matrices, and their factors, as in :class:`sklearn.mixture.GaussianMixture`.
     dof_ : ndarray of shape (n_components,)
@@ -121,10 +117,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         Whether the best run ended before `max_iter`.
     n_iter_ : int
         Iterations of the best run.
-    lower_bound_ : float
-        The penalised log-likelihood per row at the end.
-    lower_bounds_ : list of float
-        The same at the start and after every iteration.
+    lower_bound_, lower_bounds_ : float and list of float
+        The penalised log-likelihood per row at the end; and at the start and after every iteration.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -183,30 +177,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.size_ratio = size_ratio
-        self.shrinkage = shrinkage
-        self.noise = noise
-        self.dof = dof
-        self.shared_dof = shared_dof
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
-        self.warm_start = warm_start
-        self.accelerate = accelerate
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
+        self._keep(locals())
 
     _checks: ClassVar[Mapping[str, validation.Check]] = {
         "n_components": validation.at_least_one,

@@ -28,31 +28,27 @@ COLLAPSED = 1e6
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
-    Use it like :class:`sklearn.cluster.KMeans`. Far rows count little in the centres
-    (they keep a label, and a small p-value says what they are), so that a few per cent
-    of outliers do not move the clusters.
+    Use it like :class:`sklearn.cluster.KMeans`. Far rows count little in the centres (they keep a label, and a small
+    p-value says what they are), so that a few per cent of outliers do not move the clusters.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of clusters.
     dof : "estimate" or float, default="estimate"
-        The degrees of freedom nu: how heavy the tails are. The estimate solves the
-        likelihood equation exactly and stays between 1 (Cauchy) and 200 (as good as
-        Gaussian). A number fixes it: 1.0 is robust and quickest, a huge one gives a
-        Gaussian mixture.
+        The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
+        stays between 1 (Cauchy) and 200 (as good as Gaussian). A number fixes it: 1.0 is robust and quickest, a huge
+        one gives a Gaussian mixture.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
-        Whether clusters are equally probable beforehand, as in k-means and in the paper,
-        or have weights of their own, for clusters of very different size. "auto" lets the
-        robust search decide; from another start it fits both and keeps the one with the
-        better integrated classification likelihood.
+        Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
+        for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
+        keeps the one with the better integrated classification likelihood.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
         Where to begin. "robust" searches for the good optimum on a sample of the rows, so
         that outliers and seeds make no difference. An array holds the centres, of shape (n_clusters, n_features). A
         callable takes X, n_clusters and random_state and returns such an array.
     n_init : "auto" or int, default="auto"
-        How many starts to try; the best is kept. "auto" is 10 for "random", "uniform"
-        and a callable, and 1 otherwise.
+        How many starts to try; the best is kept. "auto" is 10 for "random", "uniform" and a callable, and 1 otherwise.
     max_iter : int, default=300
         The most iterations of one run.
     tol : float, default=1e-6
@@ -68,8 +64,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     max_time : float, default=None
         Seconds after which a fit ends with what it has; None for no limit.
     checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on
-        after a crash.
+        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
     verbose : int, default=0
@@ -111,17 +106,15 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    Missing values are NaN, in `fit` and in every method that takes rows. Nothing is filled in:
-    over the features that a row has, the model is a t mixture with the same scale and the same
-    degrees of freedom, and a row counts in a centre's features where it was observed. This is
-    exact if values are missing at random. A row with no observed value does not count; its
-    probabilities are the cluster weights, its p-value is NaN, it is never an outlier, and
+    Missing values are NaN, in `fit` and in every method that takes rows. Nothing is filled in: over the features that
+    a row has, the model is a t mixture with the same scale and the same degrees of freedom, and a row counts in a
+    centre's features where it was observed. This is exact if values are missing at random. A row with no observed
+    value does not count; its probabilities are the cluster weights, its p-value is NaN, it is never an outlier, and
     `fit` warns of it.
 
     References
     ----------
-    Y. Li, Y. Zhang, Q. Tang, W. Huang, Y. Jiang, S.-T. Xia, "t-k-means: A Robust and
-    Stable k-means Variant".
+    Y. Li, Y. Zhang, Q. Tang, W. Huang, Y. Jiang, S.-T. Xia, "t-k-means: A Robust and Stable k-means Variant".
 
     Examples
     --------
@@ -158,20 +151,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.dof = dof
-        self.cluster_weights = cluster_weights
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT
     _objective = "log-likelihood"

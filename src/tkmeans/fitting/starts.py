@@ -26,8 +26,7 @@ SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 COMPLETE_ROWS_PER_CLUSTER = 20
 DONORS = 1000  # rows that holes are filled from
 
-# The scale never falls below this fraction of the data's squared spread, where squared
-# distances have no digits left.
+# The scale never falls below this fraction of the data's squared spread, where squared distances have no digits left.
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
 

@@ -2,8 +2,8 @@
 
 from tkmeans.models.fast import Fast
 from tkmeans.models.mixture import StudentMixture
-from tkmeans.models.protocols import CenterModel, Model
+from tkmeans.models.protocols import Model
 from tkmeans.models.stepwise import Stepwise, Tracked
 from tkmeans.models.student import Student
 
-__all__ = ["CenterModel", "Fast", "Model", "Stepwise", "Student", "StudentMixture", "Tracked"]
+__all__ = ["Fast", "Model", "Stepwise", "Student", "StudentMixture", "Tracked"]

@@ -12,8 +12,7 @@ from tkmeans.stats import Array
 # told from a Gaussian and the estimate would drift for ever.
 BOUNDS = (1.0, 200.0)
 
-# The most that a row on a centre may weigh more than an ordinary one where nothing is known
-# yet: u(0) = 1 + p/nu.
+# The most that a row on a centre may weigh more than an ordinary one where nothing is known yet: u(0) = 1 + p/nu.
 MOST_TRUST = 9.0
 
 # From here on the asymptotic series are exact to double precision, while the
@@ -43,9 +42,8 @@ def least_dof(n_clusters: int, n_features: int, n_rows: float) -> float:
 def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
     """The root nu of ``ln(nu/2) - psi(nu/2) + eta = 0``, or the nearer bound.
 
-    The paper takes 1/(-eta), its first-order approximation, which can lower the
-    likelihood; the left side falls in nu, so the root is unique and the bound is
-    the best admissible value where there is none in between.
+    The paper takes 1/(-eta), its first-order approximation, which can lower the likelihood; the left side falls in nu,
+    so the root is unique and the bound is the best admissible value where there is none in between.
     """
     low, high = bounds
     if log_minus_digamma(low / 2) + eta <= 0:

@@ -17,10 +17,9 @@ from tkmeans.stats import Block, Kernel, Params, Stats
 class Fast:
     """Memberships proportional to D^-(nu+p)/2, and centres weighted by them alone.
 
-    These are fuzzy c-means memberships with m = 1 + 2/(nu + p). Taken literally the
-    limit also weights the centres by u ~ 1/D, and then every centre collapses onto
-    one row (``power=1`` does that); the published figures were made with tau alone.
-    `Params.scale` is the small number that keeps D = 0 finite; it is not estimated.
+    These are fuzzy c-means memberships with m = 1 + 2/(nu + p). Taken literally the limit also weights the centres by
+    u ~ 1/D, and then every centre collapses onto one row (``power=1`` does that); the published figures were made with
+    tau alone. `Params.scale` is the small number that keeps D = 0 finite; it is not estimated.
     """
 
     power: int = 0

@@ -38,7 +38,7 @@ from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
 from tkmeans.models.noise import NOISE_BOUNDS, noise_kernel, noise_shares
 from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.shape_stats import ShapeKernel, ShapeStats
-from tkmeans.sources.base import observed_features, to_numpy
+from tkmeans.sources.base import merged, observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
 
 
@@ -132,10 +132,7 @@ class StudentMixture:
                 if params.noise > 0 and not kernel.centers.shape[1]:  # beyond as often as not known
                     stats = stats._replace(beyond=stats.noise * params.beyond / (params.noise + params.beyond))
                 parts.append(stats if observed is None else self.shape.completed(stats, params.covariances, observed))
-            merged = parts[0]
-            for stats in parts[1:]:
-                merged = merged.merge(stats)
-            return merged
+            return merged(parts)
 
         return summarize
 

@@ -1,12 +1,11 @@
 """What the EM loop asks of a model."""
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Protocol
 
 import numpy as np
 
-from tkmeans.stats import Array, Block, Kernel, P, Params, S, Stats
+from tkmeans.stats import Array, Block, P, S
 
 
 class Model(Protocol[P, S]):
@@ -23,19 +22,6 @@ class Model(Protocol[P, S]):
 
     def m_step(self, stats: S, params: P) -> P:
         """The parameters that follow from the statistics at `params`."""
-        ...
-
-
-class CenterModel(Model[Params, Stats], Protocol):
-    """A model whose clusters differ in their centres alone, so that a kernel says all of its E-step."""
-
-    @property
-    def engine(self) -> ModuleType:
-        """Who looks at the rows (`tkmeans.engines`)."""
-        ...
-
-    def kernel(self, params: Params) -> Kernel:
-        """How distances become memberships under `params`."""
         ...
 
 

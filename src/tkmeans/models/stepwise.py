@@ -1,16 +1,14 @@
 """Stepwise EM (Cappé and Moulines 2009): any model with centres, on rows that are seen once.
 
-An iteration visits one batch. Its statistics are added to what is remembered of all
-batches before, and the model's own M-step follows from the sum: no formula is new.
-The memory fades, because its oldest part was judged by parameters that knew little
-(docs/decisions/0011).
+An iteration visits one batch. Its statistics are added to what is remembered of all batches before, and the model's
+own M-step follows from the sum: no formula is new. The memory fades, because its oldest part was judged by parameters
+that knew little (docs/decisions/0011).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
-from tkmeans.models.protocols import CenterModel
 from tkmeans.stats import Array, Block, Params, Stats
 
 
@@ -32,12 +30,11 @@ class Tracked(NamedTuple):
 class Stepwise:
     """A model that learns from a stream of batches.
 
-    A row that came when the stream was half as long counts half; with a `half_life`, it
-    also counts half for every so many rows that came after it. Neither depends on how
-    the stream is cut into batches.
+    A row that came when the stream was half as long counts half; with a `half_life`, it also counts half for every so
+    many rows that came after it. Neither depends on how the stream is cut into batches.
     """
 
-    model: CenterModel
+    model: Any
     half_life: float | None = None  # in rows
 
     @property

@@ -13,10 +13,9 @@ field              in the paper                                 where
 `power`            1: rows count tau u                          eqn:mu and eqn:alpha
 =================  ===========================================  ==================================
 
-D is |x - mu|^2 and phi the digamma function. Where the paper's M-step and maximum
-likelihood differ we take the latter: alpha and nu come from parameter-expanded EM
-(`Student.m_step`), eta is pooled over all rows (`eta`), and eqn:nu_eq is solved exactly
-(`tkmeans.models.dof`).
+D is |x - mu|^2 and phi the digamma function. Where the paper's M-step and maximum likelihood differ we take the
+latter: alpha and nu come from parameter-expanded EM (`Student.m_step`), eta is pooled over all rows (`eta`), and
+eqn:nu_eq is solved exactly (`tkmeans.models.dof`).
 """
 
 import math
@@ -71,10 +70,9 @@ class Student:
     def m_step(self, stats: Stats, params: Params) -> Params:
         """eqn:mu, eqn:alpha and eqn:nu_eq, parameter-expanded (Liu, Rubin and Wu 1998).
 
-        Let the u of eqn:XU have any mean c instead of 1. The rows cannot tell: they follow
-        the same t distributions with alpha / c. So c may be estimated too, by the mean of u,
-        and what is meant by alpha and u is alpha / c and u / c. At a fixed point of the paper's
-        EM c is 1, so the fixed points are the same; the way there is shorter.
+        Let the u of eqn:XU have any mean c instead of 1. The rows cannot tell: they follow the same t distributions
+        with alpha / c. So c may be estimated too, by the mean of u, and what is meant by alpha and u is alpha / c and
+        u / c. At a fixed point of the paper's EM c is 1, so the fixed points are the same; the way there is shorter.
         """
         if stats.cells == 0:
             return params  # a batch in which nothing was observed teaches nothing

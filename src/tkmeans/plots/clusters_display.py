@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import (
-    agreement,
-    cell_borders,
-    centers_of,
-    choose_view,
-    drawn_rows,
-    full_covariances,
-)
+from tkmeans.plots.projections import agreement, cell_borders, centers_of, choose_view, drawn_rows, full_covariances
 from tkmeans.stats import Array
 
 if TYPE_CHECKING:
@@ -113,8 +106,7 @@ class ClustersDisplay:
         Parameters
         ----------
         estimator : fitted clusterer
-            One with `predict` and `cluster_centers_` (or `means_`); its `outliers` are marked
-            if it has such a method.
+            One with `predict` and `cluster_centers_` (or `means_`); its `outliers` are marked if it has such a method.
         X : array-like of shape (n_samples, n_features)
             The rows, in the estimator's units. A row that lacks a value of a drawn column
             is left out; in the principal plane it stands where its cluster expects it.

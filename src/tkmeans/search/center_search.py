@@ -157,9 +157,8 @@ def _weights_differ(masses: Array, total: float) -> bool:
 def _scale_and_dof(d2: Array, weight: Array, p: int, scale: float, dof: float | None) -> tuple[float, float]:
     """The t distribution of the distances to the nearest centre: its scale, and its dof from a short list.
 
-    It saves EM the slow walk of nu. Overlap shortens distances, so it is a start, not an
-    estimate. Every scale is sought from the one that was found without the noise: with many
-    strays there is a second, far too wide one.
+    It saves EM the slow walk of nu. Overlap shortens distances, so it is a start, not an estimate. Every scale is
+    sought from the one that was found without the noise: with many strays there is a second, far too wide one.
     """
     known = np.isfinite(d2)  # a row that is a cluster of its own has no others to measure from
     d2, weight = d2[known], weight[known]

@@ -1,8 +1,7 @@
 """Classical seedings (uniform, random rows, greedy k-means++), and a scale to go with the centres.
 
-Every seeding sees the sample in a canonical order with equal rows joined, so the
-outcome depends on the data and the random state, not on the order of the rows nor
-on whether a row stands twice or has weight two.
+Every seeding sees the sample in a canonical order with equal rows joined, so the outcome depends on the data and the
+random state, not on the order of the rows nor on whether a row stands twice or has weight two.
 """
 
 from collections.abc import Callable

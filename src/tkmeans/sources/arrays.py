@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import cycle
-from typing import Any, TypeVar, cast, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, survey, to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, merged, survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -54,8 +54,7 @@ class BlockSource(CountedRows):
         if self._pool is None:
             yield from map(function, self.blocks())
             return
-        # A few blocks ahead of the one being merged: results of all of them at once
-        # could be larger than the data.
+        # A few blocks ahead of the one being merged: results of all of them at once could be larger than the data.
         under_way: deque[Future[T]] = deque()
         for block in self.blocks():
             under_way.append(self._pool.submit(function, block))
@@ -66,10 +65,7 @@ class BlockSource(CountedRows):
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
-        whole: Any = None
-        for part in self.map(summarize):
-            whole = part if whole is None else whole.merge(part)
-        return cast(M, whole)
+        return merged(self.map(summarize))
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""

@@ -12,9 +12,8 @@ import numpy as np
 
 from tkmeans.stats import Array, Block, Frame, namespace
 
-# Blocks have the same size whatever the number of threads and are merged in order,
-# so results do not depend on it, to the last bit. Large enough that what Python does
-# per block is negligible, small enough to keep every thread busy.
+# Blocks have the same size whatever the number of threads and are merged in order, so results do not depend on it, to
+# the last bit. Large enough that what Python does per block is negligible, small enough to keep every thread busy.
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
 # Rows that the frame is measured on.
@@ -250,9 +249,8 @@ def merged(parts: Iterable[M]) -> M:
 def measure(X: Array, weight: Array | None) -> Frame:
     """A frame for rows like these, all of which count.
 
-    The origin is the median of each feature and the unit the data's spread: the
-    median distance from there, divided by the root of p. Neither can be carried away
-    by outliers, nor depends on chance.
+    The origin is the median of each feature and the unit the data's spread: the median distance from there, divided by
+    the root of p. Neither can be carried away by outliers, nor depends on chance.
     """
     weight = np.ones(len(X)) if weight is None else weight
     origin = _median(X, weight)

@@ -1,8 +1,7 @@
 """The reference engine's numbers at the machine's speed, in C++.
 
-One block of rows in, statistics out, without the GIL, without threads and without
-state: threads are the caller's business. Read `engine.cpp` for the pass over a block,
-`memberships.hpp` for tau and u, and `sums.hpp` for the sums.
+One block of rows in, statistics out, without the GIL, without threads and without state: threads are the caller's
+business. Read `engine.cpp` for the pass over a block, `memberships.hpp` for tau and u, and `sums.hpp` for the sums.
 """
 
 import os
