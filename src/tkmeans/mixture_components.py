@@ -188,9 +188,6 @@ class ShapePosterior(NamedTuple):
         return [xp.take(xp.concat(parts), order, axis=0) for parts in zip(*found, strict=True)]
 
 
-# ---- as GaussianMixture has them ----------------------------------------------------------------
-
-
 def precision_roots(covariances: Array, covariance_type: str) -> Array:
     """P with P P^T = Sigma^-1, upper triangular, for each scale matrix; for variances, one over the deviations."""
     if covariance_type not in ("full", "tied"):

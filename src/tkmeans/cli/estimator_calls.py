@@ -10,7 +10,6 @@ import numpy as np
 from tkmeans.cli import screen
 from tkmeans.cli.options import ModelOptions, Shape
 from tkmeans.cli.prepared_data import Data
-from tkmeans.plots.projections import full_covariances
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError
 
@@ -58,6 +57,8 @@ def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
 
 def deviations(model: Any) -> Array:
     """How far rows of each cluster typically are from its centre in each column, (K, p)."""
+    from tkmeans.plots.projections import full_covariances
+
     covariances = full_covariances(model)
     if covariances is None:  # one width for all
         return np.full(model.cluster_centers_.shape, np.sqrt(model.scale_))
