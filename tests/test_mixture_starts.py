@@ -8,7 +8,6 @@ from scipy.stats import chi2
 from support.mixture_oracle import log_density, log_prior, matrices, matrix, round_shapes
 
 from tkmeans.fitting.mixture_starts import (
-    FAR,
     FIRST_NOISE,
     MOST_FIRST_NOISE,
     MOST_NOISE,
@@ -40,6 +39,11 @@ def setting_of(sample, n_components, kind="full", *, noise=True, prior_rows=4.0,
     return Setting(model, n_components, prior_rows, ridge, bulk_of(sample), noise, dof)
 
 
+def radii(bulk, X):
+    """How many radii from the centre of the bulk rows are."""
+    return np.linalg.norm((X - bulk.center) / (bulk.units * bulk.radius), axis=1)
+
+
 CENTERS = np.array([[0.0, 0.0], [8.0, 1.0], [3.0, 9.0]])
 SPREADS = np.array([[[1.0, 0.6], [0.6, 0.8]], [[0.5, -0.2], [-0.2, 1.5]], [[0.9, 0.0], [0.0, 0.3]]])
 
@@ -62,7 +66,7 @@ def test_the_bulk_of_gaussian_rows_holds_nineteen_of_twenty(p):
     bulk = bulk_of(sample_of(X))
     np.testing.assert_allclose(bulk.center / unit, 5, atol=0.05)
     np.testing.assert_allclose(bulk.units / unit, 0.6745, rtol=0.05)
-    assert np.mean(bulk.radii(X) < 1) == pytest.approx(0.95, abs=0.01)
+    assert np.mean(radii(bulk, X) < 1) == pytest.approx(0.95, abs=0.01)
     ball = math.pi ** (p / 2) / math.gamma(p / 2 + 1)
     assert bulk.log_volume == pytest.approx(np.log(ball * np.prod(unit * np.sqrt(chi2.ppf(0.95, p)))), abs=0.05 * p)
 
@@ -94,8 +98,8 @@ def test_far_rows_that_lie_together_leave_the_centre_of_the_bulk_among_the_other
     X[:400] = 1e9
     bulk = bulk_of(sample_of(X))
     assert np.all(np.abs(bulk.center) < 1.5)
-    assert np.all(bulk.radii(X[:400]) > 1e6)
-    assert np.mean(bulk.radii(X[400:]) < 1) > 0.5
+    assert np.all(radii(bulk, X[:400]) > 1e6)
+    assert np.mean(radii(bulk, X[400:]) < 1) > 0.5
 
 
 def test_weights_of_rows_count_as_repetitions_in_the_bulk():
@@ -284,29 +288,15 @@ def test_the_prior_is_worth_its_rows_at_the_pooled_shape_and_one_where_all_is_as
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bounded_likelihood_of_rows_none_of_which_is_far_is_the_penalised_likelihood_per_row(kind):
+def test_starts_are_judged_by_the_penalised_likelihood_per_row(kind):
     X, labels = gaussian_groups(60)
     sample = sample_of(X, np.random.default_rng(0).uniform(0.5, 2, len(X)))
     setting = setting_of(sample, 3, kind)
-    assert setting.bulk.radii(X).max() < FAR
     params = from_labels(sample, labels, setting)
     model = with_prior(params, setting)
     likelihood = sample.weight @ log_density(X, params) + log_prior(params, model.prior)
-    got, _ = judged(sample, model, params, setting.bulk)
+    got, _ = judged(sample, model, params)
     assert got == pytest.approx(likelihood / sample.weight.sum(), rel=1e-10)
-
-
-def test_the_bounded_likelihood_does_not_depend_on_how_far_far_rows_are():
-    X, labels = gaussian_groups(200)
-    sample = sample_of(X)
-    setting = setting_of(sample, 3)
-    params = from_labels(sample, labels, setting)
-    model, merits = with_prior(params, setting), []
-    for distance in (1e4, 1e8, 1e50):
-        rows = np.vstack([X, distance * np.random.default_rng(0).normal(size=(100, 2))])
-        merits.append(judged(sample_of(rows), model, params, setting.bulk)[0])
-    assert merits[1] == pytest.approx(merits[0], rel=1e-12)
-    assert merits[2] == pytest.approx(merits[0], rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["full", "diag"])
@@ -340,9 +330,8 @@ def test_a_model_without_noise_has_starts_without():
     assert start.params.noise == start.params.beyond == 0
 
 
-def test_the_radii_of_a_bulk_are_one_on_its_rim():
+def test_the_volume_of_a_bulk_is_that_of_its_ellipsoid():
     bulk = Bulk(np.array([1.0, 2.0]), np.array([2.0, 0.5]), 3.0)
-    np.testing.assert_allclose(bulk.radii(np.array([[7.0, 2.0], [1.0, 0.5], [1.0, 5.0]])), [1, 1, 2])
     assert bulk.log_volume == pytest.approx(np.log(np.pi * 6 * 1.5))
 
 

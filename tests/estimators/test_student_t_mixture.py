@@ -351,3 +351,13 @@ def test_unbalanced_clusters_are_found_in_any_scaling(scaler):
     X, y = benchmark_set("unbalance")
     X = X if scaler is None else scaler.fit_transform(X)
     assert adjusted_rand_score(y, StudentTMixture(8, random_state=0).fit_predict(X)) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("deviations", [(1, 5), (3, 3), (5, 5)])
+def test_a_small_wide_cluster_far_from_a_dense_one_is_a_cluster_and_not_noise(share, deviations):
+    for n in (150, 1000):
+        rng, m = np.random.default_rng(1), round(share * n)
+        X = np.vstack([rng.normal(size=(n - m, 2)), rng.normal(size=(m, 2)) * deviations + [30, 0]])
+        y = np.repeat([0, 1], [n - m, m])
+        assert adjusted_rand_score(y, StudentTMixture(2, random_state=0).fit_predict(X)) > 0.9

@@ -32,8 +32,6 @@ MOST_NOISE = 0.4  # of the rows; more are a cluster
 FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
 SAME = 0.99  # of the rows in the same clusters: two starts agree
 PILOT_ITER, PILOT_TOL = 60, 1e-4
-FAR = 3.0  # radii of the bulk: what lies farther away costs ln 3 more than noise in the bulk, and no more than that
-FEW = 0.25  # of the rows: as many far ones may be judged like that; more are clusters, or noise that EM finds
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 
@@ -49,10 +47,6 @@ class Bulk(NamedTuple):
     def log_volume(self) -> float:
         """The logarithm of its volume."""
         return log_volume(len(self.units), 2 * float(np.sum(np.log(self.units * self.radius))))
-
-    def radii(self, X: Array) -> Array:
-        """How many radii from the centre rows are, (n,)."""
-        return np.sqrt(np.sum(((X - self.center) / (self.units * self.radius)) ** 2, axis=1))
 
 
 class Setting(NamedTuple):
@@ -230,27 +224,15 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     fit = climb(source, model, params, setting.noise, stop=SmallGain(PILOT_TOL), max_iter=max_iter)
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
-    return MixtureStart(fit.params, *judged(sample, model, fit.params, setting.bulk))
+    return MixtureStart(fit.params, *judged(sample, model, fit.params))
 
 
-def judged(sample: Sample, model: StudentMixture, params: MixtureParams, bulk: Bulk) -> tuple[float, Array]:
-    """The penalised likelihood per row, with a bound on what rows far from the bulk cost; and labels.
-
-    So far rows, however many lie together, do not decide where the clusters are. Without the ln 3, small clusters far
-    from large ones would be noise.
-    """
+def judged(sample: Sample, model: StudentMixture, params: MixtureParams) -> tuple[float, Array]:
+    """The penalised likelihood per row, and labels."""
     whitening = model.shape.whitening(params.covariances, sample.X.shape[1])
     kernel = model.kernel(params, whitening=whitening)
     rows = model.engine_for(kernel).rows(Block(sample.X, None, Frame(np.zeros(sample.X.shape[1]), 1.0)), kernel)
-    log_density = np.asarray(rows.log_density)
-    if params.noise > 0:
-        p = sample.X.shape[1]
-        volume = log_volume(p, p * float(model.shape.log_sizes(params.bulk[None])[0]))
-        least = np.log(params.beyond + params.noise) - volume - math.log(FAR)
-        far = bulk.radii(sample.X) > FAR
-        if np.average(far, weights=sample.weight) <= FEW:
-            log_density = np.where(far, np.maximum(log_density, least), log_density)
-    objective = sample.weight @ log_density + model.log_prior(params, *whitening)
+    objective = sample.weight @ np.asarray(rows.log_density) + model.log_prior(params, *whitening)
     return float(objective / np.sum(sample.weight)), np.asarray(rows.label)
 
 
