@@ -221,9 +221,9 @@ def cholesky(covariances: Array) -> Array:
     try:
         return np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:
-        unit = np.sqrt(np.maximum(np.diagonal(covariances, axis1=1, axis2=2), 1e-300))  # (K, p)
+        unit = np.sqrt(np.maximum(np.diagonal(covariances, axis1=1, axis2=2), 1e-200))  # (K, p)
         variances, axes = np.linalg.eigh(covariances / (unit[:, :, None] * unit[:, None, :]))
-        deviations = np.sqrt(np.maximum(variances, 1e-15 * variances[:, -1:]))
+        deviations = np.sqrt(np.maximum(variances, 1e-15 * np.maximum(variances[:, -1:], 1.0)))
         # The Cholesky factor of A A^T is the transposed triangle of A^T = QR, up to the signs of its rows.
         upper: Array = np.linalg.qr((axes * deviations[:, None, :]).swapaxes(1, 2), mode="r")
         signs = np.where(np.diagonal(upper, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, :, None]

@@ -159,7 +159,11 @@ class StudentMixture:
         if prior_scatter is not None:
             scatter = scatter + prior_scatter
         lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
-        covariances = self._covariances(scatter, n * expansion + rows, params.covariances, lost & (rows == 0))
+        # Where a ridge is all there is, the best size is the largest within the ratio; without a ratio it has none.
+        kept = lost & (rows == 0) & (prior_scatter is None or self.size_ratio == math.inf)
+        covariances = self._covariances(
+            scatter, np.maximum(n * expansion + rows, 1e-30 * stats.total), params.covariances, kept
+        )
         dof = params.dof
         if self.estimate_dof:
             bounds = (self.least_dof, BOUNDS[1])
@@ -199,7 +203,7 @@ class StudentMixture:
             return np.repeat(scatter.sum(axis=0, keepdims=True) / mass.sum(), len(mass), axis=0)
         covariances = scatter / np.where(kept, 1.0, mass).reshape(-1, *[1] * (scatter.ndim - 1))
         covariances[kept] = before[kept]
-        return self.bounded(covariances, np.maximum(mass, 1e-100))
+        return self.bounded(covariances, mass)
 
     def bounded(self, covariances: Array, mass: Array) -> Array:
         """The same shapes with the most likely sizes within the ratio."""
