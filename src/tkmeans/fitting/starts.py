@@ -7,7 +7,8 @@ import numpy as np
 
 from tkmeans.fit_warnings import warn_user
 from tkmeans.models.dof import first_dof
-from tkmeans.search import robust_search, seeding
+from tkmeans.fitting.start_choice import Agreement, chosen_start
+from tkmeans.search import seeding
 from tkmeans.sources import Sample, Source
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array
@@ -37,19 +38,22 @@ class Start(NamedTuple):
     scale: float
     dof: float
     weights_differ: bool | None = None  # None if that is not known yet
+    agreement: Agreement | None = None  # of the searches, if there were any
 
 
 def starts(settings: Any, source: Source, dof: float | None, rng: np.random.RandomState) -> Iterator[Start]:
     """As many starts as an estimator's `init` and `n_init` ask for, one at a time; `dof` is None if it is estimated."""
     K, init = settings.n_clusters, settings.init
-    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), rng), K))
+    robust = isinstance(init, str) and init == "robust"
+    drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
+    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing), K))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
-    for _ in range(n_starts(init, settings.n_init)):
-        if isinstance(init, str) and init == "robust":
-            found = robust_search(sample, K, rng, dof)
-            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+    for number in range(n_starts(init, settings.n_init)):
+        if robust:
+            found, agreement = chosen_start(sample, K, dof, number)
+            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ, agreement)
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
             yield Start(centers, max(seeding.starting_scale(sample, centers), floor), first_dof(sample.X.shape[1]))

@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # the native engine may be missing
 OVERSHOOT = 2.0  # first seeds per cluster
 TRIALS = 3  # rows tried for each first seed
 BREATH = 0.25  # centres added at a breath, as a share of the clusters
-QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stops
+QUIET_BREATHS = 1  # breaths in a row without a real gain before the search stops
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
-REAL_GAIN = 0.003  # nats per row; less is polish, which EM does better
+REAL_GAIN = 0.01  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
 
@@ -44,6 +44,13 @@ class Found(NamedTuple):
     scale: float  # alpha of the t distribution with the dof below
     dof: float
     weights_differ: bool  # whether cluster weights are worth estimating
+    labels: Array  # (n,) the nearest centre of each row
+    nearest: Array  # (n,) its squared distance from the mean of the other rows there
+
+    @property
+    def width(self) -> float:
+        """The median squared distance, per feature."""
+        return float(np.median(self.nearest)) / self.centers.shape[1]
 
 
 class State(NamedTuple):
@@ -55,23 +62,22 @@ class State(NamedTuple):
     nearest: Array  # (n,) how far each row is from its centre: `criterion.distances`
 
 
-def robust_search(
-    sample: Sample, n_clusters: int, rng: np.random.RandomState, dof: float | None = None, tails: float | None = None
-) -> Found:
-    """Centres that EM can start from with confidence.
+def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, tails: float | None = None) -> Found:
+    """Centres that EM can start from with confidence, for a canonical sample.
 
-    `sample` is canonical; `dof` is None if it is estimated. `tails` is the nu of the criterion, heavy if None.
+    `tails` is the nu of the criterion, heavy if None.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
     n_rows, p = sample.X.shape
+    tails = tails or first_dof(p)
     if n_rows <= n_clusters:
         return _every_row_a_center(sample, n_clusters)
     search: Search
     if (engine := engines.select("auto")).NAME == "native":
-        search = engine.new_search(*sample, n_clusters, tails or first_dof(p), NOISE_REACH)
+        search = engine.new_search(*sample, n_clusters, tails, NOISE_REACH)
     else:
-        search = ReferenceSearch(*sample, n_clusters, tails or first_dof(p))
+        search = ReferenceSearch(*sample, n_clusters, tails)
     many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
@@ -79,8 +85,9 @@ def robust_search(
     search.restore(*_breathe(search, sample, n_clusters, rng))
     search.refine(3)
     centers, scale, masses, nearest = _state(search, sample)
-    scale, dof = _scale_and_dof(nearest, sample.weight, p, scale, dof)
-    return Found(centers, scale, dof, _weights_differ(masses, float(np.sum(sample.weight))))
+    labels = np.empty(n_rows, np.int64)
+    search.read_labels(labels)
+    return Found(centers, scale, tails, _weights_differ(masses, float(np.sum(sample.weight))), labels, nearest)
 
 
 def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None:
@@ -154,22 +161,24 @@ def _weights_differ(masses: Array, total: float) -> bool:
     return gain > max(UNEQUAL, (len(masses) - 1) * math.log(max(total, 2)) / (2 * total))
 
 
-def _scale_and_dof(d2: Array, weight: Array, p: int, scale: float, dof: float | None) -> tuple[float, float]:
-    """The t distribution of the distances to the nearest centre: its scale, and its dof from a short list.
+def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
+    """The same with the t distribution of the distances to the nearest centre: its scale, its dof from a short list.
 
-    It saves EM the slow walk of nu. Overlap shortens distances, so it is a start, not an estimate. Every scale is
-    sought from the one that was found without the noise: with many strays there is a second, far too wide one.
+    It saves EM the slow walk of nu; `dof` is None if it is estimated. Overlap shortens distances, so it is a start, not
+    an estimate. Every scale is sought from the one that was found without the noise: with many strays there is a second,
+    far too wide one.
     """
-    known = np.isfinite(d2)  # a row that is a cluster of its own has no others to measure from
-    d2, weight = d2[known], weight[known]
+    known = np.isfinite(found.nearest)  # a row that is a cluster of its own has no others to measure from
+    d2, weight, p = found.nearest[known], sample.weight[known], found.centers.shape[1]
     if not np.any(d2 > 0):
-        return scale, dof or BOUNDS[0]
+        return found._replace(dof=dof or BOUNDS[0])
     thin = slice(None, None, max(1, len(d2) // 3000))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
     options = DOF_STARTS if dof is None else [dof]
     with np.errstate(over="ignore"):  # rows at the horizon over a scale of next to nothing: infinitely far
-        starts = [(_scale_for(nu, d2, weight, p, scale), nu) for nu in options]
-        return min(starts, key=lambda start: _loss(start[0], start[1], d2, weight, p))
+        starts = [(_scale_for(nu, d2, weight, p, found.scale), nu) for nu in options]
+        scale, nu = min(starts, key=lambda start: _loss(start[0], start[1], d2, weight, p))
+    return found._replace(scale=scale, dof=nu)
 
 
 def _scale_for(dof: float, d2: Array, weight: Array, p: int, scale: float) -> float:
@@ -187,5 +196,5 @@ def _loss(scale: float, dof: float, d2: Array, weight: Array, p: int) -> float:
 
 
 def _every_row_a_center(sample: Sample, n_clusters: int) -> Found:
-    centers = sample.X[np.arange(n_clusters) % len(sample.X)]
-    return Found(centers, 1e-6, BOUNDS[0], False)
+    rows = np.arange(n_clusters) % len(sample.X)
+    return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[: len(sample.X)], np.zeros(len(sample.X)))

@@ -74,6 +74,10 @@ class ReferenceSearch:
         masses[:] = self._masses()
         nearest[:] = criterion.distances(Nearest(*self._view[:3]), self._weight, self._state)
 
+    def read_labels(self, out: Array) -> None:
+        """Fill the nearest centre of each row."""
+        out[:] = self._view.first
+
     def restore(self, centers: Array, scale: float) -> None:
         """Come back to a state."""
         self._state = self._state._replace(centers=np.array(centers, np.float64))

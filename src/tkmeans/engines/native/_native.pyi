@@ -87,6 +87,9 @@ class Search:
     def read_rows(self, masses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], nearest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """Fill the weight of each cluster and the distance of each row."""
 
+    def read_labels(self, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Fill the nearest center of each row."""
+
     @property
     def cost(self) -> float: ...
 

@@ -19,6 +19,7 @@
 // Here is the state. Its functions are in search_criterion.hpp (losses, scale, cost), search_rows.hpp (distances, the
 // two nearest centres), search_drops.hpp (the way down) and search_additions.hpp (the way up).
 #pragma once
+#include <algorithm>
 #include <cassert>
 #include <limits>
 #include <vector>
@@ -44,6 +45,7 @@ class SearchState final : public Search {
     void restore(const double* centers, Index clusters, double scale) override;
     void read_centers(double* out) const override;
     void read_rows(double* masses, double* nearest) const override;
+    void read_labels(Index* out) const override { std::copy(first_.begin(), first_.end(), out); }
     double cost() const override;
     double scale() const override { return nu_alpha_ / dof_; }
     Index clusters() const override { return Index(centers_.size()) / p(); }

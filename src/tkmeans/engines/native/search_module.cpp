@@ -113,6 +113,12 @@ class BoundSearch final {
         search_->read_rows(masses.data(), nearest.data());
     }
 
+    void read_labels(Vector<Index> out) const {
+        require_centers();
+        require(out.shape(0) == rows_.shape(0), "out must have one entry per row");
+        search_->read_labels(out.data());
+    }
+
     double cost() const {
         require_centers();
         return search_->cost();
@@ -148,6 +154,7 @@ void bind_search(nb::module_& m) {
         .def("read_centers", &BoundSearch::read_centers, nb::arg("out"), "Fill the centers, (K, p).")
         .def("read_rows", &BoundSearch::read_rows, nb::arg("masses"), nb::arg("nearest"),
              "Fill the weight of each cluster and the distance of each row.")
+        .def("read_labels", &BoundSearch::read_labels, nb::arg("out"), "Fill the nearest center of each row.")
         .def_prop_ro("cost", &BoundSearch::cost)
         .def_prop_ro("scale", &BoundSearch::scale)
         .def_prop_ro("clusters", &BoundSearch::clusters);
