@@ -219,9 +219,9 @@ class Anderson:
         if np.sum(self.residuals[-1] ** 2) > np.sum(self.residuals[-2] ** 2):
             self.forget()  # steps that grow lead away from where they seem to come from
             return None
-        residual_steps = np.diff(np.asarray(self.residuals), axis=0)  # (m, d)
-        image_steps = np.diff(np.asarray(self.images), axis=0)  # (m, d)
-        lengths = np.linalg.norm(residual_steps, axis=1, keepdims=True)
+        residuals, images = np.array(self.residuals), np.array(self.images)
+        residual_steps, image_steps = residuals[1:] - residuals[:-1], images[1:] - images[:-1]  # (m, d)
+        lengths = np.sqrt(np.einsum("id,id->i", residual_steps, residual_steps))[:, None]
         if not np.all(lengths > 0):
             return None
         directions = residual_steps / lengths

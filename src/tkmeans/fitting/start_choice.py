@@ -22,7 +22,7 @@ from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Block, Frame, Params
 
 LIGHT_TAILS = 10.0  # the nu of a search that sees clusters which touch
-FIRST_SEARCHES, ALL_SEARCHES = 2, 5  # if the first agree, the others are not made
+FIRST_SEARCHES, ALL_SEARCHES = 2, 3  # if the first agree, there is no other
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 # Far rows look like wide clusters to light tails. Nothing is believed that puts most rows three times as far from
 # their centres, and what is believed must be better by so many nats per row.

@@ -115,20 +115,23 @@ def _filled(X: Array) -> Array:
 
 
 def canonical(sample: Sample) -> Sample:
-    """Rows in lexicographic order, equal ones joined and their weights added."""
+    """Rows in an order of their own, whatever order they came in, equal ones joined and their weights added."""
     X = sample.X + 0.0  # -0.0 and 0.0 are one value
-    order = _lexicographic(X)
+    order = _own_order(X)
     X, weight = X[order], sample.weight[order]
     first = np.ones(len(X), dtype=bool)
     first[1:] = np.any(X[1:] != X[:-1], axis=1)
     return Sample(X[first], np.add.reduceat(weight, np.flatnonzero(first)))
 
 
-def _lexicographic(X: Array) -> Array:
-    """The sorting order of the rows; each column sorts only the rows that those before it left tied."""
-    order = np.argsort(X[:, 0], kind="stable")
-    differs = np.append(True, X[order[1:], 0] != X[order[:-1], 0])  # from the row above, in the columns so far
-    for column in range(1, X.shape[1]):
+def _own_order(X: Array) -> Array:
+    """The rows sorted along a line askew to all columns, then by columns; these sort only rows that are still tied."""
+    along = np.zeros(len(X))
+    for column in range(X.shape[1]):  # number by number: a product of matrices may round by where a row stands
+        along += np.cos(column + 1.0) * X[:, column]
+    order = np.argsort(along, kind="stable")
+    differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
+    for column in range(X.shape[1]):
         tied = ~(differs & np.append(differs[1:], True))
         if not np.any(tied):
             break

@@ -34,6 +34,7 @@ QUIET_BREATHS = 1  # breaths in a row without a real gain before the search stop
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
 REAL_GAIN = 0.01  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
+SCALE_STEPS = 8
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
 
 
@@ -174,25 +175,17 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
         return found._replace(dof=dof or BOUNDS[0])
     thin = slice(None, None, max(1, len(d2) // 3000))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
-    options = DOF_STARTS if dof is None else [dof]
+    nu = np.array(DOF_STARTS if dof is None else [dof])[:, None]
+    scale = np.full(len(nu), found.scale)
     with np.errstate(over="ignore"):  # rows at the horizon over a scale of next to nothing: infinitely far
-        starts = [(_scale_for(nu, d2, weight, p, found.scale), nu) for nu in options]
-        scale, nu = min(starts, key=lambda start: _loss(start[0], start[1], d2, weight, p))
-    return found._replace(scale=scale, dof=nu)
-
-
-def _scale_for(dof: float, d2: Array, weight: Array, p: int, scale: float) -> float:
-    """A few steps of eqn:alpha, parameter-expanded, with the centres held."""
-    for _ in range(8):
-        u = weight / (dof + d2 / scale)
-        scale = max(float(np.sum(u * d2) / (p * np.sum(u))), 1e-3 * scale)
-    return scale
-
-
-def _loss(scale: float, dof: float, d2: Array, weight: Array, p: int) -> float:
-    """Minus the mean log-density, up to a constant."""
-    log_norm = float(gammaln((dof + p) / 2) - gammaln(dof / 2)) - p / 2 * math.log(dof * scale)
-    return (dof + p) / 2 * float(np.sum(weight * np.log1p(d2 / (dof * scale)))) - log_norm
+        for _ in range(SCALE_STEPS):  # eqn:alpha, parameter-expanded, with the centres held
+            u = weight / (nu + d2 / scale[:, None])
+            scale = np.maximum(u @ d2 / (p * np.sum(u, axis=1)), 1e-3 * scale)
+        spread = nu * scale[:, None]
+        log_norm = gammaln((nu + p) / 2) - gammaln(nu / 2) - p / 2 * np.log(spread)
+        loss = (nu + p)[:, 0] / 2 * (np.log1p(d2 / spread) @ weight) - log_norm[:, 0]  # minus the mean log-density
+    best = int(np.argmin(loss))
+    return found._replace(scale=float(scale[best]), dof=float(nu[best, 0]))
 
 
 def _every_row_a_center(sample: Sample, n_clusters: int) -> Found:

@@ -149,7 +149,7 @@ class SearchState final : public Search {
     void carry_out_drop(Index dropped, Prices& prices);
     std::vector<Change> move_receivers(Index dropped);
     void remove_center(Index dropped, Prices& prices);
-    void find_two_nearest(Index i, std::vector<double>& d);
+    void find_two_nearest(Index i);
 
     // search_additions.hpp
     void cumulate_losses();
@@ -196,7 +196,6 @@ class SearchState final : public Search {
     std::vector<double> near_until_, noise_until_;  // (n,) cumulated, to draw from
     std::vector<double> mass_change_;               // (K,)
     std::vector<double> sums_;
-    std::vector<double> by_feature_;  // (p, K) the centres: "one row against all" vectorises in this layout
     std::vector<SplitRow> split_rows_;
     Drop drop_;
 };

@@ -175,13 +175,9 @@ void SearchState<P>::carry_out_drop(Index dropped, Prices& prices) {
 
     remove_center(dropped, prices);
     const Index last = clusters();
-    by_feature_.resize(last * p());
-    for (Index k = 0; k < last; ++k)
-        for (Index j = 0; j < p(); ++j) by_feature_[j * last + k] = center(k)[j];
-    std::vector<double> d(last);
     for (Index i = 0; i < n_; ++i) {
         if (concerns(i, Change::slight)) {
-            find_two_nearest(i, d);
+            find_two_nearest(i);
         } else {
             if (first_[i] == last) first_[i] = dropped;
             if (second_[i] == last) second_[i] = dropped;
@@ -216,17 +212,11 @@ void SearchState<P>::remove_center(Index dropped, Prices& prices) {
 }
 
 template <int P>
-void SearchState<P>::find_two_nearest(Index i, std::vector<double>& d) {
-    const Index count = Index(d.size());
-    std::fill(d.begin(), d.end(), 0.0);
-    for (Index j = 0; j < p(); ++j) {
-        const double xj = row(i)[j];
-        const double* c = &by_feature_[j * count];
-        for (Index k = 0; k < count; ++k) d[k] += (xj - c[k]) * (xj - c[k]);
-    }
+void SearchState<P>::find_two_nearest(Index i) {
     first_[i] = second_[i] = -1;
     d_first_[i] = d_second_[i] = infinity;
-    for (Index k = 0; k < count; ++k) enter(k, d[k], first_[i], d_first_[i], second_[i], d_second_[i]);
+    for (Index k = 0; k < clusters(); ++k)
+        enter(k, squared_distance(row(i), center(k)), first_[i], d_first_[i], second_[i], d_second_[i]);
     loss_[i] = row_loss(d_first_[i], d_second_[i]);
 }
 

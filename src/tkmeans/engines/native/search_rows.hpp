@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "search_criterion.hpp"
+#include "simd.hpp"
 
 namespace tkmeans::TKM_SET {
 
@@ -104,12 +105,22 @@ inline double SearchState<P>::squared_distance(const double* a, const double* b)
         for (int j = 0; j < P; ++j) sum += (a[j] - b[j]) * (a[j] - b[j]);
         return sum;
     } else {
-        double part[4] = {};  // four chains, since the compiler may not reorder one sum
+        constexpr Index lanes = Pack<double>::size;
+        Pack<double> even = splat(0.0), odd = even;  // two chains, since each waits for its own last sum
         Index j = 0;
-        for (; j + 4 <= p(); j += 4)
-            for (int q = 0; q < 4; ++q) part[q] += (a[j + q] - b[j + q]) * (a[j + q] - b[j + q]);
-        for (; j < p(); ++j) part[0] += (a[j] - b[j]) * (a[j] - b[j]);
-        return (part[0] + part[1]) + (part[2] + part[3]);
+        for (; j + 2 * lanes <= p(); j += 2 * lanes) {
+            const Pack<double> d = load(a + j) - load(b + j), e = load(a + j + lanes) - load(b + j + lanes);
+            even = even + d * d;
+            odd = odd + e * e;
+        }
+        if (j + lanes <= p()) {
+            const Pack<double> d = load(a + j) - load(b + j);
+            even = even + d * d;
+            j += lanes;
+        }
+        double rest = 0;
+        for (; j < p(); ++j) rest += (a[j] - b[j]) * (a[j] - b[j]);
+        return sum(even + odd) + rest;
     }
 }
 
