@@ -46,6 +46,7 @@ class Candidate(NamedTuple):
     handicap: float
     n_searches: int = 1
     merit: float = 0.0  # minus the ICL per row, halved, less the handicap
+    n_lonely: int = 0  # clusters of one row: in many dimensions a far row pays any price for a centre of its own
 
 
 def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int = 0) -> tuple[Found, Agreement]:
@@ -61,7 +62,7 @@ def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int =
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
     least, ended = min(each.found.width for each in candidates), list[Candidate]()
     pilots = [_pilot(sample, each, dof) for each in candidates if each.found.width <= WIDEST * least]
-    for candidate in sorted(pilots, key=lambda each: -each.merit):
+    for candidate in sorted(pilots, key=lambda each: (each.n_lonely, -each.merit)):
         _count(ended, candidate, sample.weight)
     margin = ended[0].merit - ended[1].merit if len(ended) > 1 else np.inf
     return ended[0].found, Agreement(n_searches, ended[0].n_searches, float(margin))
@@ -103,4 +104,5 @@ def _pilot(sample: Sample, candidate: Candidate, dof: float | None) -> Candidate
     labels = np.asarray(model.engine.rows(block, params, model.kernel(params)).label)
     merit = (stats.objective - stats.entropy) / stats.total - candidate.handicap
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
-    return candidate._replace(found=found, labels=labels, merit=float(merit))
+    n_lonely = int(np.count_nonzero(np.bincount(labels, weight, K) < 2))
+    return candidate._replace(found=found, labels=labels, merit=float(merit), n_lonely=n_lonely)

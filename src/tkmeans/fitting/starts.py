@@ -23,6 +23,8 @@ SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 # Rows that a start is chosen on: enough to see every cluster that is not tiny.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 
+GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
+
 # Fewer complete rows than this show the clusters less well than all rows with their holes filled.
 COMPLETE_ROWS_PER_CLUSTER = 20
 DONORS = 1000  # rows that holes are filled from
@@ -46,7 +48,10 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     K, init = settings.n_clusters, settings.init
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
-    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing), K))
+    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K)
+    X, weight = source.sample(size, drawing)
+    weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
+    sample = canonical(complete(Sample(X, weight), K))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
@@ -56,7 +61,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ, agreement)
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
-            yield Start(centers, max(seeding.starting_scale(sample, centers), floor), first_dof(sample.X.shape[1]))
+            tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
+            yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:

@@ -282,7 +282,8 @@ class ReferenceSearch:
         for k, draws in enumerate(np.reshape(uniforms[: SPLIT_DRAWS * self.clusters], (-1, SPLIT_DRAWS))):
             if mass[k] > 0:
                 starts = [self._ill_fitting(members[k], uniform) for uniform in draws]
-                yield max((self._split(k, members[k], mass[k], start) for start in starts), key=lambda c: c.gain)
+                splits = [self._split(k, members[k], mass[k], *start) for start in zip(starts, (0, 1), strict=True)]
+                yield max(splits, key=lambda c: c.gain)
         noise = np.where(self._view.d1 < cap(self._state), 0.0, self._weight)
         if np.any(noise):
             for uniform in uniforms[SPLIT_DRAWS * self.clusters :][:noise_draws]:
@@ -294,9 +295,10 @@ class ReferenceSearch:
         excess = share * np.maximum(loss - share @ loss / np.sum(share), 0.0)
         return int(rows[drawn(excess, uniform) if np.any(excess) else 0])
 
-    def _split(self, k: int, rows: Array, mass: Array, start: int) -> Candidate:
+    def _split(self, k: int, rows: Array, mass: Array, start: int, mirrored: int) -> Candidate:
         """A few steps of robust 2-means on the rows of cluster k; judged on these alone."""
         x, w, points = self._X[rows], self._weight[rows], np.stack([self._X[start], self._state.centers[k]])
+        points[1] += mirrored * (points[1] - points[0])
         d = cdist(x, points, "sqeuclidean")  # (n, 2)
         for _ in range(SPLIT_STEPS):
             part, u = np.where(d[:, 0] < d[:, 1], 0, 1), self._pull(w, np.min(d, axis=1))

@@ -12,6 +12,9 @@ from scipy.spatial.distance import cdist
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
+FIRST_WIDTH = 10.0  # a first alpha over the median squared distance to the nearest centre, per feature
+_ENTRIES = 2**20  # distances at once
+
 Seeding = Callable[[Sample, int, np.random.RandomState], Array]
 
 
@@ -50,12 +53,17 @@ def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState)
 
 
 def starting_scale(sample: Sample, centers: Array) -> float:
-    """alpha from the median squared distance to the nearest centre; 0 if most rows are centres."""
-    nearest = _squared_distances(sample.X, centers).min(axis=1)
+    """A first alpha for centres in a frame: ten times the median squared distance to the nearest; 0 if rows are centres.
+
+    A narrow start freezes memberships while centres are wrong: EM ends at a lower maximum. A wide one lets
+    the clusters sort themselves out first; no wider than all rows together, whose scale is 1.
+    """
+    blocks = np.array_split(sample.X, 1 + len(sample.X) * len(centers) // _ENTRIES)
+    nearest = np.concatenate([_squared_distances(rows, centers).min(axis=1) for rows in blocks])
     middle = np.quantile(nearest, 0.5, weights=sample.weight, method="inverted_cdf")
     if middle == 0:
         middle = np.average(nearest, weights=sample.weight)
-    return float(middle) / sample.X.shape[1]
+    return min(FIRST_WIDTH * float(middle) / sample.X.shape[1], 1.0)
 
 
 def drawn(odds: Array, uniform: float) -> int:

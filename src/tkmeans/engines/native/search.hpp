@@ -157,7 +157,7 @@ class SearchState final : public Search {
     Index draw_ill_fitting(Index k, double uniform) const;
     double gain_of_adding(const double* point, bool is_mean);
     Candidate candidate_at(Index row, Index parent) const;
-    Candidate split(Index k, Index row);
+    Candidate split(Index k, Index row, bool mirrored);
     bool move_parts(Index k, std::vector<double>& points);
     double gain_of_split(Index k, const std::vector<double>& points);
     Candidate surroundings(Index row);

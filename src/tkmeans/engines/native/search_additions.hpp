@@ -83,7 +83,7 @@ std::vector<typename SearchState<P>::Candidate> SearchState<P>::candidates(const
     for (Index k = 0; k < clusters(); ++k) {
         Candidate best{-infinity, k, 0, {}};
         for (int t = 0; t < split_draws; ++t, ++uniforms)
-            if (masses_[k] > 0) best = std::max(best, split(k, draw_ill_fitting(k, *uniforms)));
+            if (masses_[k] > 0) best = std::max(best, split(k, draw_ill_fitting(k, *uniforms), t % 2 == 1));
         pool.push_back(best);
     }
     cumulate_losses();
@@ -176,11 +176,13 @@ typename SearchState<P>::Candidate SearchState<P>::candidate_at(Index i, Index p
     return {-infinity, parent, 0, std::vector<double>(row(i), row(i) + p())};
 }
 
-// Splits cluster k into the parent and a new centre: a few steps of robust 2-means on its rows.
+// Splits cluster k into the parent and a new centre: a few steps of robust 2-means on its rows, begun at a row and at
+// the centre, which finds small parts; or at a row and its mirror image, which finds halves, and in many dimensions
+// parts of any size, where all rows are nearer to the centre than to each other.
 template <int P>
-typename SearchState<P>::Candidate SearchState<P>::split(Index k, Index i) {
+typename SearchState<P>::Candidate SearchState<P>::split(Index k, Index i, bool mirrored) {
     Candidate c = candidate_at(i, k);
-    c.points.insert(c.points.end(), center(k), center(k) + p());
+    for (Index j = 0; j < p(); ++j) c.points.push_back(mirrored ? 2 * center(k)[j] - row(i)[j] : center(k)[j]);
     for (int step = 0; step < split_steps; ++step)
         if (!move_parts(k, c.points)) return c;
     c.gain = gain_of_split(k, c.points);
