@@ -1,9 +1,10 @@
 """The same right answer from every seed: ARI on the original rows, clean and contaminated.
 
-python -m benchmarks.stability [--seeds 20] [--others 5] [--only A1,S1] [docs/benchmarks/stability.md]
+python -m benchmarks.stability [--seeds 20] [--others 5] [--only A1,S1] [--repeats 10] [docs/benchmarks/stability.md]
 
 Every seed draws fresh contamination and a fresh random_state. The bar that TKMeans must
 reach (mean at least, standard deviation at most) is in BAR; the command fails below it.
+A second part, benchmarks/agreement.py, repeats fits of foreign sets and real tables; --repeats 0 leaves it out.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
+from benchmarks import agreement
 from benchmarks.common import CLUSTERS, hold_to_the_bar, load, markdown, publish
 from tkmeans import TKMeans
 
@@ -121,6 +123,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20, help="seeds of TKMeans")
     parser.add_argument("--others", type=int, default=5, help="seeds of the other methods; 0 leaves them out")
     parser.add_argument("--only", type=lambda text: text.split(","), default=SETS, help="data sets, by commas")
+    parser.add_argument("--repeats", type=int, default=10, help="of every foreign set; 0 leaves them out")
+    parser.add_argument("--jobs", type=int, default=2, help="processes for the foreign sets")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # other methods do not converge, and say so
     text, below = "", []
@@ -148,6 +152,9 @@ def main() -> None:
         f"{options.others}\nfor the others; the last column is CPU seconds for one fit of every set. Trimmed k-means "
         "is told the true fraction.\nHDBSCAN chooses the number of clusters itself and leaves rows unlabelled.\n"
     )
+    if options.repeats:
+        foreign, missed = agreement.section(options.repeats, options.jobs)
+        text, below = text + foreign, below + missed
     publish("Stability", intro + text, options.path)
     hold_to_the_bar(below)
 

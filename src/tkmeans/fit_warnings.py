@@ -18,6 +18,9 @@ _LIBRARIES = (Path(__file__).parent, Path(sklearn.__file__).parent)
 # Of an equal share of the rows: a cluster with less holds hardly any.
 TINY_CLUSTER = 0.02
 
+# Nats per row: clusters that are better by more are the better ones, even if only one search found them.
+CLEARLY_BETTER = 0.1
+
 
 def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn of a doubtful fit, at the line of the user's code that led here."""
@@ -49,14 +52,26 @@ def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> Non
 
 def warn_of_tiny_clusters(sizes: Array) -> None:
     """Say which centres hardly any row belongs to: they sit on outliers, most likely."""
-    tiny = np.flatnonzero((sizes > 0) & (sizes < TINY_CLUSTER * sizes.sum() / len(sizes)))
+    tiny = np.flatnonzero(sizes < TINY_CLUSTER * sizes.sum() / len(sizes))
     if not len(tiny):
         return
     named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
     warn_user(
-        f"{len(tiny)} of {len(sizes)} clusters hold hardly any of the {sizes.sum():g} rows: {named}. "
-        "They may sit on outliers: try fewer clusters, another random_state or a larger n_init."
+        f"{len(tiny)} of {len(sizes)} clusters hold hardly any or none of the {sizes.sum():g} rows: {named}. "
+        "They may sit on outliers, or there are fewer clusters: try a smaller number."
     )
+
+
+def warn_of_split_searches(agreement: tuple[int, int, float], name: str, n_clusters: int) -> None:
+    """Say that independent searches found other clusters that are nearly as good."""
+    n_searches, n_agreeing, margin = agreement
+    if 2 * n_agreeing < n_searches and margin < CLEARLY_BETTER:
+        warn_user(
+            f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them worse by "
+            f"{margin:.2g} nats per row: {name}={n_clusters} may not be what these rows have. "
+            f"Compare {name}={max(n_clusters - 1, 1)} and {n_clusters + 1}, or see select_n_clusters.",
+            UserWarning,
+        )
 
 
 def warn_of_collapse(scale: float, n_clusters: int, n_features: int) -> None:

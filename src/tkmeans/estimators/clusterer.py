@@ -18,7 +18,7 @@ from tkmeans import engines
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
-from tkmeans.fit_warnings import warn_of_early_end, warn_of_empty_rows
+from tkmeans.fit_warnings import warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, callbacks_told
@@ -129,6 +129,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self._publish_fit(plan, fit, source)
             if survey.n_empty:
                 warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
+            if source.agreement is not None:
+                warn_of_split_searches(source.agreement, self._size, getattr(self, self._size))
             if not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 warn_of_early_end(self, time_is_up=time_is_up)
@@ -173,6 +175,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         bounds = [value - log_volume for value in fit.history]
         found = {"lower_bounds_": bounds, "lower_bound_": bounds[-1]}
         found |= {"n_iter_": len(bounds) - 1, "converged_": fit.converged}
+        if source.agreement is not None:
+            n_searches, n_agreeing, margin = source.agreement
+            found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches, "margin_": margin}
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)

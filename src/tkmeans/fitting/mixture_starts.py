@@ -16,6 +16,7 @@ from scipy.special import chdtri
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
+from tkmeans.fitting.start_choice import Agreement, same_clusters
 from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, canonical, complete
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
@@ -30,7 +31,6 @@ FIRST_DOF = 5.0
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
 FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
-SAME = 0.99  # of the rows in the same clusters: two starts agree
 PILOT_ITER, PILOT_TOL = 60, 1e-4
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
@@ -99,7 +99,8 @@ def starts(
 ) -> Iterator[tuple[StudentMixture, MixtureParams]]:
     """As many starts as an estimator asks for, each with the model that it is made with; `before` is an earlier fit."""
     K, given = settings.n_components, settings.means_init is not None
-    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), rng), K))
+    drawing = np.random.RandomState(0) if settings.init_params == "robust" else rng  # nothing is left to chance
+    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing), K))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
@@ -116,10 +117,12 @@ def starts(
         params = before.params.entered(source.frame)
         yield with_prior(params, setting), params
         return
-    for _ in range(1 if given else settings.n_init):
+    for number in range(1 if given else settings.n_init):
         if settings.init_params == "robust" and not given:
             bulk = setting.bulk
-            params = best_start(sample, start_labels(sample, bulk.units, bulk.log_volume, K, rng), setting).params
+            labels = start_labels(sample, bulk.units, bulk.log_volume, K, np.random.RandomState(number))
+            (params, *_), agreement = best_start(sample, labels, setting)
+            source.agreement = source.agreement or agreement
         else:
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         params = _as_given(settings, source, params, setting)
@@ -190,8 +193,8 @@ def climb(
 # ---- the choice between starts ----------------------------------------------------------------
 
 
-def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) -> MixtureStart:
-    """The best of the starts from several labellings.
+def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) -> tuple[MixtureStart, Agreement]:
+    """The best of the starts from several labellings, and how many of those that went on led there.
 
     Each begins with the core of its groups. If EM takes the first few to the same clusters, the others are not tried;
     else all are tried with the whole of their groups, too, and the best few go on.
@@ -207,14 +210,12 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         runs += [_run(sample, from_labels(sample, labels, setting), setting, FIRST_ITER) for labels in tried]
     runs.sort(key=lambda run: -run.merit)
     finals = [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
-    return max(finals, key=lambda run: run.merit)
-
-
-def same_clusters(one: Array, other: Array, weight: Array) -> bool:
-    """Whether nearly all rows of each cluster of one labelling are in one cluster of the other, and the other way."""
-    table = np.zeros((np.max(one) + 1, np.max(other) + 1))
-    np.add.at(table, (one, other), weight)
-    return bool(min(np.sum(np.max(table, axis=axis)) for axis in (0, 1)) >= SAME * np.sum(weight))
+    best, *others = sorted(finals, key=lambda run: -run.merit)
+    unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
+    if n_finalists == 1:
+        return best, Agreement(ENOUGH, ENOUGH, np.inf)
+    margin = best.merit - unlike[0].merit if unlike else np.inf
+    return best, Agreement(len(finals), len(finals) - len(unlike), margin)
 
 
 def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int) -> MixtureStart:

@@ -21,8 +21,8 @@ from tkmeans.search import Found, fitted_tails, robust_search
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Block, Frame, Params
 
-LIGHT_TAILS = 10.0  # the nu of a search that sees clusters which touch
-FIRST_SEARCHES, ALL_SEARCHES = 2, 3  # if the first agree, there is no other
+TAILS = (1.0, 10.0, 100.0)  # the nu of the searches, from heavy tails to those of k-means
+ENOUGH = 2  # searches, if they agree
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 # Far rows look like wide clusters to light tails. Nothing is believed that puts most rows three times as far from
 # their centres, and what is believed must be better by so many nats per row.
@@ -46,23 +46,22 @@ class Candidate(NamedTuple):
     handicap: float
     n_searches: int = 1
     merit: float = 0.0  # minus the ICL per row, halved, less the handicap
-    n_lonely: int = 0  # clusters of one row: in many dimensions a far row pays any price for a centre of its own
 
 
 def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int = 0) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone."""
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
-    while n_searches < (FIRST_SEARCHES if len(candidates) <= 1 else ALL_SEARCHES):
-        light = n_searches % 2 == 1
-        tails = max(LIGHT_TAILS, first_dof(sample.X.shape[1])) if light else None
-        found = robust_search(sample, n_clusters, rng, tails)
-        _count(candidates, Candidate(found, found.labels, HANDICAP * light), sample.weight)
+    for tails in TAILS:
+        if n_searches == ENOUGH and len(candidates) == 1:
+            break
+        found = robust_search(sample, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])))
+        _count(candidates, Candidate(found, found.labels, HANDICAP * (n_searches > 0)), sample.weight)
         n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
     least, ended = min(each.found.width for each in candidates), list[Candidate]()
     pilots = [_pilot(sample, each, dof) for each in candidates if each.found.width <= WIDEST * least]
-    for candidate in sorted(pilots, key=lambda each: (each.n_lonely, -each.merit)):
+    for candidate in sorted(pilots, key=lambda each: -each.merit):
         _count(ended, candidate, sample.weight)
     margin = ended[0].merit - ended[1].merit if len(ended) > 1 else np.inf
     return ended[0].found, Agreement(n_searches, ended[0].n_searches, float(margin))
@@ -104,5 +103,4 @@ def _pilot(sample: Sample, candidate: Candidate, dof: float | None) -> Candidate
     labels = np.asarray(model.engine.rows(block, params, model.kernel(params)).label)
     merit = (stats.objective - stats.entropy) / stats.total - candidate.handicap
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
-    n_lonely = int(np.count_nonzero(np.bincount(labels, weight, K) < 2))
-    return candidate._replace(found=found, labels=labels, merit=float(merit), n_lonely=n_lonely)
+    return candidate._replace(found=found, labels=labels, merit=float(merit))

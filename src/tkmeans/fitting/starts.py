@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.fit_warnings import warn_user
+from tkmeans.fitting.start_choice import chosen_start
 from tkmeans.models.dof import first_dof
-from tkmeans.fitting.start_choice import Agreement, chosen_start
 from tkmeans.search import seeding
 from tkmeans.sources import Sample, Source
 from tkmeans.sources.number_checks import checked_centers
@@ -40,7 +40,6 @@ class Start(NamedTuple):
     scale: float
     dof: float
     weights_differ: bool | None = None  # None if that is not known yet
-    agreement: Agreement | None = None  # of the searches, if there were any
 
 
 def starts(settings: Any, source: Source, dof: float | None, rng: np.random.RandomState) -> Iterator[Start]:
@@ -58,7 +57,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     for number in range(n_starts(init, settings.n_init)):
         if robust:
             found, agreement = chosen_start(sample, K, dof, number)
-            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ, agreement)
+            source.agreement = source.agreement or agreement
+            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
             tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))

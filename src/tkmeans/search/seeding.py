@@ -53,7 +53,7 @@ def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState)
 
 
 def starting_scale(sample: Sample, centers: Array) -> float:
-    """A first alpha for centres in a frame: ten times the median squared distance to the nearest; 0 if rows are centres.
+    """A first alpha for centres in a frame: ten times the median squared distance to the nearest; 0 on equal rows.
 
     A narrow start freezes memberships while centres are wrong: EM ends at a lower maximum. A wide one lets
     the clusters sort themselves out first; no wider than all rows together, whose scale is 1.

@@ -29,7 +29,6 @@ PIECES_PER_COMPONENT, LEAST_PIECES = 3, 24
 ROWS_PER_PIECE = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
 NEIGHBOURS = 12  # of a piece, with which it may be joined
 RIDGE = 1e-4  # of the pooled variances: rows on a line have a volume
-_BLOCK_ROWS = 1024
 _MATRIX_ENTRIES = 2**22  # at once
 
 
@@ -62,11 +61,7 @@ def start_labels(
 def round_labels(sample: Sample, n_clusters: int, rng: np.random.RandomState, tails: float | None = None) -> Array:
     """The nearest of the centres that the round search finds; -1 where none is in reach."""
     found = robust_search(sample, n_clusters, rng, tails=tails)
-    reach, labels = NOISE_REACH * sample.X.shape[1] * found.scale, []
-    for first in range(0, len(sample.X), _BLOCK_ROWS):
-        d2 = cdist(sample.X[first : first + _BLOCK_ROWS], found.centers, "sqeuclidean")
-        labels.append(np.where(np.min(d2, axis=1) < reach, np.argmin(d2, axis=1), -1))
-    return np.concatenate(labels)
+    return np.where(found.nearest < NOISE_REACH * sample.X.shape[1] * found.scale, found.labels, -1)
 
 
 def joined_labels(sample: Sample, log_volume: float, n_components: int, rng: np.random.RandomState) -> Iterator[Array]:

@@ -105,6 +105,7 @@ class Source(ABC):
     frame: Frame
     weight: Any = None  # of each row; None means one each
     n_counted: int = 0  # rows of positive weight, once a fit has surveyed them
+    agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.start_choice`
     lean = False  # whether rows are too many to keep more than a label of each
     label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can
     lazy = False  # whether what is collected is computed later, and so has no summary yet
