@@ -9,9 +9,11 @@ compares what the searches, with theirs given, cannot.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
@@ -27,6 +29,9 @@ SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways
 # Far rows look like wide clusters to light tails. Nothing is believed that puts most rows three times as far from
 # their centres, and what is believed must be better by so many nats per row.
 WIDEST, HANDICAP = 10.0, 0.1
+# Rows without a value so many deviations from its column's median are the core. Heaps of far rows are clusters to every
+# search, and a small cluster far away is one too: the core is listened to if it gains so many nats per row.
+FAR, CORE_GAIN = 9.0, 0.25
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
 
@@ -43,28 +48,71 @@ class Candidate(NamedTuple):
 
     found: Found
     labels: Array  # (n,)
-    handicap: float
+    handicap: float = 0.0
+    of_core: bool = False  # whether it was sought on the core alone
     n_searches: int = 1
     merit: float = 0.0  # minus the ICL per row, halved, less the handicap
+    core_merit: float = 0.0  # the same of the core's rows
 
 
 def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int = 0) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone."""
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
+    core = within_reach(sample)
+    core_weight = np.where(core, sample.weight, 0.0)
+    parts = [sample] if np.all(core) else [sample, Sample(sample.X[core], sample.weight[core])]
     for tails in TAILS:
-        if n_searches == ENOUGH and len(candidates) == 1:
+        if n_searches == ENOUGH * len(parts) and len(candidates) == 1:
             break
-        found = robust_search(sample, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])))
-        _count(candidates, Candidate(found, found.labels, HANDICAP * (n_searches > 0)), sample.weight)
-        n_searches += 1
+        for part in parts:
+            found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])))
+            labels = found.labels if part is sample else _nearest(sample.X, found.centers)
+            handicap = HANDICAP if tails > TAILS[0] else 0.0
+            _count(candidates, Candidate(found, labels, handicap, part is not sample), core_weight)
+            n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
-    least, ended = min(each.found.width for each in candidates), list[Candidate]()
-    pilots = [_pilot(sample, each, dof) for each in candidates if each.found.width <= WIDEST * least]
-    for candidate in sorted(pilots, key=lambda each: -each.merit):
-        _count(ended, candidate, sample.weight)
-    margin = ended[0].merit - ended[1].merit if len(ended) > 1 else np.inf
-    return ended[0].found, Agreement(n_searches, ended[0].n_searches, float(margin))
+    least = min(each.found.width for each in candidates)
+    pilots = [_pilot(sample, core_weight, each, dof) for each in candidates if each.found.width <= WIDEST * least]
+    return _best(pilots, core_weight, n_searches)
+
+
+def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple[Found, Agreement]:
+    """The best for all rows; or one that was sought on the core, if that is much better for the core."""
+    ended = list[Candidate]()
+    for candidate in sorted(pilots, key=lambda each: (each.of_core, -each.merit)):
+        _count(ended, candidate, core_weight)
+    best, *others = ended
+    margins = [best.merit - each.merit for each in others if not each.of_core]
+    cores = [each for each in others if each.of_core and each.core_merit > best.core_merit + CORE_GAIN]
+    if cores:
+        best_of_all, best = best, max(cores, key=lambda each: each.core_merit)
+        margins = [best.core_merit - best_of_all.core_merit]
+    return best.found, Agreement(n_searches, best.n_searches, float(min(margins, default=np.inf)))
+
+
+def within_reach(sample: Sample) -> Array:
+    """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
+    X, weight = sample
+    low, middle, high = (quantile(X, weight, share) for share in (0.25, 0.5, 0.75))
+    away = np.abs(X - middle)
+    width = np.maximum(quantile(away, weight) * 1.4826, (high - low) / 1.349)
+    core = np.all(away <= np.where(width > 0, FAR * width, np.inf), axis=1)
+    return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
+
+
+def quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
+    """Of each column, the least value that a share of the weight does not exceed."""
+    if weight[0] == weight[-1] and np.all(weight == weight[0]):
+        place = max(math.ceil(share * len(values)) - 1, 0)
+        return np.partition(values, place, axis=0)[place]
+    return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
+
+
+def _nearest(X: Array, centers: Array) -> Array:
+    """The nearest centre of each row."""
+    parts = np.array_split(X, 1 + len(X) * len(centers) // 2**20)
+    return np.concatenate([np.argmin(cdist(rows, centers, "sqeuclidean"), axis=1) for rows in parts])
 
 
 def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
@@ -83,8 +131,8 @@ def same_clusters(one: Array, other: Array, weight: Array) -> bool:
     return all(np.all(np.max(table, axis=axis) >= SAME * np.sum(table, axis=axis)) for axis in (0, 1))
 
 
-def _pilot(sample: Sample, candidate: Candidate, dof: float | None) -> Candidate:
-    """Where EM leads on the sample, and what that is worth."""
+def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float | None) -> Candidate:
+    """Where EM leads on the sample, and what that is worth to all rows and to the core."""
     (X, weight), found, (K, p) = sample, candidate.found, candidate.found.centers.shape
     least = least_dof(K, p, float(np.sum(weight)))
     model = Student(
@@ -99,8 +147,10 @@ def _pilot(sample: Sample, candidate: Candidate, dof: float | None) -> Candidate
     fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(PILOT_TOL), max_iter=PILOT_ITER)
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
-    params, stats = fit.params, fit.stats
-    labels = np.asarray(model.engine.rows(block, params, model.kernel(params)).label)
-    merit = (stats.objective - stats.entropy) / stats.total - candidate.handicap
+    params, kernel = fit.params, model.kernel(fit.params)
+    labels = np.asarray(model.engine.rows(block, params, kernel).label)
+    of_core = model.engine.summarize(block._replace(weight=core_weight), params, kernel)
+    merits = [float((stats.objective - stats.entropy) / stats.total) for stats in (fit.stats, of_core)]
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
-    return candidate._replace(found=found, labels=labels, merit=float(merit))
+    merit, core_merit = (merit - candidate.handicap for merit in merits)
+    return candidate._replace(found=found, labels=labels, merit=merit, core_merit=core_merit)
