@@ -5,7 +5,6 @@ A start also fixes what a run does not estimate: the pooled shape of the prior, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, canonical, complete
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
+from tkmeans.search.seeding import quantile
 from tkmeans.search.shape_search import start_labels
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
@@ -72,23 +72,15 @@ class MixtureStart(NamedTuple):
 def bulk_of(sample: Sample) -> Bulk:
     """By medians of columns, deviations and distances: half of the rows may be anywhere."""
     X, weight = sample
-    center = _quantile(X, weight)
+    center = quantile(X, weight)
     away = np.abs(X - center)
-    units = _quantile(away, weight)
+    units = quantile(away, weight)
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
         some = away[:, j] > 0
-        units[j] = _quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
+        units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
     p = len(units)
-    middle = float(_quantile(np.sum((away / units) ** 2, axis=1), weight))
+    middle = float(quantile(np.sum((away / units) ** 2, axis=1), weight))
     return Bulk(center, units, float(np.sqrt(max(middle, 1e-12) * chdtri(p, 0.05) / chdtri(p, 0.5))))
-
-
-def _quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
-    """Of each column, the least value that a share of the weight does not exceed."""
-    if weight[0] == weight[-1] and np.all(weight == weight[0]):
-        place = max(math.ceil(share * len(values)) - 1, 0)
-        return np.partition(values, place, axis=0)[place]
-    return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
@@ -275,17 +267,17 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
             continue
         x, own_weight = X[own], weight[own]
         mass[k] = np.sum(own_weight)
-        middle = _quantile(x, own_weight)
-        width = 1.48 * _quantile(np.abs(x - middle), own_weight) + 1e-3 * units
+        middle = quantile(x, own_weight)
+        width = 1.48 * quantile(np.abs(x - middle), own_weight) + 1e-3 * units
         trust = own_weight * (dof + p) / (dof + np.sum(((x - middle) / width) ** 2, axis=1))
         centers[k], covariances[k] = _moments(x, trust, mass[k])
         if core and len(x) > 2 * (p + 2):
             for _ in range(2):
                 d2 = _squares(x - centers[k], covariances[k], units)
-                inner = d2 <= _quantile(d2, own_weight)
+                inner = d2 <= quantile(d2, own_weight)
                 centers[k], covariances[k] = _moments(x[inner], own_weight[inner], np.sum(own_weight[inner]))
             d2 = _squares(x - centers[k], covariances[k], units)
-            factor = _quantile(d2, own_weight) / chdtri(p, 0.5)
+            factor = quantile(d2, own_weight) / chdtri(p, 0.5)
             if factor > 0:  # else most rows of the group are equal
                 covariances[k] *= factor
                 strays[own] = d2 > factor * chdtri(p, STRAY)

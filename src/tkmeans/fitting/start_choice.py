@@ -9,7 +9,6 @@ compares what the searches, with theirs given, cannot.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,11 @@ from scipy.spatial.distance import cdist
 
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
+from tkmeans.fit_warnings import TINY_CLUSTER
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search
+from tkmeans.search.seeding import quantile
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -28,7 +29,8 @@ ENOUGH = 2  # searches, if they agree
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 # Far rows look like wide clusters to light tails. Nothing is believed that puts most rows three times as far from
 # their centres, and what is believed must be better by so many nats per row.
-WIDEST, HANDICAP = 10.0, 0.1
+WIDEST, HANDICAP = 10.0, 0.15
+EXPLAINED = 0.02  # share of the rows: if so many fewer are left out, there is no handicap
 # Rows without a value so many deviations from its column's median are the core. Heaps of far rows are clusters to every
 # search, and a small cluster far away is one too: the core is listened to if it gains so many nats per row.
 FAR, CORE_GAIN = 9.0, 0.25
@@ -51,8 +53,9 @@ class Candidate(NamedTuple):
     handicap: float = 0.0
     of_core: bool = False  # whether it was sought on the core alone
     n_searches: int = 1
+    n_tiny: int = 0  # clusters that hold hardly any row
     merit: float = 0.0  # minus the ICL per row, halved, less the handicap
-    core_merit: float = 0.0  # the same of the core's rows
+    core_merit: float = 0.0  # minus the ICL per row of the core, halved
 
 
 def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int = 0) -> tuple[Found, Agreement]:
@@ -67,7 +70,9 @@ def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int =
         for part in parts:
             found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])))
             labels = found.labels if part is sample else _nearest(sample.X, found.centers)
-            handicap = HANDICAP if tails > TAILS[0] else 0.0
+            heavy = candidates[0].found if candidates else found
+            explains_more = heavy.left_out - found.left_out > EXPLAINED
+            handicap = 0.0 if tails == TAILS[0] or explains_more else HANDICAP
             _count(candidates, Candidate(found, labels, handicap, part is not sample), core_weight)
             n_searches += 1
     if len(candidates) == 1:
@@ -80,10 +85,10 @@ def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int =
 def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple[Found, Agreement]:
     """The best for all rows; or one that was sought on the core, if that is much better for the core."""
     ended = list[Candidate]()
-    for candidate in sorted(pilots, key=lambda each: (each.of_core, -each.merit)):
+    for candidate in sorted(pilots, key=lambda each: (each.n_tiny, each.of_core, -each.merit)):
         _count(ended, candidate, core_weight)
     best, *others = ended
-    margins = [best.merit - each.merit for each in others if not each.of_core]
+    margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     cores = [each for each in others if each.of_core and each.core_merit > best.core_merit + CORE_GAIN]
     if cores:
         best_of_all, best = best, max(cores, key=lambda each: each.core_merit)
@@ -99,14 +104,6 @@ def within_reach(sample: Sample) -> Array:
     width = np.maximum(quantile(away, weight) * 1.4826, (high - low) / 1.349)
     core = np.all(away <= np.where(width > 0, FAR * width, np.inf), axis=1)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
-
-
-def quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
-    """Of each column, the least value that a share of the weight does not exceed."""
-    if weight[0] == weight[-1] and np.all(weight == weight[0]):
-        place = max(math.ceil(share * len(values)) - 1, 0)
-        return np.partition(values, place, axis=0)[place]
-    return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
 
 
 def _nearest(X: Array, centers: Array) -> Array:
@@ -150,7 +147,12 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
     params, kernel = fit.params, model.kernel(fit.params)
     labels = np.asarray(model.engine.rows(block, params, kernel).label)
     of_core = model.engine.summarize(block._replace(weight=core_weight), params, kernel)
-    merits = [float((stats.objective - stats.entropy) / stats.total) for stats in (fit.stats, of_core)]
-    found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
-    merit, core_merit = (merit - candidate.handicap for merit in merits)
-    return candidate._replace(found=found, labels=labels, merit=merit, core_merit=core_merit)
+    merit, core_merit = (float((stats.objective - stats.entropy) / stats.total) for stats in (fit.stats, of_core))
+    sizes = np.bincount(labels, weight, K)
+    return candidate._replace(
+        found=found._replace(centers=params.centers, scale=params.scale, dof=params.dof),
+        labels=labels,
+        n_tiny=int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes))),
+        merit=merit - candidate.handicap,
+        core_merit=core_merit,
+    )

@@ -19,6 +19,7 @@ from tkmeans.fit_warnings import TINY_CLUSTER
 from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.search.reference_search import ReferenceSearch
+from tkmeans.search.seeding import quantile
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
 
@@ -35,6 +36,7 @@ STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better u
 REAL_GAIN = 0.01  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
 SCALE_STEPS = 8
+LEFT_OUT = 100.0  # times the median squared distance: a row that belongs to no centre
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
 
 
@@ -48,10 +50,8 @@ class Found(NamedTuple):
     labels: Array  # (n,) the nearest centre of each row
     nearest: Array  # (n,) its squared distance from the mean of the other rows there
 
-    @property
-    def width(self) -> float:
-        """The median squared distance, per feature."""
-        return float(np.median(self.nearest)) / self.centers.shape[1]
+    width: float  # the median squared distance, per feature
+    left_out: float  # share of the rows that are more than ten times as far
 
 
 class State(NamedTuple):
@@ -86,9 +86,12 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, t
     search.restore(*_breathe(search, sample, n_clusters, rng))
     search.refine(3)
     centers, scale, masses, nearest = _state(search, sample)
-    labels = np.empty(n_rows, np.int64)
+    labels, total = np.empty(n_rows, np.int64), float(np.sum(sample.weight))
     search.read_labels(labels)
-    return Found(centers, scale, tails, _weights_differ(masses, float(np.sum(sample.weight))), labels, nearest)
+    middle = float(quantile(nearest, sample.weight))
+    left_out = float(np.sum(sample.weight[nearest > LEFT_OUT * middle])) / total
+    differ = _weights_differ(masses, total)
+    return Found(centers, scale, tails, differ, labels, nearest, middle / p, left_out)
 
 
 def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None:
@@ -190,4 +193,4 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
 
 def _every_row_a_center(sample: Sample, n_clusters: int) -> Found:
     rows = np.arange(n_clusters) % len(sample.X)
-    return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[: len(sample.X)], np.zeros(len(sample.X)))
+    return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[: len(sample.X)], np.zeros(len(sample.X)), 0.0, 0.0)

@@ -169,7 +169,7 @@ class CountedRows(Source):
         return float(self.n_rows if self.weight is None else np.sum(to_numpy(self.weight), dtype=np.float64))
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
-        """About `size` rows in proportion to weight, at equal intervals of it; all that count if no more."""
+        """About `size` rows in proportion to weight, one from each of equal intervals; all that count if no more."""
         weight, n_rows = to_numpy(self.weight), self.n_rows
         counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
         if len(counted) <= size:
@@ -177,7 +177,7 @@ class CountedRows(Source):
         else:
             up_to = None if weight is None else np.cumsum(weight, dtype=np.float64)
             total = float(n_rows) if up_to is None else up_to[-1]
-            marks = (np.arange(size) + rng.random_sample()) * (total / size)
+            marks = (np.arange(size) + rng.random_sample(size)) * (total / size)  # rows may come in turns
             places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
             picked, times = np.unique(places.astype(np.int64), return_counts=True)
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
