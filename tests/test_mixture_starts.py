@@ -306,10 +306,11 @@ def test_the_best_of_several_labellings_is_the_one_that_is_true(kind):
     labels = np.r_[labels, np.full(30, -1)]
     sample = sample_of(X)
     wrong = np.where(X[:, 0] > 4, 2, np.where(X[:, 0] > 0, 1, 0))
-    start = best_start(sample, [wrong, labels, np.zeros(len(X), int)], setting_of(sample, 3, kind))
+    start, agreement = best_start(sample, [wrong, labels, np.zeros(len(X), int)], setting_of(sample, 3, kind))
     nearest = np.linalg.norm(start.params.centers[:, None] - CENTERS, axis=2)
     assert np.all(nearest.min(axis=0) < 0.4)
     assert np.isfinite(start.merit)
+    assert 1 <= agreement.n_agreeing <= agreement.n_searches <= 3
     assert 0 < start.params.noise + start.params.beyond < MOST_NOISE
 
 
@@ -317,7 +318,7 @@ def test_a_start_with_too_much_noise_is_made_without():
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, (400, 2))  # as flat as noise
     sample = sample_of(X)
-    start = best_start(sample, [np.zeros(400, int)], setting_of(sample, 1))
+    start, _ = best_start(sample, [np.zeros(400, int)], setting_of(sample, 1))
     assert start.params.noise + start.params.beyond <= MOST_NOISE
     assert np.exp(start.params.log_weights).sum() + start.params.noise + start.params.beyond == pytest.approx(1)
 
@@ -326,7 +327,7 @@ def test_a_model_without_noise_has_starts_without():
     X, labels = gaussian_groups(100)
     sample = sample_of(X)
     setting = setting_of(sample, 3, noise=False)
-    start = best_start(sample, [labels], setting)
+    start, _ = best_start(sample, [labels], setting)
     assert start.params.noise == start.params.beyond == 0
 
 

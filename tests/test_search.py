@@ -10,7 +10,7 @@ from support.paper_data import benchmark_set
 from tkmeans import TKMeans, engines
 from tkmeans.engines import native, reference
 from tkmeans.fitting.starts import canonical
-from tkmeans.search import robust_search
+from tkmeans.search import fitted_tails, robust_search
 from tkmeans.sources import Sample
 
 NOISE = {
@@ -163,7 +163,8 @@ def test_the_search_of_degenerate_samples_returns_as_many_finite_centres_as_aske
 
 def test_the_search_with_a_fixed_dof_keeps_it_and_estimates_the_scale():
     X, _ = separated(5, 2, 100, seed=0, std=0.03)
-    found = robust_search(sample_of(X), 5, np.random.RandomState(0), dof=50.0)
+    sample = sample_of(X)
+    found = fitted_tails(robust_search(sample, 5, np.random.RandomState(0)), sample, 50.0)
     assert found.dof == 50
     assert found.scale == pytest.approx(0.03**2, rel=0.15)
 

@@ -55,24 +55,29 @@ def test_kmeans_plusplus_draws_no_row_of_negligible_weight():
         assert 0 not in nearest
 
 
-def test_a_canonical_sample_is_sorted_and_joins_equal_rows():
+def test_a_canonical_sample_joins_equal_rows_and_adds_their_weights():
     rows = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 0.0], [-0.0, 5.0], [1.0, 2.0]])
     sample = canonical(Sample(rows, np.array([1.0, 2.0, 3.0, 4.0, 5.0])))
-    np.testing.assert_array_equal(sample.X, [[0, 5], [1, 0], [1, 2]])
-    np.testing.assert_array_equal(sample.weight, [6, 3, 6])
+    found = {tuple(row): weight for row, weight in zip(sample.X, sample.weight, strict=True)}
+    assert found == {(0.0, 5.0): 6, (1.0, 0.0): 3, (1.0, 2.0): 6}
 
 
 @pytest.mark.parametrize("n_values", [2, 3, 1000])
-def test_the_order_of_a_canonical_sample_is_lexicographic(n_values):
-    rows = np.random.default_rng(0).integers(n_values, size=(200, 4)).astype(float)
-    sample = canonical(Sample(rows, np.ones(200)))
-    np.testing.assert_array_equal(sample.X, np.unique(rows, axis=0))
-    assert sample.weight.sum() == 200
+def test_the_order_of_a_canonical_sample_does_not_depend_on_that_of_the_rows(n_values):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(n_values, size=(200, 4)) + np.where(rng.random((200, 1)) < 0.1, np.inf, 0.0)
+    sample, shuffled = (canonical(Sample(part, np.ones(200))) for part in (rows, rng.permutation(rows)))
+    np.testing.assert_array_equal(sample.X, shuffled.X)
+    np.testing.assert_array_equal(sample.weight, shuffled.weight)
+    np.testing.assert_array_equal(np.unique(sample.X, axis=0), np.unique(rows, axis=0))
+    assert len(sample.X) == len(np.unique(rows, axis=0))
 
 
-def test_the_starting_scale_is_of_the_order_of_the_true_one_despite_outliers():
+def test_the_starting_scale_is_ten_times_that_of_the_nearest_distances_despite_outliers_and_at_most_that_of_all_rows():
     dirty = np.vstack([X, np.random.default_rng(0).uniform(-100, 100, (80, 3))])
-    assert 0.2 < seeding.starting_scale(sample_of(dirty), CENTERS) / 0.01 < 5
+    nearest = np.min(np.sum((X[:, None] - CENTERS) ** 2, axis=2), axis=1)
+    assert seeding.starting_scale(sample_of(dirty), CENTERS) == pytest.approx(10 * np.median(nearest) / 3, rel=0.3)
+    assert seeding.starting_scale(sample_of(X), CENTERS + 50) == 1
     assert seeding.starting_scale(sample_of(X[:4]), X[:4]) == 0
 
 

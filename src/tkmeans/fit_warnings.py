@@ -19,7 +19,7 @@ _LIBRARIES = (Path(__file__).parent, Path(sklearn.__file__).parent)
 TINY_CLUSTER = 0.02
 
 # Nats per row: clusters that are better by more are the better ones, even if only one search found them.
-CLEARLY_BETTER = 0.1
+CLEARLY_BETTER = 0.02
 
 
 def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:

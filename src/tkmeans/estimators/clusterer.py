@@ -177,7 +177,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         found |= {"n_iter_": len(bounds) - 1, "converged_": fit.converged}
         if source.agreement is not None:
             n_searches, n_agreeing, margin = source.agreement
-            found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches, "margin_": margin}
+            found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches}
+            found["margin_"] = margin if np.isfinite(margin) else None
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)

@@ -32,8 +32,9 @@ SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways
 WIDEST, HANDICAP = 10.0, 0.15
 EXPLAINED = 0.02  # share of the rows: if so many fewer are left out, there is no handicap
 # Rows without a value so many deviations from its column's median are the core. Heaps of far rows are clusters to every
-# search, and a small cluster far away is one too: the core is listened to if it gains so many nats per row.
-FAR, CORE_GAIN = 9.0, 0.25
+# search, and a small cluster far away is one too: the core is listened to if it gains so many nats per row
+# for each feature, and in few features as many as for some.
+FAR, CORE_GAIN, LEAST_FEATURES = 9.0, 0.06, 4
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
 
@@ -89,7 +90,8 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
         _count(ended, candidate, core_weight)
     best, *others = ended
     margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
-    cores = [each for each in others if each.of_core and each.core_merit > best.core_merit + CORE_GAIN]
+    enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
+    cores = [each for each in others if each.of_core and each.core_merit > enough]
     if cores:
         best_of_all, best = best, max(cores, key=lambda each: each.core_merit)
         margins = [best.core_merit - best_of_all.core_merit]

@@ -133,8 +133,10 @@ def canonical(sample: Sample) -> Sample:
 def _own_order(X: Array) -> Array:
     """The rows sorted along a line askew to all columns, then by columns; these sort only rows that are still tied."""
     along = np.zeros(len(X))
-    for column in range(X.shape[1]):  # number by number: a product of matrices may round by where a row stands
-        along += np.cos(column + 1.0) * X[:, column]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for column in range(X.shape[1]):  # number by number: a product of matrices may round by where a row stands
+            along += np.cos(column + 1.0) * X[:, column]
+    along = np.nan_to_num(along)  # of rows with holes, which are infinite here
     order = np.argsort(along, kind="stable")
     differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
     for column in range(X.shape[1]):

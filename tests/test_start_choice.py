@@ -1,0 +1,204 @@
+"""The start that is chosen between independent searches."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save
+from tkmeans.datasets import make_s_like, make_unbalance_like
+from tkmeans.fitting.start_choice import chosen_start, same_clusters, within_reach
+from tkmeans.fitting.starts import canonical
+from tkmeans.search import seeding
+from tkmeans.sources import Sample
+
+BLOBS, BLOB_LABELS = make_blobs(300, centers=4, cluster_std=0.6, random_state=0)
+
+
+def apart(n_clusters, p, gap, rng):
+    """Centres that are at least `gap` from each other."""
+    centers = [rng.uniform(0, gap * n_clusters ** (1 / p), p)]
+    while len(centers) < n_clusters:
+        new = rng.uniform(0, 1.2 * gap * n_clusters ** (1 / p), p)
+        if min(np.linalg.norm(new - center) for center in centers) > gap:
+            centers.append(new)
+    return np.array(centers)
+
+
+def blobs(n_clusters, p, n, gap=6.0, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_clusters
+    return apart(n_clusters, p, gap, rng)[labels] + rng.normal(size=(n, p)), labels
+
+
+def test_labellings_are_the_same_clusters_if_only_numbers_and_few_rows_differ():
+    labels = np.repeat([0, 1, 2], [100, 100, 20])
+    other = np.array([2, 0, 1])[labels]
+    other[:5] = 0
+    assert same_clusters(labels, other, np.ones(220))
+    assert not same_clusters(labels, np.repeat([0, 1], [100, 120]), np.ones(220))  # the small one is lost
+    assert not same_clusters(labels, np.repeat([0, 1, 2], [60, 140, 20]), np.ones(220))
+
+
+def test_searches_that_agree_are_few_and_end_near_the_true_centres():
+    sample = canonical(Sample(BLOBS, np.ones(300)))
+    found, (n_searches, n_agreeing, margin) = chosen_start(sample, 4, None)
+    assert n_searches == n_agreeing == 2
+    assert margin == np.inf
+    true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
+    assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
+
+
+@pytest.mark.parametrize("estimator", [TKMeans, StudentTMixture])
+@pytest.mark.filterwarnings("ignore:.*searches found other clusters")
+def test_neither_the_seed_nor_the_order_of_the_rows_changes_the_clusters(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) * [1.0, 2.0, 0.3]  # no clusters: nothing but the search decides
+    first = estimator(5, random_state=0).fit_predict(X)
+    for seed in range(1, 4):
+        order = rng.permutation(len(X))
+        assert adjusted_rand_score(first[order], estimator(5, random_state=seed).fit_predict(X[order])) > 0.999
+
+
+def test_small_wide_clusters_are_found_beside_dense_ones_in_any_units():
+    X, labels = make_unbalance_like(random_state=0)
+    X = StandardScaler().fit_transform(X)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(X))
+        assert adjusted_rand_score(labels[order], TKMeans(8).fit_predict(X[order])) > 0.999
+
+
+def test_tight_heaps_of_far_rows_do_not_take_the_clusters_of_the_others():
+    X, labels = blobs(8, 8, 1600)
+    rng = np.random.default_rng(1)
+    directions = rng.normal(size=(3, 8))
+    directions *= 8 * np.sqrt(8) / np.linalg.norm(directions, axis=1, keepdims=True)
+    heaps = X.mean(axis=0) + (directions * X.std(axis=0))[np.arange(180) % 3] + 0.2 * rng.normal(size=(180, 8))
+    found = TKMeans(8).fit_predict(np.vstack([X, heaps]))
+    assert adjusted_rand_score(labels, found[:1600]) > 0.99
+
+
+@pytest.mark.parametrize("columns", [1, 5])
+def test_a_small_true_cluster_far_away_is_not_given_up(columns):
+    X, labels = blobs(5, 5, 1000)
+    deviations = np.median(np.abs(X - np.median(X, axis=0)), axis=0)
+    small = X[labels == 0].mean(axis=0) + np.random.default_rng(2).normal(size=(20, 5))
+    small[:, :columns] += 30 * deviations[:columns]
+    found = TKMeans(6).fit_predict(np.vstack([X, small]))
+    assert len(set(found[1000:])) == 1
+    assert not np.any(found[:1000] == found[1000])
+
+
+def test_rows_with_a_far_value_are_outside_the_core_unless_they_are_most_rows():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:10, 1] += 40
+    np.testing.assert_array_equal(within_reach(Sample(X, np.ones(200))), np.arange(200) >= 10)
+    X[:110, 0] = np.linspace(50, 500, 110)  # so are most rows; the median is among them
+    assert np.all(within_reach(Sample(X, np.ones(200)))[110:]) or np.all(within_reach(Sample(X, np.ones(200))))
+    assert np.all(within_reach(Sample(np.zeros((200, 3)), np.ones(200))))  # equal values have no deviation
+
+
+def test_rows_that_come_in_turns_are_all_in_the_sample():
+    X, labels = blobs(4, 2, 4000)  # row i is of cluster i mod 4, and the sample has three rows of four
+    assert adjusted_rand_score(labels, TKMeans(4).fit_predict(X)) > 0.99
+
+
+def test_overlapping_clusters_with_cauchy_noise_are_not_given_up_for_tiny_ones_on_far_rows():
+    X, labels = make_s_like(4, random_state=0)
+    noise = np.random.default_rng(0).standard_cauchy((500, 2)) * X.std(axis=0) + X.mean(axis=0)
+    found = TKMeans(15).fit_predict(np.vstack([X, noise]))
+    assert adjusted_rand_score(labels, found[: len(X)]) > 0.63
+
+
+def test_in_many_dimensions_a_far_row_of_a_thinned_sample_is_no_cluster():
+    rng = np.random.default_rng(0)
+    labels, far = rng.integers(10, size=5000), rng.random(5000) < 0.02
+    X = rng.normal(scale=0.6, size=(10, 200))[labels] + rng.normal(size=(5000, 200))
+    X[far] = rng.uniform(-60, 60, (int(far.sum()), 200))
+    assert adjusted_rand_score(labels[~far], TKMeans(10).fit_predict(X)[~far]) > 0.99
+
+
+# ---- how sure a fit is --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [TKMeans, FastTKMeans, MiniBatchTKMeans, StudentTMixture])
+def test_a_fit_says_how_many_searches_agree(estimator, tmp_path):
+    options = {"init": "robust"} if estimator is FastTKMeans else {}
+    model = estimator(4, **options).fit(BLOBS)
+    assert model.agreement_ == 1
+    assert model.n_searches_ >= 2
+    assert model.margin_ is None
+    if estimator is MiniBatchTKMeans:
+        return  # it cannot be saved
+    save(model, tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    assert (again.agreement_, again.n_searches_, again.margin_) == (1, model.n_searches_, None)
+
+
+def test_a_start_that_was_given_says_nothing_of_agreement():
+    assert not hasattr(TKMeans(4, init="k-means++", random_state=0).fit(BLOBS), "agreement_")
+
+
+def test_a_fit_warns_where_most_searches_found_other_clusters_that_are_as_good():
+    rows = np.random.default_rng(3).uniform(size=(400, 2))
+    for n_clusters in range(5, 12):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = TKMeans(n_clusters).fit(rows)
+        told = [str(each.message) for each in caught if "searches found other clusters" in str(each.message)]
+        split = 2 * model.agreement_ < 1 and model.margin_ < 0.02
+        assert bool(told) == split
+        if split:
+            assert f"n_clusters={n_clusters} may not be what these rows have" in told[0]
+
+
+@pytest.mark.parametrize("n_clusters", [3, 5, 6, 8])
+@pytest.mark.filterwarnings("ignore")
+def test_a_wrong_number_of_clusters_gives_the_same_clusters_from_every_seed_and_none_that_is_empty(n_clusters):
+    first = TKMeans(n_clusters, random_state=0).fit_predict(BLOBS)
+    assert np.all(np.bincount(first, minlength=n_clusters) > 0)
+    for seed in range(1, 6):
+        order = np.random.default_rng(seed).permutation(300)
+        found = TKMeans(n_clusters, random_state=seed).fit_predict(BLOBS[order])
+        assert adjusted_rand_score(first[order], found) > 0.98
+
+
+def test_an_empty_cluster_is_warned_of():
+    rows = np.repeat([[0.0, 0.0], [5.0, 5.0]], 50, axis=0) + 0.01 * np.random.default_rng(0).normal(size=(100, 2))
+    far = np.full((1, 2), 1e4)
+    with pytest.warns(UserWarning, match="hold hardly any or none of the 100 rows"):
+        TKMeans(3, init=np.vstack([rows[:1], rows[-1:], far]), dof=1e6).fit(rows)
+
+
+# ---- starts that were not searched for ----------------------------------------------------
+
+
+def test_a_wide_first_scale_leads_to_higher_likelihoods_from_random_rows(monkeypatch):
+    gains = []
+    for option in (1, 2, 3):
+        X, _ = make_s_like(option, random_state=0)
+        for seed in range(4):
+            start = X[np.random.default_rng(seed).choice(len(X), 15, replace=False)]
+            likelihood = {}
+            for width in (1.0, 10.0):
+                monkeypatch.setattr(seeding, "FIRST_WIDTH", width)
+                likelihood[width] = TKMeans(15, init=start, cluster_weights="equal").fit(X).lower_bound_
+            gains.append(likelihood[10.0] - likelihood[1.0])
+    assert np.mean(np.array(gains) > 0) > 0.6
+    assert np.mean(gains) > 0
+
+
+def test_true_centres_are_not_left_by_a_wide_first_scale():
+    X, labels = blobs(30, 2, 3000, gap=6.0)
+    true = np.array([X[labels == k].mean(axis=0) for k in range(30)])
+    assert adjusted_rand_score(labels, TKMeans(30, init=true).fit_predict(X)) > 0.99
+
+
+def test_a_tolerance_of_zero_ends_when_nothing_moves():
+    model = TKMeans(4, tol=0.0).fit(BLOBS)
+    assert model.converged_
+    longer = TKMeans(4, tol=0.0, max_iter=3000).fit(BLOBS)
+    assert model.lower_bound_ == pytest.approx(longer.lower_bound_, abs=1e-12)
