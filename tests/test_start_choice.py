@@ -135,7 +135,7 @@ def test_a_fit_says_how_many_searches_agree(estimator, tmp_path):
         return  # it cannot be saved
     save(model, tmp_path / "model.json")
     again = load(tmp_path / "model.json")
-    assert (again.agreement_, again.n_searches_, again.margin_) == (1, model.n_searches_, None)
+    assert (again.agreement_, again.n_searches_) == (1, model.n_searches_)
 
 
 def test_a_start_that_was_given_says_nothing_of_agreement():

@@ -64,7 +64,6 @@ class Observer(Protocol):
 # ---- when to stop: values with a name ----------------------------------------------
 
 ROUNDING = 1e-14  # of an objective that is a sum over many rows
-SLOWEST = 0.95  # share of its gain that the next iteration is expected to gain, at most
 
 StoppingRule = Callable[[Progress], bool]
 
@@ -72,20 +71,14 @@ StoppingRule = Callable[[Progress], bool]
 @final
 @dataclass(frozen=True)
 class SmallGain:
-    """Stop once an iteration, and all that would follow, gains less than `tol` per unit of sample weight.
-
-    What would follow is the sum of a geometric series (Aitken), so that a slow walk is not taken for the end of one. A
-    `tol` of 0 means what rounding leaves of the objective.
-    """
+    """Stop once an iteration gains less than `tol` per unit of sample weight, or than rounding leaves of it."""
 
     tol: float
 
     def __call__(self, progress: Progress) -> bool:
-        """Whether the last iteration gained too little, and the next ones will."""
-        before, last = ([np.inf, *np.diff(progress.history[-3:])])[-2:]
-        tol = max(self.tol, ROUNDING * abs(progress.history[-1]))
-        pace = min(last / before, SLOWEST) if before > 0 else SLOWEST
-        return bool(last <= tol and (last * pace / (1 - pace) <= tol or last <= tol / 100))
+        """Whether the last iteration gained too little."""
+        before, last = progress.history[-2:]
+        return last - before <= max(self.tol, ROUNDING * abs(last))
 
 
 @final

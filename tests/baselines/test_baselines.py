@@ -37,7 +37,7 @@ def test_kmedoids_with_swaps_finds_the_best_of_all_pairs_of_medoids(seed, metric
     rows = np.random.default_rng(seed).normal(size=(25, 2))
     distances = cdist(rows, rows, metric)
     best = min(distances[:, list(pair)].min(axis=1).sum() for pair in combinations(range(25), 2))
-    model = KMedoids(2, metric=metric, n_init=5, random_state=0).fit(rows)
+    model = KMedoids(2, metric=metric, n_init=20, random_state=0).fit(rows)
     assert model.inertia_ == pytest.approx(best)
 
 

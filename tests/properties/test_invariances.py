@@ -80,6 +80,7 @@ def test_a_rotation_of_the_rows_rotates_the_centres(case):
 
 
 @every_estimator(batches=False)
+@pytest.mark.filterwarnings("ignore:.*hold hardly any")  # from random starts
 def test_a_sample_weight_is_a_number_of_repetitions(case):
     for name, X in data_for(case).items():
         times = np.resize(TIMES, len(X))

@@ -28,9 +28,10 @@ TAILS = (1.0, 10.0, 100.0)  # the nu of the searches, from heavy tails to those 
 ENOUGH = 2  # searches, if they agree
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 # Far rows look like wide clusters to light tails. Nothing is believed that puts most rows three times as far from
-# their centres, and what is believed must be better by so many nats per row.
-WIDEST, HANDICAP = 10.0, 0.15
-EXPLAINED = 0.02  # share of the rows: if so many fewer are left out, there is no handicap
+# their centres, or that has clusters of less than a tenth of an equal share; what is believed must be better by so many
+# nats per row. None of this if it has clusters for rows that were left out, a share of all, and a centre for many.
+WIDEST, SMALL_CLUSTER, HANDICAP = 10.0, 0.1, 0.15
+EXPLAINED = 0.02
 # Rows without a value so many deviations from its column's median are the core. Heaps of far rows are clusters to every
 # search, and a small cluster far away is one too: the core is listened to if it gains so many nats per row
 # for each feature, and in few features as many as for some.
@@ -71,16 +72,23 @@ def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int =
         for part in parts:
             found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])))
             labels = found.labels if part is sample else _nearest(sample.X, found.centers)
-            heavy = candidates[0].found if candidates else found
-            explains_more = heavy.left_out - found.left_out > EXPLAINED
-            handicap = 0.0 if tails == TAILS[0] or explains_more else HANDICAP
+            handicap = 0.0 if tails == TAILS[0] else _handicap(found, candidates[0].found, part.weight)
             _count(candidates, Candidate(found, labels, handicap, part is not sample), core_weight)
             n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
     least = min(each.found.width for each in candidates)
-    pilots = [_pilot(sample, core_weight, each, dof) for each in candidates if each.found.width <= WIDEST * least]
+    believed = [each for each in candidates if each.found.width <= WIDEST * least and each.handicap < np.inf]
+    pilots = [_pilot(sample, core_weight, each, dof) for each in believed]
     return _best(pilots, core_weight, n_searches)
+
+
+def _handicap(found: Found, heavy: Found, weight: Array) -> float:
+    """What clusters that were found with light tails must be better by than those of heavy ones."""
+    smallest = np.min(np.bincount(found.labels, weight, len(found.centers))) / np.sum(weight)
+    if heavy.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
+        return 0.0
+    return HANDICAP if smallest * len(found.centers) >= SMALL_CLUSTER else np.inf
 
 
 def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple[Found, Agreement]:
@@ -91,7 +99,7 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
     best, *others = ended
     margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
-    cores = [each for each in others if each.of_core and each.core_merit > enough]
+    cores = [each for each in others if each.of_core and each.core_merit > enough and each.n_tiny <= best.n_tiny]
     if cores:
         best_of_all, best = best, max(cores, key=lambda each: each.core_merit)
         margins = [best.core_merit - best_of_all.core_merit]

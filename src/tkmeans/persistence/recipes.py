@@ -28,6 +28,7 @@ class Recipe(NamedTuple):
 _ALL: Fields = {"n_features_in_": "count", "feature_names_in_": "names[p]?"}
 _HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "ints[n]?", "inertia_": "number?", "n_iter_": "count"}
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
+_PATH |= {"agreement_": "number?", "n_searches_": "count?", "margin_": "number?"}
 _SOFT = _HARD | _PATH | {"scale_": "number", "dof_": "number", "cluster_weights_": "floats[K]"}
 _STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
