@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -72,6 +73,15 @@ def test_more_clusters_than_make_sense_are_warned_of_before_the_fit_and_not_all_
     assert "rows each" not in run("fit", csv_file(), "-k", 3).stderr
 
 
+@pytest.mark.parametrize("name", ["fit", "outliers"])
+def test_without_k_the_number_of_clusters_is_the_one_that_select_k_suggests(run, csv_file, name):
+    best = run("select-k", csv_file(), "--json").document["best"]
+    done = run(name, csv_file(), "--json")
+    assert f"{best} clusters suggested" in done.stderr
+    if name == "fit":
+        assert done.document["n_clusters"] == best
+
+
 def test_predict_with_table_and_model_in_the_wrong_order_says_the_right_one(run, csv_file, tmp_path):
     file, model = csv_file(), tmp_path / "model.json"
     run("fit", file, "-k", 3, "--model", model)
@@ -92,6 +102,35 @@ def test_names_from_a_file_cannot_steer_the_terminal(run, tmp_path, terminal, mo
         assert "\x1b[2J" not in done.stdout + done.stderr
         for name in ("[bold]y[/bold]", ":x:"):
             assert name in said.replace("\n", "")
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """The shares that progress bars show, by what they are about."""
+    shown = {}
+
+    @contextmanager
+    def recorded(what, *, transient=True):
+        yield lambda done, total: shown.setdefault(what.split()[0], []).append(done / total)
+
+    monkeypatch.setattr(screen, "counting", recorded)
+    monkeypatch.setattr(screen, "err", Console(stderr=True, width=80, force_terminal=True, color_system=None))
+    return shown
+
+
+@pytest.mark.parametrize("shape", ["round", "elliptical"])
+def test_reading_and_fitting_show_a_growing_share_of_what_is_done(run, tmp_path, shares, shape):
+    rows = np.random.default_rng(0).normal(np.repeat([[0.0], [3.0]], 20_000, axis=0), size=(40_000, 4))
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",")
+    run("fit", tmp_path / "rows.csv", "-k", 2, "--shape", shape)
+    reading, clustering = shares["reading"], shares["clustering"]
+    assert reading[-1] == 1
+    assert len(reading) > 6
+    assert 0.3 < np.median(reading) < 0.9
+    assert clustering[0] == 0
+    assert 0.3 < clustering[-1] < 1
+    for growing in (reading, clustering):
+        assert np.min(np.diff(growing)) > -0.05  # a look at the beginning of the file is counted again
 
 
 def test_a_message_of_the_library_suggests_options_to_those_who_type_commands():

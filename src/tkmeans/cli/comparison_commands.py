@@ -106,17 +106,21 @@ def reproduce(
     """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
     from tkmeans.paper import reproduction
 
-    with screen.progress_bar(transient=False) as progress:
-        bar = progress.add_task("runs", total=None)
-        written = reproduction.reproduce(
-            what.value,
-            out,
-            reps=QUICK_REPS if quick else reps,
-            redo=redo,
-            start=lambda total: progress.update(bar, total=total),
-            tick=lambda done: progress.advance(bar, done),
-            finish=screen.err.print,
-        )
+    done = total = 0
+    with screen.counting("runs", transient=False) as tick:
+
+        def start(n_runs: int) -> None:
+            nonlocal total
+            total = n_runs
+
+        def advance(n_runs: int) -> None:
+            nonlocal done
+            done += n_runs
+            tick(done, total)
+
+        n_reps = QUICK_REPS if quick else reps
+        steps: dict[str, Any] = {"start": start, "tick": advance, "finish": screen.err.print}
+        written = reproduction.reproduce(what.value, out, reps=n_reps, redo=redo, **steps)
     for path in written:
         if path.suffix == ".md" and path.parent == out:
             print(path.read_text(encoding="utf-8"))

@@ -32,23 +32,24 @@ def fit(
     if dry_run:
         printed_summary.print_plan(prepare(file, reading, choice), json=json)
         return
-    n_clusters = options.number_of_clusters(settings, file)
     output_files.check_files(output.out, model, report, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
+    n_clusters, selection = estimator_calls.number_of_clusters(data, settings)
     estimator = estimator_calls.fitted(data, n_clusters, settings)
-    found = estimator_calls.answer(estimator, data.Z, data.table)
+    found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True)
     output_files.write_output(data.table, output, found, mark_outliers=mark_outliers)
     if model is not None:
         output_files.save_model(estimator, data, model)
     if report is not None:
-        output_files.save_report(estimator, data, report)
+        output_files.save_report(estimator, data, report, selection)
     if json:
-        screen.print_json(printed_summary.as_document(data, estimator, found))
+        description = estimator_calls.described(found, data, n_clusters)
+        screen.print_json(printed_summary.as_document(data, estimator, found, description))
     elif str(output.out) != "-":
-        printed_summary.print_sentences(estimator_calls.described(estimator, data))
+        printed_summary.print_sentences(estimator_calls.described(found, data, n_clusters))
         printed_summary.print_clusters(data, estimator, found)
-        printed_summary.print_verdict(found)
+        screen.tell(found.sentence)
         printed_summary.print_written(
             {output.out: "the table with the cluster of each row", model: "the model", report: "the report"}
         )

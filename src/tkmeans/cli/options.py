@@ -54,7 +54,9 @@ class ColumnOptions(NamedTuple):
 class ModelOptions(NamedTuple):
     """How to fit."""
 
-    k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="The number of clusters.")] = None
+    k: Annotated[
+        int | None, typer.Option("-k", "--clusters", min=1, help="The number of clusters; chosen if not given.")
+    ] = None
     shape: Annotated[
         Shape,
         typer.Option(
@@ -73,13 +75,6 @@ class OutputOptions(NamedTuple):
         Path | None, typer.Option(help="Write the table and the new columns there; - for standard output.")
     ] = None
     prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = ""
-
-
-def number_of_clusters(model: ModelOptions, file: str) -> int:
-    """What -k says; people who do not know it yet are told how to find out."""
-    if model.k is None:
-        raise typer.BadParameter(f"say how many clusters; 'tkmeans select-k {file}' suggests a number", param_hint="-k")
-    return model.k
 
 
 def typed_again(*records: NamedTuple) -> list[str]:

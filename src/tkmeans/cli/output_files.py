@@ -12,9 +12,9 @@ import typer
 
 from tkmeans.atomic import replacing
 from tkmeans.cli import screen
-from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.options import OutputOptions
 from tkmeans.cli.prepared_data import Data
+from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
 from tkmeans.tables.roles import RESULTS
@@ -52,7 +52,7 @@ def check_new_columns(table: Table, output: OutputOptions) -> None:
 
 
 def write_output(
-    table: Table, output: OutputOptions, found: Answer, *, rows: Array | None = None, mark_outliers: bool = False
+    table: Table, output: OutputOptions, found: RowAnswers, *, rows: Array | None = None, mark_outliers: bool = False
 ) -> None:
     """Write the table with its new columns where that is wanted, as a whole or not at all."""
     if output.out is None:

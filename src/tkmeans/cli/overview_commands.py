@@ -8,7 +8,7 @@ import typer
 
 from tkmeans.cli import estimator_calls, output_files, screen
 from tkmeans.cli.options import ColumnOptions, File, Json, ModelOptions, ReadingOptions, typed_again
-from tkmeans.cli.prepared_data import Data, prepare
+from tkmeans.cli.prepared_data import prepare
 from tkmeans.cli.printed_summary import print_next, print_written, typed
 
 Criterion = StrEnum("Criterion", ["icl", "bic", "stability"])  # what the number of clusters is chosen by
@@ -29,7 +29,7 @@ def select_k(
     if smallest > largest:
         raise typer.BadParameter(f"{smallest} is larger than --max {largest}", param_hint="--min")
     data = prepare(file, reading, choice)
-    selection = selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
+    selection = estimator_calls.selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
     if json:
         fields = ("criterion", "best", "runner_up", "n_clusters", "icl", "bic", "stability", "outlier_fraction")
         document = {field: getattr(selection, field) for field in fields}
@@ -42,16 +42,6 @@ def select_k(
     options = typed_again(choice, reading)
     deeds = {"fit": "finds them", "report": "shows them"}
     print_next(file, *((typed(deed, file, "-k", best, *options), why) for deed, why in deeds.items()))
-
-
-def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:
-    """The choice among these numbers of clusters."""
-    from tkmeans.selection import select_n_clusters
-
-    numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
-    with screen.counting("trying numbers of clusters") as tell, estimator_calls.as_messages(data.table.source):
-        options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs, "progress": tell}
-        return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
 
 
 def _print(selection: Any) -> None:
@@ -86,11 +76,7 @@ def report(
     """
     output_files.check_files(None, out, source=file)
     data = prepare(file, reading, choice)
-    selection, n_clusters = None, settings.k
-    if n_clusters is None or largest is not None:
-        selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
-        n_clusters = selection.best if n_clusters is None else n_clusters
-        screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
+    n_clusters, selection = estimator_calls.number_of_clusters(data, settings, largest)
     estimator = estimator_calls.fitted(data, n_clusters, settings)
     output_files.save_report(estimator, data, out, selection)
     print_written({out: "open it in a browser"})

@@ -24,7 +24,7 @@ class Data(NamedTuple):
 
     table: Table
     columns: list[str]
-    X: Array  # (n, p) NaN where missing
+    values: list[Array]  # p columns in the user's units, NaN where missing
     Z: Array  # (n, p) scaled: what is clustered
     weights: Array | None
     id_column: str | None
@@ -32,6 +32,11 @@ class Data(NamedTuple):
     scaler: Any  # fitted; None if there is none
     notes: list[str]
     roles: list[Role]
+
+    @property
+    def X(self) -> Array:
+        """The columns side by side, (n, p)."""
+        return np.column_stack(self.values)
 
     @property
     def categories(self) -> dict[str, Any]:
@@ -81,14 +86,17 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     others += encoded
     chosen = choose(table, columns, split(table, choice.without), split(table, choice.keep), others)
     names = chosen.names + levels(table, encoded)
-    X = numbers(table, names)
+    values = numbers(table, names)
     weights = None if weight_column is None else _weights(table, weight_column)
-    scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, names)
+    scaler, notes = _scaler(values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
+    Z = np.column_stack(values)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
-    notes = say(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(X), *notes)
+    notes = say(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(Z), *notes)
     row_names = None if id_column is None else table.cells(id_column)
-    Z = X if scaler is None else scaler.transform(X)
-    return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
+    if scaler is not None:
+        Z = scaler.set_params(copy=False).transform(Z)
+        scaler.set_params(copy=True)
+    return Data(table, names, values, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
 
 
 def say(table: Table, *texts: str) -> list[str]:
@@ -99,8 +107,8 @@ def say(table: Table, *texts: str) -> list[str]:
     return notes
 
 
-def numbers(table: Table, names: list[str]) -> Array:
-    """The columns side by side; single precision if all of them are."""
+def numbers(table: Table, names: list[str]) -> list[Array]:
+    """The values of these columns, or of indicators such as species=Gentoo."""
     columns = []
     for name in names:
         if (indicated := table.indicated(name)) is not None:
@@ -109,12 +117,12 @@ def numbers(table: Table, names: list[str]) -> Array:
         else:
             check_numbers(table, table.column(name))
             columns.append(table.column(name).values)
-    return np.column_stack(columns)
+    return columns
 
 
 def _weights(table: Table, name: str) -> Array:
     """Sample weights from a column."""
-    values = numbers(table, [name])[:, 0]
+    (values,) = numbers(table, [name])
     wrong = np.flatnonzero(~(values >= 0))
     if len(wrong):
         first = wrong[:5].tolist()
@@ -129,10 +137,10 @@ def _weights(table: Table, name: str) -> Array:
 
 def missing_values(X: Array) -> list[str]:
     """What to say about missing values, if there are any."""
+    if not np.isnan(np.sum(X)):
+        return []
     gaps = np.isnan(X)
     n_rows, n_lost = int(np.sum(gaps.any(axis=1))), int(np.sum(gaps.all(axis=1)))
-    if not n_rows:
-        return []
     said = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
     if n_rows > n_lost:
         said += "; such a row counts with the values it has"
@@ -141,21 +149,30 @@ def missing_values(X: Array) -> list[str]:
     return [said]
 
 
-def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
+def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
     """A fitted scaler, and what to say about it."""
     from sklearn import preprocessing
 
     if scale is Scale.none:
         return None, ["columns were not scaled: those with the largest numbers count most"]
     name, what = _SCALERS[scale]
-    scaler = getattr(preprocessing, name)().fit(X)
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
-    if scale is Scale.robust:
-        ones = np.flatnonzero(scaler.scale_ == 1)  # of columns whose range is 1, or 0
-        flat = [j for j in ones if np.ptp(np.nanpercentile(X[:, j], [25, 75])) == 0]
-        if flat:  # dividing by their range is not possible
-            scaler.scale_[flat] = [np.nanstd(X[:, j]) or 1.0 for j in flat]
-            equal = ", ".join(names[j] for j in flat)
-            notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
+    if scale is not Scale.robust:
+        return getattr(preprocessing, name)().fit(np.column_stack(columns)), notes
+    # As RobustScaler().fit does, but with one look at each column instead of two.
+    low, middle, high = np.transpose([_quartiles(column) for column in columns])
+    scaler = preprocessing.RobustScaler().fit(np.column_stack([column[:2] for column in columns]))
+    flat = np.flatnonzero(high == low)
+    scaler.center_, scaler.scale_ = middle, np.where(high > low, high - low, 1.0)
+    if len(flat):  # dividing by their range is not possible
+        scaler.scale_[flat] = [np.nanstd(columns[j]) or 1.0 for j in flat]
+        equal = ", ".join(names[j] for j in flat)
+        notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
     return scaler, notes
+
+
+def _quartiles(column: Array) -> Array:
+    """The quartiles of the values that are there."""
+    column = column[~np.isnan(column)]
+    return np.quantile(column, [0.25, 0.5, 0.75], overwrite_input=True)

@@ -8,8 +8,8 @@ import numpy as np
 import typer
 
 from tkmeans.cli import estimator_calls, options, output_files, printed_summary, screen
-from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, read_file, say
+from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
 from tkmeans.tables.roles import listed
@@ -39,7 +39,7 @@ def predict(
     output_files.check_new_columns(table, output)
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
-    X = numbers(table, columns)
+    X = np.column_stack(numbers(table, columns))
     notes = say(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
     with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
@@ -52,7 +52,7 @@ def predict(
         screen.print_json(document | {"notes": notes})
     elif str(output.out) != "-":
         printed_summary.print_sizes(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
-        printed_summary.print_verdict(found)
+        screen.tell(found.sentence)
         printed_summary.print_written({output.out: "the table with the cluster of each row"})
 
 
@@ -97,12 +97,12 @@ def outliers(
 
     --out writes these rows to a table.
     """
-    n_clusters = options.number_of_clusters(settings, file)
     output_files.check_files(output.out, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
+    n_clusters, _ = estimator_calls.number_of_clusters(data, settings)
     estimator = estimator_calls.fitted(data, n_clusters, settings)
-    found = estimator_calls.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
+    found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]
     output_files.write_output(data.table, output, found, rows=np.sort(strays))
@@ -110,7 +110,7 @@ def outliers(
         described = _described(data, estimator, found, strays)
         screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})
     elif str(output.out) != "-":
-        printed_summary.print_verdict(found)
+        screen.tell(found.sentence)
         shown = strays[:top] if len(strays) else strangest[: min(5, top)]
         if not len(strays):
             screen.tell("The least typical rows, all the same:")
@@ -121,7 +121,7 @@ def outliers(
         printed_summary.print_written({output.out: f"{screen.count(len(strays), 'row')}"})
 
 
-def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[dict[str, Any]]:
+def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> list[dict[str, Any]]:
     """For each row where it stands, what it is called and which value is the strangest."""
     away = data.Z[rows] - estimator.cluster_centers_[found.label[rows]]
     deviations = estimator_calls.deviations(estimator)
@@ -134,7 +134,7 @@ def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[d
             "cluster": int(found.label[i]),
             "outlier_pvalue": float(found.pvalue[i]),
             "column": data.columns[j],
-            "value": float(data.X[i, j]),
+            "value": float(data.values[j][i]),
             "spreads": float(away[n, j] / deviations[found.label[i], j]),
         }
         for n, (i, j) in enumerate(zip(rows, worst, strict=True))

@@ -82,35 +82,29 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A function to be told how many bytes of how many are read, twice: to look at them and to read them."""
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
-    with progress(*columns) as shown:
-        bar, seen = shown.add_task(escape(clean(what)), total=None), [0, 0]  # in this pass; in those before
+    """A function of how many bytes of how many are read, which happens twice: to look at them and to read them."""
+    with counting(what) as tick:
+        seen = [0, 0]  # in this pass; in those before
 
-        def tell(done: int, total: int) -> None:
-            seen[1] += total if done < seen[0] else 0
+        def count_both(done: int, total: int) -> None:
+            seen[1] += total if done < seen[0] >= total else 0  # a look at the beginning is no pass
             seen[0] = done
-            shown.update(bar, completed=min(done + seen[1], 2 * total), total=2 * total)
+            tick(min(done + seen[1], 2 * total), 2 * total)
 
-        yield tell if err.is_terminal else None
+        yield count_both if err.is_terminal else None
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to be told how many of how many are done; nothing is shown if nobody looks."""
-    with progress_bar(transient=True) as shown:
-        bar = shown.add_task(escape(what), total=None)
+def counting(what: str, *, transient: bool = True) -> Iterator[Callable[[float, float], None]]:
+    """A function of how much of how much is done: a bar with the share and the time left, if somebody looks."""
+    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
+    with progress(*columns, bars.TimeRemainingColumn(), transient=transient) as shown:
+        bar = shown.add_task(escape(clean(what)), total=None)
         yield lambda done, total: shown.update(bar, completed=done, total=total)
 
 
-def progress_bar(*, transient: bool) -> bars.Progress:
-    """A bar with what is done, of how much, and the time that is left; nothing if nobody looks."""
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn())
-    return progress(*columns, bars.TimeRemainingColumn(), transient=transient)
-
-
 def progress(*columns: bars.ProgressColumn, transient: bool = True) -> bars.Progress:
-    """Bars of these columns, or of the usual ones; nothing if nobody looks."""
+    """Bars of these columns; nothing if nobody looks."""
     return bars.Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
 
 

@@ -21,7 +21,7 @@ from tkmeans.estimators.validation import Check, check_choice, check_integer, ch
 from tkmeans.fit_warnings import warn_of_early_end, warn_of_empty_rows
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
-from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, callbacks_told
+from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, callbacks_told
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
@@ -153,7 +153,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def _observers(self, source: Source) -> Iterator[Observer]:
-        """Those that the parameters ask for."""
+        """Those that the parameters ask for, and those of the context."""
+        yield from OBSERVERS.get()
         if getattr(self, "verbose", 0):
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:

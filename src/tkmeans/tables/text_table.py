@@ -139,7 +139,7 @@ class TextTable(Table):
         named = [*self.names, *["\0"] * layout.trailing]
         try:
             file, raw = self._content.native()
-            watch = WATCH.get()
+            watch = WATCH.get() or (lambda *_: None)
             with raw, file:
                 _pass_over(file, len(layout.found.mark) + len(layout.start.encode(layout.found.encoding)))
                 reader = csv.open_csv(
@@ -153,9 +153,9 @@ class TextTable(Table):
                         decimal_point=layout.numerals.decimal,
                     ),
                 )
+                watch(0, self._content.size)
                 for batch in reader:
-                    if watch is not None:
-                        watch(raw.tell(), self._content.size)
+                    watch(raw.tell(), self._content.size)
                     if batch.num_rows:
                         yield batch.columns
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
