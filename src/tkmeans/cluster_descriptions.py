@@ -17,7 +17,7 @@ from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
 SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
-_NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
+NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
 _ENOUGH = 20_000  # rows that a median is taken of
@@ -77,7 +77,7 @@ class ClusterDescription:
     @property
     def sentence(self) -> str:
         """The cluster in one sentence."""
-        said = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= _NOTABLE)
+        said = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= NOTABLE)
         parts = [said or "no column sets it apart"]
         telling = [each for each in self.categories if each.share >= 0.5 and each.share - each.others >= _MORE]
         if telling:

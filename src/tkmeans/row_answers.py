@@ -40,7 +40,7 @@ class RowAnswers(NamedTuple):
         """How many outliers there are, and how many rows lie between clusters."""
         parts = []
         if self.outlier is not None:
-            n_outliers, n_rows = int(np.sum(self.outlier)), int(np.sum(self.known))
+            n_outliers, n_rows = int(np.sum(self.outlier)), len(self.label)
             are = "is an outlier" if n_outliers == 1 else "are outliers"
             some = f"{n_outliers} of {n_rows} rows {are}: far from every cluster."
             parts.append(some if n_outliers else "No row is an outlier.")
@@ -54,11 +54,12 @@ def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True,
     probability = pvalue = outlier = None
     label = np.asarray(model.labels_ if fitted else model.predict(X))
     if hasattr(model, "predict_proba"):
-        blocks = (model.predict_proba(X[i : i + _BLOCK]).max(axis=1) for i in range(0, len(X), _BLOCK))
+        blocks = (np.asarray(model.predict_proba(X[i : i + _BLOCK])).max(axis=1) for i in range(0, len(X), _BLOCK))
         probability = np.concatenate([*blocks]).astype(np.float64)
     if hasattr(model, "outliers"):
         outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool)
     if pvalues and hasattr(model, "outlier_pvalues"):
         pvalue = model.outlier_pvalues_ if fitted else model.outlier_pvalues(X)
-    known = ~np.isnan(X).all(axis=1) if np.isnan(np.sum(X)) else np.ones(len(X), dtype=bool)
+    values = np.asarray(X)
+    known = ~np.isnan(values).all(axis=1) if np.isnan(np.sum(values)) else np.ones(len(values), dtype=bool)
     return RowAnswers(label, known, outlier, probability, pvalue)

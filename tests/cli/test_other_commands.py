@@ -13,7 +13,7 @@ from tkmeans.tables import read_table
 def test_the_outliers_command_lists_outliers_with_the_column_that_makes_them_so(run, csv_file, tmp_path):
     out = tmp_path / "outliers.csv"
     shown = run("outliers", csv_file(), "-k", 3, "--id", "species", "--out", out).stdout
-    assert "1 of 59 rows is an outlier" in shown
+    assert "1 of 60 rows is an outlier" in shown
     assert "│   22 │ Chinstrap │" in shown
     assert "body_mass_g = 37000" in shown
     assert read_table(out).cells("body_mass_g") == ["37000"]

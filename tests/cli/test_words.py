@@ -1,5 +1,6 @@
 """What the commands say: plans, sentences, lines of the file, and nothing that steers a terminal."""
 
+import html
 import json
 import re
 import sys
@@ -44,14 +45,23 @@ def test_the_sentence_of_each_cluster_names_its_species(run, csv_file):
     assert any("heavy" in sentence and "Gentoo" in sentence for sentence in sentences)
 
 
-def test_the_report_has_the_sentences_and_counts_of_the_command_and_names_rows_by_line(run, csv_file, tmp_path):
-    document = run("fit", csv_file(), "-k", 3, "--report", tmp_path / "page.html", "--json").document
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("shape", ["round", "elliptical"])
+def test_the_report_and_the_command_agree_in_counts_row_numbers_and_wording(run, csv_file, tmp_path, shape):
+    words = ("fit", csv_file(), "-k", 3, "--shape", shape, "--report", tmp_path / "page.html")
+    printed, document = run(*words).stdout, run(*words, "--json").document
+    markup = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = html.unescape(re.sub(r"<[^>]+>", "", markup)).replace("\u202f", "").replace("\u00a0", " ")
     for cluster in document["clusters"]:
         assert cluster["sentence"] in page
-        assert re.search(rf"<h3>.*?Cluster {cluster['cluster']}</h3><p><b>{cluster['rows']} rows</b>", page)
-    assert document["outliers"]["lines"] == [22]
-    assert "line 22" in page
+        assert cluster["sentence"] in printed
+        assert re.search(rf"Cluster {cluster['cluster']} \({cluster['rows']} rows\b", page)
+        assert f"{cluster['cluster']} {cluster['rows']} rows" in page  # below the scatter plot
+    assert (summary := re.search(r"^(\d+ of \d+ rows|No row).*outlier.*$", printed, re.MULTILINE)[0]) in page
+    assert summary.startswith(f"{document['outliers']['count']} of 60 rows")
+    assert f"{document['unsure']}</dd>" in markup or not document["unsure"]
+    listed = re.findall(r'class="pointer"[^>]*>(?:<bdi>)?([^<]*)', markup.split('id="outliers"')[1])
+    assert sorted(listed) == [f"line {line}" for line in document["outliers"]["lines"]]
+    assert "line 22" in listed
     assert "row 21" not in page
 
 

@@ -24,8 +24,8 @@ _CLEAR = 0.9  # a pair of columns that tells so many rows' clusters is shown fir
 
 def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     """What the page's script needs to draw."""
-    outliers = ~found.core
-    drawn = drawn_rows(outliers, np.zeros((found.n_rows, 2)), MAX_ROWS)
+    outliers = np.zeros(len(found.values), dtype=bool) if found.rows.outlier is None else found.rows.outlier
+    drawn = drawn_rows(outliers, np.zeros((len(found.values), 2)), MAX_ROWS)
     slopes = _slopes(found, scaler)
     chosen = np.sort(found.telling[:MAX_COLUMNS])
     columns = [
@@ -33,18 +33,18 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
         for j in chosen
     ]
     view = [0, min(1, len(columns) - 1)]
-    if found.n_columns == 1:
+    if found.values.shape[1] == 1:
         height = line("").project(found.values[drawn], found.values[drawn])[:, 1]
-        columns.append(_packed("height", "(height means nothing)", height, np.full(found.n_clusters, 0.5), 1e-9))
+        columns.append(_packed("height", "(height means nothing)", height, np.full(len(found.centers), 0.5), 1e-9))
         view = [0, 1]
-    elif found.n_columns > 2:
+    elif found.values.shape[1] > 2:
         pair = _clearest_pair(found, drawn)
         view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
         expected = found.input_centers[found.labels]
         plane = principal_plane(found.inputs, found.core, expected)
         places, centers = plane.project(found.inputs[drawn], expected[drawn]), plane.place(found.input_centers)
         columns = [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)] + columns
-    certainty = found.certainty
+    certainty = found.rows.probability
     return {
         "columns": columns,
         "view": view,
@@ -77,7 +77,7 @@ def _packed(
 def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
     """How much the scaler stretches each of the p columns; None if it bends them."""
     if scaler is None:
-        return [1.0] * found.n_columns
+        return [1.0] * found.values.shape[1]
     low, high = quantiles(found.values, [0, 1])
     middle = low + (high - low) / 3
     with warnings.catch_warnings():
@@ -87,7 +87,7 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
         first, second = (three[1] - three[0]) / (middle - low), (three[2] - three[1]) / (high - middle)
     constant = ~(high > low)
     first, second = np.where(constant, 1.0, first), np.where(constant, 1.0, second)
-    return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.n_columns
+    return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.values.shape[1]
 
 
 def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
