@@ -121,7 +121,13 @@ def shares(monkeypatch):
 
     @contextmanager
     def recorded(what, *, transient=True):
-        yield lambda done, total: shown.setdefault(what.split()[0], []).append(done / total)
+        name, known = what.split()[0], {}
+
+        def update(**facts):
+            known.update(facts)
+            shown.setdefault(name, []).append(known["completed"] / known["total"])
+
+        yield update
 
     monkeypatch.setattr(screen, "counting", recorded)
     monkeypatch.setattr(screen, "err", Console(stderr=True, width=80, force_terminal=True, color_system=None))

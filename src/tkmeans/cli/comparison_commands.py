@@ -106,21 +106,10 @@ def reproduce(
     """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
     from tkmeans.paper import reproduction
 
-    done = total = 0
-    with screen.counting("runs", transient=False) as tick:
-
-        def start(n_runs: int) -> None:
-            nonlocal total
-            total = n_runs
-
-        def advance(n_runs: int) -> None:
-            nonlocal done
-            done += n_runs
-            tick(done, total)
-
-        n_reps = QUICK_REPS if quick else reps
-        steps: dict[str, Any] = {"start": start, "tick": advance, "finish": screen.err.print}
-        written = reproduction.reproduce(what.value, out, reps=n_reps, redo=redo, **steps)
+    n_reps = QUICK_REPS if quick else reps
+    with screen.counting("runs", transient=False) as update:
+        watch: dict[str, Any] = {"start": lambda n: update(total=n), "tick": lambda n: update(advance=n)}
+        written = reproduction.reproduce(what.value, out, reps=n_reps, redo=redo, **watch, finish=screen.err.print)
     for path in written:
         if path.suffix == ".md" and path.parent == out:
             print(path.read_text(encoding="utf-8"))

@@ -29,10 +29,10 @@ def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
     warn_of_many_clusters(n_clusters, data)
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
     what = f"clustering {screen.count(data.table.n_rows, 'row')}"
-    with screen.counting(what) as tick, as_messages(data.table.source):
+    with screen.counting(what) as update, as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
-        tick(0, 1)
-        before = OBSERVERS.set((_ShareDone(tick, model.tol),))
+        update(completed=0, total=1)
+        before = OBSERVERS.set((_ShareDone(update, model.tol),))
         try:
             return model.fit(data.Z, sample_weight=data.weights)
         finally:
@@ -45,8 +45,8 @@ class _ShareDone:
     How many runs there will be is not known, so each of them is half of what is left.
     """
 
-    def __init__(self, tick: Callable[[float, float], None], tol: float) -> None:
-        self._tick, self._tol, self._n_runs, self._share = tick, max(tol, 1e-12), 0, 0.0
+    def __init__(self, update: Callable[..., None], tol: float) -> None:
+        self._update, self._tol, self._n_runs, self._share = update, max(tol, 1e-12), 0, 0.0
 
     def begin(self, frame: Any, max_iter: int) -> None:
         """Count the runs."""
@@ -59,7 +59,7 @@ class _ShareDone:
         by_gain = np.log(first / latest) / np.log(max(first / self._tol, 1 + 1e-9))
         share = max(min(by_gain, 1.0), progress.n_iter / self._most)
         self._share = max(self._share, 1 - 0.5 ** (self._n_runs - 1 + share))  # gains need not fall
-        self._tick(self._share, 1)
+        self._update(completed=self._share)
 
     def end(self) -> None:
         """Another run may follow."""
@@ -75,16 +75,6 @@ def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
     why = f"{screen.count(n_rows, 'row')}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
     screen.notes([f"clusters are {chosen} ({why}); --shape chooses otherwise"])
     return n_rows >= needed
-
-
-def deviations(model: Any) -> Array:
-    """How far rows of each cluster typically are from its centre in each column, (K, p)."""
-    from tkmeans.plots.projections import full_covariances
-
-    covariances = full_covariances(model)
-    if covariances is None:  # one width for all
-        return np.full(model.cluster_centers_.shape, np.sqrt(model.scale_))
-    return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 
 
 def number_of_clusters(data: Data, settings: ModelOptions, largest: int | None = None) -> tuple[int, Any]:
@@ -105,8 +95,9 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
     from tkmeans.selection import select_n_clusters
 
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
-    with screen.counting("trying numbers of clusters") as tick, as_messages(data.table.source):
-        options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs, "progress": tick}
+    with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
+        options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}
+        options["progress"] = lambda done, total: update(completed=done, total=total)
         return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
 
 

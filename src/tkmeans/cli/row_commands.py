@@ -123,9 +123,10 @@ def outliers(
 
 def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> list[dict[str, Any]]:
     """For each row where it stands, what it is called and which value is the strangest."""
-    away = data.Z[rows] - estimator.cluster_centers_[found.label[rows]]
-    deviations = estimator_calls.deviations(estimator)
-    worst = np.argmax(np.nan_to_num(np.abs(away / deviations[found.label[rows]]), nan=-1.0), axis=1)
+    from tkmeans.report.clustering import deviations
+
+    away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
+    worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
     places = data.table.places(rows.tolist())
     return [
         {
@@ -135,7 +136,7 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
             "outlier_pvalue": float(found.pvalue[i]),
             "column": data.columns[j],
             "value": float(data.values[j][i]),
-            "spreads": float(away[n, j] / deviations[found.label[i], j]),
+            "spreads": float(away[n, j]),
         }
         for n, (i, j) in enumerate(zip(rows, worst, strict=True))
     ]

@@ -1,11 +1,13 @@
 """The screen: results on standard output, messages and progress on standard error."""
 
 import ast
+import json
 import math
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rich import progress as bars
@@ -83,24 +85,23 @@ def working(what: str) -> Iterator[None]:
 @contextmanager
 def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
     """A function of how many bytes of how many are read, which happens twice: to look at them and to read them."""
-    with counting(what) as tick:
+    with counting(what) as update:
         seen = [0, 0]  # in this pass; in those before
 
         def count_both(done: int, total: int) -> None:
             seen[1] += total if done < seen[0] >= total else 0  # a look at the beginning is no pass
             seen[0] = done
-            tick(min(done + seen[1], 2 * total), 2 * total)
+            update(completed=min(done + seen[1], 2 * total), total=2 * total)
 
         yield count_both if err.is_terminal else None
 
 
 @contextmanager
-def counting(what: str, *, transient: bool = True) -> Iterator[Callable[[float, float], None]]:
-    """A function of how much of how much is done: a bar with the share and the time left, if somebody looks."""
+def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
+    """A function to update a bar, which shows the share that is done and the time left, if somebody looks."""
     columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
     with progress(*columns, bars.TimeRemainingColumn(), transient=transient) as shown:
-        bar = shown.add_task(escape(clean(what)), total=None)
-        yield lambda done, total: shown.update(bar, completed=done, total=total)
+        yield partial(shown.update, shown.add_task(escape(clean(what)), total=None))
 
 
 def progress(*columns: bars.ProgressColumn, transient: bool = True) -> bars.Progress:
@@ -109,23 +110,11 @@ def progress(*columns: bars.ProgressColumn, transient: bool = True) -> bars.Prog
 
 
 def print_json(document: Any) -> None:
-    """The one thing that goes to standard output with --json."""
+    """The one thing that goes to standard output with --json; null for what is no finite number."""
     from tkmeans.persistence.encoding import pretty
 
-    print(pretty(plain(document)))
-
-
-def plain(value: Any) -> Any:
-    """Numbers of NumPy's as Python's, and None for what JSON has no word for."""
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    text = json.dumps(document, default=lambda value: value.tolist())
+    print(pretty(json.loads(text, parse_constant=lambda _: None)))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans.cluster_descriptions import SIGMA, Description, described, median
-from tkmeans.plots.projections import centers_of, column_names
+from tkmeans.plots.projections import centers_of, column_names, full_covariances
 from tkmeans.report.markup import decimals_of
 from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.stats import Array
@@ -31,6 +31,7 @@ class Clustering:
     inputs: Array  # (n, p)
     centers: Array  # (K, p)
     input_centers: Array  # (K, p)
+    deviations: Array  # (K, p) of the inputs from their centres
     rows: RowAnswers
     weights: Array | None  # (n,)
     remarks: list[str]  # what the estimator warned of
@@ -131,11 +132,20 @@ def look(
         inputs=values if scaler is None else np.asarray(Z, dtype=float),
         centers=input_centers if scaler is None else np.asarray(scaler.inverse_transform(input_centers), dtype=float),
         input_centers=input_centers,
+        deviations=deviations(estimator),
         rows=rows,
         weights=weights,
         remarks=list(dict.fromkeys(str(warning.message) for warning in heard)),  # each once
         description=described(rows, [*values.T], names, categories or {}, len(input_centers)),
     )
+
+
+def deviations(model: Any) -> Array:
+    """How far rows of each cluster typically are from its centre in each column, (K, p)."""
+    covariances = full_covariances(model)
+    if covariances is None:  # one width for all
+        return np.full(centers_of(model).shape, np.sqrt(getattr(model, "scale_", 1.0)))
+    return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 
 
 def quantiles(values: Array, levels: list[float]) -> Array:

@@ -18,18 +18,6 @@ MISSING = '<span class="missing" title="no value">–</span>'
 _LONG = 60  # characters of a name; the rest is in its title
 _VERY_LONG = 300
 
-# The markers of clusters as SVG.
-PATHS = {
-    "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
-    "s": "M-3.6-3.6h7.2v7.2h-7.2z",
-    "^": "M0-4.6L4.4 3.4h-8.8z",
-    "D": "M0-5L5 0L0 5L-5 0z",
-    "v": "M0 4.6L4.4-3.4h-8.8z",
-    "P": "M-1.6-4.8h3.2v3.2h3.2v3.2h-3.2v3.2h-3.2v-3.2h-3.2v-3.2h3.2z",
-    "*": "M0-5L1.4-1.7L5-1.6L2.2.7L3.1 4.2L0 2.2L-3.1 4.2L-2.2.7L-5-1.6L-1.4-1.7z",
-    ">": "M4.6 0L-3.4 4.4v-8.8z",
-}
-
 
 def text(value: Any) -> str:
     """Text, whatever it holds."""
@@ -114,14 +102,15 @@ def _fragments() -> dict[str, Template]:
 
 
 def fragment(piece: str, /, **parts: object) -> str:
-    """A piece of the page with its parts, which are HTML already."""
-    return _fragments()[piece].substitute(parts)
+    """A piece of the page with its parts, which are HTML already; "kind-other" stands for those that are not there."""
+    pieces = _fragments()
+    return (pieces.get(piece) or pieces[f"{piece.rpartition('-')[0]}-other"]).substitute(parts)
 
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:
     """An element; `content` is HTML already, attributes are text. A trailing underscore of a name is dropped."""
-    told = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
-    inside = "".join(f' {key}="{text(value)}"' for key, value in told.items())
+    given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    inside = "".join(f' {key}="{text(value)}"' for key, value in given.items())
     return f"<{name}{inside}>{content}</{name}>"
 
 
@@ -139,7 +128,7 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]], *, label: str, k
 
 def swatch(cluster: int) -> str:
     """The marker of a cluster, in its colour."""
-    return fragment("swatch", color=style.color(cluster), path=PATHS[style.marker(cluster)])
+    return fragment("swatch", color=style.color(cluster), path=fragment(f"marker-{style.marker(cluster)}"))
 
 
 # ---- charts: a curve, a divided bar; colours come from the page's style --------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from tkmeans.plots import style
 from tkmeans.plots.projections import agreement, drawn_rows, line, principal_plane
 from tkmeans.report.clustering import Clustering, quantiles
-from tkmeans.report.markup import PATHS, shortened
+from tkmeans.report.markup import fragment, shortened
 from tkmeans.stats import Array
 
 MAX_ROWS = 20_000  # drawn
@@ -54,7 +54,7 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
         "numbers": _base64(drawn, "<u4"),
         "rows": _names(found, drawn),
         "colors": style.COLORS,
-        "shapes": [PATHS[marker] for marker in style.MARKERS],
+        "shapes": [fragment(f"marker-{marker}") for marker in style.MARKERS],
     }
 
 

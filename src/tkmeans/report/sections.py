@@ -27,12 +27,6 @@ _LISTED_VALUES = 8
 _BINS = 24  # of a histogram
 _SURE = 0.95
 
-_CRITERIA = {
-    "icl": ", which weighs how well the clusters describe the rows against how many they are and how much they overlap",
-    "bic": ", which weighs how well the clusters describe the rows against how many they are",
-    "stability": ", which asks whether every cluster comes back when the rows are drawn again",
-}
-
 
 # ---- the whole ---------------------------------------------------------------------------------
 
@@ -94,7 +88,7 @@ def how_many(found: Clustering, selection: Any) -> str:
     names = {"x_name": "number of clusters", "y_name": criterion_title(name)}
     label = f"{criterion} for {span} clusters; best at {best}"
     facts = {"span": span, "best": best, "next": following, "criterion": text(criterion)}
-    facts |= {"numbers": count(len(tried), "number"), "meaning": _CRITERIA.get(name, "")}
+    facts |= {"numbers": count(len(tried), "number"), "meaning": fragment(f"criterion-{name}")}
     chart = markup.line_chart(tried, getattr(selection, name), **names, label=label, marks=marks)
     return fragment("tried", **facts, chart=chart)
 
@@ -122,20 +116,10 @@ def data_facts(found: Clustering, scaler: Any) -> str:
     gaps += "nothing was filled in: a row counts with the values it has"
     rows = [("Rows", count(len(missing), "row")), ("Columns", count(missing.shape[1], "column"))]
     rows.append(("Missing values", gaps if missing.any() else "none"))
-    rows.append(("Scaling", "none: columns were used in their own units" if scaler is None else _scaling(scaler)))
+    rows.append(("Scaling", fragment(f"scaled-by-{type(scaler).__name__}", name=text(type(scaler).__name__))))
     if found.row_names is None:
         rows.append(("Row numbers", "begin with 0"))
     return facts(rows)
-
-
-def _scaling(scaler: Any) -> str:
-    words = {
-        "RobustScaler": "every column by its median and the range of its middle half, which outliers do not change",
-        "StandardScaler": "every column by its mean and standard deviation",
-        "MinMaxScaler": "every column to the range from its least to its largest value",
-    }.get(type(scaler).__name__)
-    name = f"<code>{text(type(scaler).__name__)}</code>"
-    return (f"{words} ({name})" if words else name) + "; this page shows the values as they were"
 
 
 def fit_facts(estimator: Any) -> str:
@@ -339,9 +323,9 @@ def _row_table(found: Clustering, rows: Array) -> str:
 
 
 def _reason(found: Clustering, i: int) -> str:
-    """The column that makes most of the row's distance, its value, and what its cluster has."""
+    """The column in which a row is the most spreads from its centre, its value, and that of the centre."""
     k = found.labels[i]
-    away = np.square(found.inputs[i] - found.input_centers[k])
+    away = np.abs(found.inputs[i] - found.input_centers[k]) / found.deviations[k]
     if np.isnan(away).all():
         return '<span class="missing">all values missing</span>'
     j = int(np.nanargmax(away))
