@@ -62,7 +62,7 @@ def selections(monkeypatch):
 def test_select_k_suggests_a_number_of_clusters_and_the_command_to_fit_with_it(run, csv_file, selections):
     file = csv_file()
     shown = run("select-k", file, "--max", 6, "--without", "flipper_length_mm").stdout
-    assert "3 clusters by icl; next comes 4." in shown
+    assert "3 clusters by icl; 4 comes next." in shown
     assert f"tkmeans fit {file} -k 3 --without flipper_length_mm" in shown
     X, numbers, options = selections[0]
     assert numbers == range(1, 7)

@@ -101,7 +101,7 @@ def test_predict_with_table_and_model_in_the_wrong_order_says_the_right_one(run,
 
 def test_names_from_a_file_cannot_steer_the_terminal(run, tmp_path, terminal, monkeypatch):
     monkeypatch.setattr(screen, "err", Console(stderr=True, width=80, force_terminal=True, color_system=None))
-    hostile = ["x\x1b[2Jx", "[bold]y[/bold]", ":x:", "turned\u202eback", "[link=http://a.example]z[/link]"]
+    hostile = ["x\x1b[2Jx", "c\x9b2Jx", "[bold]y[/bold]", ":x:", "turned\u202eback", "[link=http://a.example]z[/link]"]
     rows = np.random.default_rng(0).normal(np.repeat([[0.0], [9.0]], 20, axis=0), size=(40, len(hostile)))
     lines = [",".join(map(repr, row)) for row in rows.tolist()]
     (tmp_path / "hostile.csv").write_text("\n".join([",".join(hostile), *lines]) + "\n")
@@ -112,6 +112,9 @@ def test_names_from_a_file_cannot_steer_the_terminal(run, tmp_path, terminal, mo
         assert "\x1b[2J" not in done.stdout + done.stderr
         for name in ("[bold]y[/bold]", ":x:"):
             assert name in said.replace("\n", "")
+    printed = run("fit", tmp_path / "hostile.csv", "-k", 2, "--json").stdout
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", printed)
+    assert json.loads(printed)["columns"] == hostile
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ def fit(
     output: options.OutputOptions,
     choice: options.ColumnOptions,
     reading: options.ReadingOptions,
-    model: Annotated[Path | None, typer.Option(help="Keep the model there, for 'tkmeans predict'.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report there, one HTML file.")] = None,
-    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Outliers get the cluster -1.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each column is taken for, and stop.")] = False,
+    model: Annotated[Path | None, typer.Option(help="Save the model to this file, for 'tkmeans predict'.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to this file, as HTML.")] = None,
+    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show how each column will be used, and exit.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Find the clusters of the rows of a table.
+    """Cluster the rows of a table and describe the clusters.
 
-    Columns of numbers are found and scaled by median and interquartile range (--scale for another
-    way); the others are carried along. --out writes the table with three more columns: cluster,
+    The columns of numbers are scaled by median and interquartile range (see --scale); other columns are
+    kept and help to describe the clusters. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """
     if dry_run:
@@ -64,8 +64,8 @@ def _next(
         to = Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}")
         yield typed("fit", file, "-k", k, *again, "--out", to), "writes your table with the cluster of each row"
     if report is None:
-        yield typed("report", file, "-k", k, *again), "shows the clusters in a page to look at and to send on"
+        yield typed("report", file, "-k", k, *again), "writes a report to look at and to pass on"
     if model is not None:
         yield typed("predict", model, "NEW.csv"), "finds the clusters of other rows"
     yield typed("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"
-    yield typed("select-k", file, *again), f"tells whether {k} is a good number of clusters"
+    yield typed("select-k", file, *again), f"checks whether {k} is a good number of clusters"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tkmeans.cli import estimator_calls, output_files, screen
-from tkmeans.cli.options import ColumnOptions, File, Json, ModelOptions, ReadingOptions, typed_again
+from tkmeans.cli.options import ColumnOptions, File, Jobs, Json, ModelOptions, ReadingOptions, Seed, typed_again
 from tkmeans.cli.prepared_data import prepare
 from tkmeans.cli.printed_summary import print_next, print_written, typed
 
@@ -19,10 +19,10 @@ def select_k(
     choice: ColumnOptions,
     reading: ReadingOptions,
     largest: Annotated[int, typer.Option("--max", min=1, help="The largest number of clusters to try.")] = 20,
-    smallest: Annotated[int, typer.Option("--min", min=1, help="The smallest.")] = 1,
-    criterion: Annotated[Criterion, typer.Option(help="What to choose by.")] = Criterion.icl,
-    seed: Annotated[int, typer.Option(min=0, help="Makes the answer reproducible.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all. The answer does not depend on it.")] = -1,
+    smallest: Annotated[int, typer.Option("--min", min=1, help="The smallest number of clusters to try.")] = 1,
+    criterion: Annotated[Criterion, typer.Option(help="The criterion to choose by.")] = Criterion.icl,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
     """Suggest a number of clusters."""
@@ -37,10 +37,10 @@ def select_k(
         return
     _print(selection)
     best, next_best = selection.best, selection.runner_up
-    second = "" if next_best is None else f"; next comes {next_best}"
+    second = "" if next_best is None else f"; {next_best} comes next"
     screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
     options = typed_again(choice, reading)
-    deeds = {"fit": "finds them", "report": "shows them"}
+    deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
     print_next(file, *((typed(deed, file, "-k", best, *options), why) for deed, why in deeds.items()))
 
 
@@ -56,8 +56,8 @@ def _print(selection: Any) -> None:
         columns["stability"] = [f"{value:.2f}" for value in selection.stability]
     columns[""] = [marks.get(int(k), "") for k in selection.n_clusters]
     screen.print_table(list(columns), [*zip(*columns.values(), strict=True)], text=[len(columns) - 1])
-    stable = " Stability is 1 if every cluster comes back when rows are drawn anew." if "stability" in columns else ""
-    screen.tell(f"ICL and BIC: the smaller, the better.{stable}")
+    stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in columns else ""
+    screen.tell(f"Smaller values of ICL and BIC are better.{stable}")
 
 
 def report(
@@ -65,14 +65,14 @@ def report(
     settings: ModelOptions,
     choice: ColumnOptions,
     reading: ReadingOptions,
-    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
     largest: Annotated[
-        int | None, typer.Option("--max", min=1, help="Also compare this many numbers of clusters; 20 without -k.")
+        int | None, typer.Option("--max", min=1, help="Compare numbers of clusters up to this one; 20 without -k.")
     ] = None,
 ) -> None:
     """Write a report on the clusters: one HTML file that needs no network.
 
-    Without -k the number of clusters is chosen, and the report says how.
+    Without -k the number of clusters is chosen, and the report shows how.
     """
     output_files.check_files(None, out, source=file)
     data = prepare(file, reading, choice)

@@ -18,16 +18,16 @@ Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="What 'tkmeans fit --model' or tkmeans.save() has written.")],
+    model: Annotated[Path, typer.Argument(help="A model file, from 'tkmeans fit --model' or tkmeans.save().")],
     file: options.File,
     output: options.OutputOptions,
     reading: options.ReadingOptions,
-    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Outliers get the cluster -1.")] = False,
+    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Find the cluster of each row of another table.
+    """Assign the rows of another table to the clusters of a saved model.
 
-    The table needs the columns that the model was made from, under the same names; others are carried along.
+    The table must have the columns that the model was fitted on, under the same names; other columns are kept.
     """
     from tkmeans import load
 
@@ -61,7 +61,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
-    """The columns that the model was made from."""
+    """The columns that the model was fitted on."""
     if not hasattr(first, "feature_names_in_"):
         columns = choose(table).names
         if len(columns) != first.n_features_in_:
@@ -73,7 +73,7 @@ def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     columns = [str(name) for name in first.feature_names_in_]
     if lost := [name for name in columns if name not in table.names and table.indicated(name) is None]:
         raise TableError(
-            f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was made from; "
+            f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was fitted on; "
             f"its columns are {listed(table.names)}"
         )
     del first.feature_names_in_  # it has done its work, and the rows go on without names
@@ -87,13 +87,15 @@ def outliers(
     choice: options.ColumnOptions,
     reading: options.ReadingOptions,
     rule: Annotated[
-        Rule, typer.Option(help="strays: far from all clusters, if any are; tail: p-values below the level.")
+        Rule, typer.Option(help="strays: rows far from all clusters, if there are any; tail: p-values below the level.")
     ] = Rule.strays,
-    level: Annotated[float | None, typer.Option(help="Of the rule; 0.5 for strays and 0.01 for tail.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many to show, the strangest first.")] = 20,
+    level: Annotated[
+        float | None, typer.Option(help="Level of the rule; by default 0.5 for strays, 0.01 for tail.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="The number of rows to show, the strangest first.")] = 20,
     json: options.Json = False,
 ) -> None:
-    """List the rows that are far from every cluster, and in which column.
+    """List the rows that are far from every cluster, and the column in which they are.
 
     --out writes these rows to a table.
     """
@@ -113,7 +115,7 @@ def outliers(
         screen.tell(found.sentence)
         shown = strays[:top] if len(strays) else strangest[: min(5, top)]
         if not len(strays):
-            screen.tell("The least typical rows, all the same:")
+            screen.tell("The least typical rows are:")
         _print(_described(data, estimator, found, shown), data.id_column, data.table.row_word)
         screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
         if len(strays) > top:

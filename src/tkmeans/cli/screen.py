@@ -114,7 +114,8 @@ def print_json(document: Any) -> None:
     from tkmeans.persistence.encoding import pretty
 
     text = json.dumps(document, default=lambda value: value.tolist())
-    print(pretty(json.loads(text, parse_constant=lambda _: None)))
+    shown = pretty(json.loads(text, parse_constant=lambda _: None))
+    print(_STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", shown))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:
