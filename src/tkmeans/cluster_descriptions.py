@@ -1,4 +1,4 @@
-"""Clusters in words: what sets each apart from the other rows, measured robustly and said in a sentence."""
+"""Clusters in words: what sets each apart from the other rows, measured robustly and put into a sentence."""
 
 import os
 import re
@@ -21,9 +21,9 @@ NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the 
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
 _ENOUGH = 20_000  # rows that a median is taken of
-_DOUBTFUL = 0.9  # mean probability below which a sentence says how sure a cluster is
+_DOUBTFUL = 0.9  # mean probability below which a sentence mentions it
 
-# Words for more and less of what the last word of a column's name says, and units that may follow it.
+# Words for more and less of what the last word of a column's name means, and units that may follow it.
 _OPPOSITES = {"length": "long short", "duration": "long short", "width": "wide narrow", "depth": "deep shallow"}
 _OPPOSITES |= {"height": "tall low", "mass": "heavy light", "weight": "heavy light", "age": "old young"}
 _OPPOSITES |= {"size": "large small", "area": "large small", "price": "expensive cheap", "speed": "fast slow"}
@@ -56,8 +56,8 @@ class Category(NamedTuple):
     others: float  # share of all other rows
 
     def __str__(self) -> str:
-        said = self.column if self.value == "yes" else self.value
-        named = f"{self.column} {self.value}" if re.fullmatch(r"[\W\d]*|.|no|true|false", said, re.I) else said
+        words = self.column if self.value == "yes" else self.value
+        named = f"{self.column} {self.value}" if re.fullmatch(r"[\W\d]*|.|no|true|false", words, re.I) else words
         return f"{100 * self.share:.0f} % {named}"
 
 
@@ -77,8 +77,8 @@ class ClusterDescription:
     @property
     def sentence(self) -> str:
         """The cluster in one sentence."""
-        said = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= NOTABLE)
-        parts = [said or "no column sets it apart"]
+        apart = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= NOTABLE)
+        parts = [apart or "no column sets it apart"]
         telling = [each for each in self.categories if each.share >= 0.5 and each.share - each.others >= _MORE]
         if telling:
             parts.append(", ".join(map(str, telling[:_CATEGORIES])))
@@ -148,16 +148,16 @@ class Description(Sequence[ClusterDescription]):
 def describe(
     model: Any, X: Any, *, feature_names: Sequence[str] | None = None, categories: Mapping[str, Any] | None = None
 ) -> Description:
-    """Say in words what sets the clusters of a fitted model apart.
+    """Describe in words what sets the clusters of a fitted model apart.
 
     A column of numbers is compared by its median in the cluster and in all other rows, in units of the median
-    absolute deviation within clusters, so that outliers change nothing. A column of text is compared by the share of
+    absolute deviation within clusters, so that outliers have no influence. A column of text is compared by the share of
     its most frequent value. Medians of very many rows are those of 50 000, at equal intervals.
 
     Parameters
     ----------
     model : fitted clusterer, or Pipeline that ends with one
-        Any estimator with `predict`; what it says of probabilities and outliers is used.
+        Any estimator with `predict`; its probabilities and outliers are used.
     X : array-like of shape (n_samples, n_features), data frame, path or DataFile
         The rows, in your units. Text in other columns of a data frame or file describes the clusters, too.
     feature_names : sequence of str, default=None

@@ -17,8 +17,8 @@ from tkmeans.tables import Table, TableError
 _FEW_ROWS = 5  # in a cluster
 _ROWS_PER_NUMBER = 2  # that an ellipse is made of
 
-# The library's words, as the command says them.
-_SPEECH = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
+# Parameters of the library as options of the command.
+_OPTIONS = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
 
 
 def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
@@ -66,7 +66,7 @@ class _ShareDone:
 
 
 def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
-    """Whether clusters get shapes of their own; "auto" says what it decides."""
+    """Whether clusters get shapes of their own; "auto" prints its decision."""
     if shape != Shape.auto:
         return shape == Shape.elliptical
     n_rows, p = data.Z.shape
@@ -116,7 +116,7 @@ def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:
 
 
 def warn_of_many_clusters(n_clusters: int, data: Data) -> None:
-    """Say so before the work if clusters would hold a few rows each."""
+    """Warn before the work if clusters would hold a few rows each."""
     n_rows = data.table.n_rows
     if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
         screen.warn(
@@ -127,10 +127,10 @@ def warn_of_many_clusters(n_clusters: int, data: Data) -> None:
 
 @contextmanager
 def as_messages(source: str) -> Iterator[None]:
-    """What the library warns of is said; what it refuses is the fault of the data."""
+    """Print the library's warnings; make what it refuses an error of the data."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", ".*without a single observed value")  # the command has said so
+        warnings.filterwarnings("ignore", ".*without a single observed value")  # the command has reported it
         try:
             yield
         except ValueError as fault:
@@ -140,6 +140,6 @@ def as_messages(source: str) -> Iterator[None]:
 
 
 def _in_our_words(text: str) -> str:
-    for theirs, ours in _SPEECH.items():
+    for theirs, ours in _OPTIONS.items():
         text = text.replace(theirs, ours)
     return text

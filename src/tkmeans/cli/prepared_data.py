@@ -54,10 +54,10 @@ class Data(NamedTuple):
         return [f"{self.table.row_word} {place}" for place in self.table.places(range(self.table.n_rows))]
 
 
-def read_file(file: str, said: ReadingOptions) -> Table:
+def read_file(file: str, reading: ReadingOptions) -> Table:
     """The table in a file."""
-    delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(said.delimiter or "", said.delimiter)
-    given = said._asdict() | {"delimiter": delimiter, "missing": tuple(said.missing or ())}
+    delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(reading.delimiter or "", reading.delimiter)
+    given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ())}
     with screen.reading(f"reading {file}") as watch:
         before = WATCH.set(watch)
         try:
@@ -75,9 +75,9 @@ def split(table: Table, text: str | None) -> list[str]:
     return [column_named(table, word) for word in next(csv.reader([text], skipinitialspace=True), [])]
 
 
-def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
-    """Read the table, choose its columns and scale them; what was decided on the way is said."""
-    table = read_file(file, said)
+def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
+    """Read the table, choose its columns and scale them; print what was decided."""
+    table = read_file(file, reading)
     id_column = None if choice.id is None else column_named(table, choice.id)
     weight_column = None if choice.weights is None else column_named(table, choice.weights)
     others = [name for name in (id_column, weight_column) if name is not None]
@@ -91,7 +91,7 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     scaler, notes = _scaler(values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
     Z = np.column_stack(values)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
-    notes = say(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(Z), *notes)
+    notes = print_notes(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(Z), *notes)
     row_names = None if id_column is None else table.cells(id_column)
     if scaler is not None:
         Z = scaler.set_params(copy=False).transform(Z)
@@ -99,8 +99,8 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     return Data(table, names, values, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
 
 
-def say(table: Table, *texts: str) -> list[str]:
-    """Say how the table was read, and these; all of it, as it was said."""
+def print_notes(table: Table, *texts: str) -> list[str]:
+    """Print how the table was read, and these remarks; all of them, as printed."""
     layout = [table.layout] if table.layout else []
     notes = [screen.as_options(note) for note in (*layout, *table.notes, *texts)]
     screen.notes(notes)
@@ -136,21 +136,21 @@ def _weights(table: Table, name: str) -> Array:
 
 
 def missing_values(X: Array) -> list[str]:
-    """What to say about missing values, if there are any."""
+    """A remark on missing values, if there are any."""
     if not np.isnan(np.sum(X)):
         return []
     gaps = np.isnan(X)
     n_rows, n_lost = int(np.sum(gaps.any(axis=1))), int(np.sum(gaps.all(axis=1)))
-    said = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
+    remark = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
     if n_rows > n_lost:
-        said += "; such a row counts with the values it has"
+        remark += "; such a row counts with the values it has"
     if n_lost:
-        said += f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
-    return [said]
+        remark += f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
+    return [remark]
 
 
 def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
-    """A fitted scaler, and what to say about it."""
+    """A fitted scaler, and remarks on it."""
     from sklearn import preprocessing
 
     if scale is Scale.none:

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from tkmeans.cli import estimator_calls, options, output_files, printed_summary, screen
-from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, read_file, say
+from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, print_notes, read_file
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
@@ -40,7 +40,7 @@ def predict(
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
     X = np.column_stack(numbers(table, columns))
-    notes = say(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
+    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
     with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = estimator_calls.answer(steps[-1], Z, table)

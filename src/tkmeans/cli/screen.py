@@ -29,22 +29,22 @@ _PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 
 
 def notes(texts: Sequence[str]) -> None:
-    """Say things in passing."""
+    """Print remarks on what was done."""
     for text in texts:
-        _say(text[:1].upper() + text[1:] + ".", "dim")
+        _print_message(text[:1].upper() + text[1:] + ".", "dim")
 
 
 def warn(text: str) -> None:
-    """Say something that should be looked at."""
-    _say(f"Note: {text}", "yellow")
+    """Print a warning."""
+    _print_message(f"Note: {text}", "yellow")
 
 
 def complain(text: str) -> None:
-    """Say why it ends here."""
-    _say(f"Error: {text}", "bold red")
+    """Print an error."""
+    _print_message(f"Error: {text}", "bold red")
 
 
-def _say(text: str, style: str) -> None:
+def _print_message(text: str, style: str) -> None:
     # Lines are only broken for terminals: programs that read messages want them whole.
     err.print(Text(clean(text), style=style), soft_wrap=not err.is_terminal)
 

@@ -100,9 +100,9 @@ def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
     for pair in itertools.combinations(sorted(found.telling[:_TRIED_COLUMNS]), 2):
         places = found.inputs[rows][:, pair]
         whole = ~np.isnan(places).any(axis=1)
-        told = agreement(places[whole], found.labels[rows][whole], found.input_centers[:, pair])
-        if told > share and whole.mean() > 0.5:
-            best, share = pair, told
+        right = agreement(places[whole], found.labels[rows][whole], found.input_centers[:, pair])
+        if right > share and whole.mean() > 0.5:
+            best, share = pair, right
     return best
 
 

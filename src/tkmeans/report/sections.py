@@ -1,6 +1,6 @@
 """Sections of the page, as HTML: in short, clusters, outliers, columns, how sure, the data, the fit, how it was made.
 
-One that has nothing to say is empty.
+A section without content is empty.
 """
 
 from typing import Any
