@@ -146,7 +146,7 @@ def main() -> None:
     intro = (
         f"ARI on the original rows: mean ± standard deviation (worst seed), {options.seeds} seeds for TKMeans and "
         f"{options.others}\nfor the others; the last column is CPU seconds for one fit of every set. Trimmed k-means "
-        "is told the true fraction.\nHDBSCAN chooses the number of clusters itself and leaves rows unlabelled.\n"
+        "is given the true fraction.\nHDBSCAN chooses the number of clusters itself and leaves rows unlabelled.\n"
     )
     publish("Stability", intro + text, options.path)
     hold_to_the_bar(below)

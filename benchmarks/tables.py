@@ -104,10 +104,10 @@ def main() -> None:
     beyond = found[COMMAND]["cpu"] - found[FIT]["cpu"]
     words = (
         f"{given.rows:,} rows of {N_COLUMNS} floats in {N_CLUSTERS} clusters, {size:.0f} MB of CSV; the least of "
-        f"{given.repeats} processes each, in turn, with the libraries imported before. The peak of memory includes Python "
-        "and its libraries. *tkmeans* guesses the layout, checks the encoding of every byte and holds all columns as "
-        f"arrays. The command reads, chooses and scales columns, fits, describes the clusters and prints; beside the fit "
-        f"itself it takes {beyond / theirs['cpu']:.2f} times the CPU time of polars' reading."
+        f"{given.repeats} processes each, in turn, with the libraries imported before. The peak of memory includes "
+        "Python and its libraries. *tkmeans* guesses the layout, checks the encoding of every byte and holds all "
+        "columns as arrays. The command reads, chooses and scales columns, fits, describes the clusters and prints; "
+        f"beside the fit itself it takes {beyond / theirs['cpu']:.2f} times the CPU time of polars' reading."
     )
     publish("Reading tables", f"{markdown(header, cells)}\n{words}\n", given.output)
     ours = found["tkmeans"]
