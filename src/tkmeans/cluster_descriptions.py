@@ -187,7 +187,7 @@ def describe(
     Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
     """
     values, names, texts = _columns(model, X, feature_names)
-    texts |= {str(name): np.asarray(cells, dtype=object) for name, cells in (categories or {}).items()}
+    texts |= {str(name): cells for name, cells in (categories or {}).items()}
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     check_is_fitted(steps[-1])
     with warnings.catch_warnings():
@@ -222,7 +222,9 @@ def described(
     seen = _some(np.flatnonzero(core))
     some, of = np.column_stack([column[seen] for column in columns]), labels[seen]
     spread = _spread(some - medians[of])
-    shares = [_shares(name, np.asarray(cells, dtype=object), groups) for name, cells in texts.items()]
+    few = min(_LEVELS, max(2, len(labels) // 2))
+    categories = {name: np.asarray(cells, dtype=object) for name, cells in texts.items()}
+    shares = [_shares(name, cells, groups) for name, cells in categories.items() if len({*cells}) <= few]
     sure, found = rows.probability, []
     for k, group in enumerate(groups):
         others = median(some[of != k])
@@ -305,5 +307,4 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
         chosen = list(names or fitted or [f"x{j}" for j in range(values.shape[1])])
     if len(chosen) != values.shape[1]:
         raise ValueError(f"feature_names must name the {values.shape[1]} columns of X, got {len(chosen)} names")
-    few = min(_LEVELS, max(2, len(values) // 2))
-    return values, [*map(str, chosen)], {n: cells for n, cells in texts.items() if len(set(cells.tolist())) <= few}
+    return values, [*map(str, chosen)], texts

@@ -51,13 +51,11 @@ class _ShareDone:
     def begin(self, frame: Any, max_iter: int) -> None:
         """Count the runs."""
         self._n_runs += 1
-        self._most = max_iter
 
     def step(self, progress: Any) -> None:
         """Show the share after an iteration."""
         first, *_, latest = np.maximum(np.diff(progress.history), self._tol).tolist() * 2
-        by_gain = np.log(first / latest) / np.log(max(first / self._tol, 1 + 1e-9))
-        share = max(min(by_gain, 1.0), progress.n_iter / self._most)
+        share = min(1.0, np.log(first / latest) / np.log(max(first / self._tol, 1 + 1e-9)))
         self._share = max(self._share, 1 - 0.5 ** (self._n_runs - 1 + share))  # gains need not fall
         self._update(completed=self._share)
 
@@ -105,13 +103,13 @@ def described(found: RowAnswers, data: Data, n_clusters: int) -> Any:
     """The clusters in words, by the columns that were clustered and those of text."""
     from tkmeans.cluster_descriptions import described
 
-    with screen.working("describing the clusters"):
+    with screen.counting("describing the clusters"):
         return described(found, data.values, data.columns, data.categories, n_clusters)
 
 
 def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:
     """What the model answers for each row."""
-    with screen.working("looking at the rows"), as_messages(table.source):
+    with screen.counting("looking at the rows"), as_messages(table.source):
         return answers(model, Z, **asked)
 
 

@@ -1,6 +1,5 @@
 """The command `tkmeans fit`: clusters of the rows of a table."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -43,29 +42,28 @@ def fit(
         output_files.save_model(estimator, data, model)
     if report is not None:
         output_files.save_report(estimator, data, report, selection)
+    if str(output.out) == "-":
+        return
+    description = estimator_calls.described(found, data, n_clusters)
     if json:
-        description = estimator_calls.described(found, data, n_clusters)
         screen.print_json(printed_summary.as_document(data, estimator, found, description))
-    elif str(output.out) != "-":
-        printed_summary.print_sentences(estimator_calls.described(found, data, n_clusters))
-        printed_summary.print_clusters(data, estimator, found)
+    else:
+        printed_summary.print_clusters(data, estimator, found, description)
         screen.tell(found.sentence)
         printed_summary.print_written(
             {output.out: "the table with the cluster of each row", model: "the model", report: "the report"}
         )
-        again = options.typed_again(choice, reading)
-        printed_summary.print_next(file, *_next(file, n_clusters, again, output.out, model, report))
-
-
-def _next(
-    file: str, k: int, again: list[str], out: Path | None, model: Path | None, report: Path | None
-) -> Iterator[tuple[str, str]]:
-    if out is None:
+        again, k = options.typed_again(choice, reading), n_clusters
         to = Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}")
-        yield typed("fit", file, "-k", k, *again, "--out", to), "writes your table with the cluster of each row"
-    if report is None:
-        yield typed("report", file, "-k", k, *again), "writes a report to look at and to pass on"
-    if model is not None:
-        yield typed("predict", model, "NEW.csv"), "finds the clusters of other rows"
-    yield typed("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"
-    yield typed("select-k", file, *again), f"checks whether {k} is a good number of clusters"
+        suggestions = [
+            (
+                output.out is None,
+                ("fit", file, "-k", k, *again, "--out", to),
+                "writes your table with the cluster of each row",
+            ),
+            (report is None, ("report", file, "-k", k, *again), "writes a report to look at and to pass on"),
+            (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
+            (True, ("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"),
+            (True, ("select-k", file, *again), f"checks whether {k} is a good number of clusters"),
+        ]
+        printed_summary.print_next(file, *((typed(*words), why) for wanted, words, why in suggestions if wanted))

@@ -66,7 +66,7 @@ def write_output(
         for name, values in columns.items()
         if values is not None
     }
-    with screen.working(f"writing {output.out}"):
+    with screen.counting(f"writing {output.out}"):
         if str(output.out) == "-":
             write_table(table, sys.stdout.buffer, added, rows=rows)
             sys.stdout.buffer.flush()
@@ -94,5 +94,5 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.rows_called, "scaler": data.scaler}
     facts["categories"] = data.categories
     title, call = Path(data.table.source).name, shlex.join(["tkmeans", *sys.argv[1:]])
-    with screen.working(f"writing {path}"):
+    with screen.counting(f"writing {path}"):
         write_report(path, estimator, data.X, **facts, selection=selection, title=title, call=call)

@@ -46,18 +46,14 @@ def select_k(
 
 def _print(selection: Any) -> None:
     marks = {selection.best: "best", selection.runner_up: "next"}
-    columns = {
-        "clusters": [str(k) for k in selection.n_clusters],
-        "ICL": [f"{value:.1f}" for value in selection.icl],
-        "BIC": [f"{value:.1f}" for value in selection.bic],
-        "outliers": [f"{share:.1%}" for share in selection.outlier_fraction],
-    }
-    if selection.stability is not None:
-        columns["stability"] = [f"{value:.2f}" for value in selection.stability]
-    columns[""] = [marks.get(int(k), "") for k in selection.n_clusters]
-    screen.print_table(list(columns), [*zip(*columns.values(), strict=True)], text=[len(columns) - 1])
-    stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in columns else ""
-    screen.tell(f"Smaller values of ICL and BIC are better.{stable}")
+    formats = {"n_clusters": "", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
+    values = {name: getattr(selection, name) for name in formats if getattr(selection, name) is not None}
+    cells = {name: [format(value, formats[name]) for value in column] for name, column in values.items()}
+    cells[""] = [marks.get(int(k), "") for k in selection.n_clusters]
+    rows = [*zip(*cells.values(), strict=True)]
+    screen.print_table([name.replace("_", " ") for name in cells], rows, text=[len(values)])
+    stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in values else ""
+    screen.tell(f"Smaller values of icl and bic are better.{stable}")
 
 
 def report(

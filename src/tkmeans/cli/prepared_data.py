@@ -40,11 +40,9 @@ class Data(NamedTuple):
 
     @property
     def categories(self) -> dict[str, Any]:
-        """The columns of text that can describe clusters: few values, and no names of rows."""
+        """The columns of text, which can describe clusters, without the names of rows."""
         texts = (name for name in self.table.names if self.table.column(name).is_text and name != self.id_column)
-        cells = {name: np.array(self.table.cells(name)) for name in texts}
-        few = min(50, max(2, self.table.n_rows // 2))
-        return {name: values for name, values in cells.items() if len(set(values.tolist())) <= few}
+        return {name: self.table.cells(name) for name in texts}
 
     @property
     def rows_called(self) -> list[str]:

@@ -40,16 +40,12 @@ def print_plan(data: Data, *, json: bool) -> None:
         screen.print_table(["column", "holds", "role"], rows, text=[0, 1, 2])
 
 
-def print_sentences(description: Any) -> None:
-    """A sentence for each cluster."""
+def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) -> None:
+    """A sentence on each cluster, and its size, outliers and centre: a line each, or if that is too wide, a column."""
     for sentence in description.sentences()[:_MOST_CLUSTERS]:
         screen.tell(escape(sentence))
-
-
-def print_clusters(data: Data, model: Any, found: RowAnswers) -> None:
-    """The size, outliers and centre of each cluster: a line each, or where that is too wide, a column each."""
     centers = centers_in_units(model, data.scaler)
-    shown, facts = range(min(len(centers), _MOST_CLUSTERS)), _sizes(found, len(centers))
+    shown, facts = range(min(len(centers), _MOST_CLUSTERS)), sizes_of(found, len(centers))
     columns = {name: screen.numbers(centers[:, j].tolist()) for j, name in enumerate(data.columns[:_MOST_COLUMNS])}
     cells = facts | {f"{name} " if name in facts else name: column for name, column in columns.items()}
     if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < screen.width():
@@ -79,13 +75,8 @@ def outlier_places(found: RowAnswers, table: Table) -> dict[str, Any]:
     return {"count": len(strays), f"{table.row_word}s": table.places(strays)}
 
 
-def print_sizes(found: RowAnswers, n_clusters: int) -> None:
-    """A line for every cluster: how many rows it has."""
-    facts = _sizes(found, n_clusters)
-    screen.print_table(list(facts), [*zip(*facts.values(), strict=True)])
-
-
-def _sizes(found: RowAnswers, n_clusters: int) -> dict[str, list[str]]:
+def sizes_of(found: RowAnswers, n_clusters: int) -> dict[str, list[str]]:
+    """Columns of a table: how many rows and outliers each cluster has."""
     sizes, strays = found.counts(n_clusters)
     share = [f"{size / max(1, np.sum(found.known)):.0%}" for size in sizes]
     counts = {"cluster": range(n_clusters), "rows": sizes, "share": share, "outliers": strays}
@@ -137,6 +128,7 @@ def as_document(data: Data, model: Any, found: RowAnswers, description: Any) -> 
         "dof": model.dof_,
         "scale": getattr(model, "scale_", None),  # one for all clusters, if they are round
         "noise": getattr(model, "noise_weight_", None),
+        "agreement": getattr(model, "agreement_", None),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "notes": data.notes,

@@ -51,7 +51,8 @@ def predict(
         document |= {"labels": printed_summary.labels_of(found), "outliers": outliers}
         screen.print_json(document | {"notes": notes})
     elif str(output.out) != "-":
-        printed_summary.print_sizes(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
+        sizes = printed_summary.sizes_of(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
+        screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
         screen.tell(found.sentence)
         printed_summary.print_written({output.out: "the table with the cluster of each row"})
 
@@ -145,17 +146,13 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
 
 
 def _print(described: list[dict[str, Any]], id_column: str | None, row_word: str) -> None:
-    named = [] if id_column is None else [id_column]
-    header = [row_word, *named, "nearest cluster", "p-value", "strangest value", "off by"]
-    lines = [
-        [
-            str(row[row_word]),
-            *([row["name"]] if named else []),
-            str(row["cluster"]),
-            f"{row['outlier_pvalue']:.2g}",
-            f"{row['column']} = {screen.number(row['value'])}",
-            f"{row['spreads']:+.1f} spreads",
-        ]
-        for row in described
-    ]
-    screen.print_table(header, lines, text=[1, 4] if named else [3])
+    shown = {
+        row_word: [str(row[row_word]) for row in described],
+        **({} if id_column is None else {id_column: [row["name"] for row in described]}),
+        "nearest cluster": [str(row["cluster"]) for row in described],
+        "p-value": [f"{row['outlier_pvalue']:.2g}" for row in described],
+        "strangest value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
+        "off by": [f"{row['spreads']:+.1f} spreads" for row in described],
+    }
+    text = [j for j, name in enumerate(shown) if name in (id_column, "strangest value")]
+    screen.print_table(list(shown), [*zip(*shown.values(), strict=True)], text=text)

@@ -74,15 +74,6 @@ def tell(text: str) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that something takes its time; nothing if nobody looks."""
-    columns = (bars.SpinnerColumn(), bars.TextColumn("{task.description}"), bars.TimeElapsedColumn())
-    with progress(*columns) as shown:
-        shown.add_task(escape(clean(what)))
-        yield
-
-
-@contextmanager
 def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
     """A function of how many bytes of how many are read, which happens twice: to look at them and to read them."""
     with counting(what) as update:
@@ -98,15 +89,13 @@ def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
-    """A function to update a bar, which shows the share that is done and the time left, if somebody looks."""
+    """A function to update a bar, which shows the share that is done, once it is known, and the time left."""
     columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
-    with progress(*columns, bars.TimeRemainingColumn(), transient=transient) as shown:
-        yield partial(shown.update, shown.add_task(escape(clean(what)), total=None))
-
-
-def progress(*columns: bars.ProgressColumn, transient: bool = True) -> bars.Progress:
-    """Bars of these columns; nothing if nobody looks."""
-    return bars.Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
+    nobody_looks = not err.is_terminal
+    with bars.Progress(
+        *columns, bars.TimeRemainingColumn(), console=err, transient=transient, disable=nobody_looks
+    ) as bar:
+        yield partial(bar.update, bar.add_task(escape(clean(what)), total=None))
 
 
 def print_json(document: Any) -> None:

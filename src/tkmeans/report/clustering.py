@@ -37,20 +37,10 @@ class Clustering:
     remarks: list[str]  # what the estimator warned of
     description: Description
 
-    @property
-    def labels(self) -> Array:
-        """The cluster of each row, (n,)."""
-        return self.rows.label
-
-    @cached_property
-    def core(self) -> Array:
-        """Rows that have a value and are no outliers, (n,)."""
-        return self.rows.core
-
     @cached_property
     def distances(self) -> Array:
         """How far each row is from its centre, as the estimator saw it; over the columns it has, brought up to all."""
-        d2 = np.square(self.inputs - self.input_centers[self.labels])
+        d2 = np.square(self.inputs - self.input_centers[self.rows.label])
         n_observed = np.sum(~np.isnan(d2), axis=1)
         return np.where(
             n_observed > 0, np.sqrt(np.nansum(d2, axis=1) * d2.shape[1] / np.maximum(n_observed, 1)), np.nan
@@ -59,13 +49,13 @@ class Clustering:
     @cached_property
     def usual_distances(self) -> Array:
         """The median distance of the core of each cluster, (K,)."""
-        known = self.core & ~np.isnan(self.distances)
-        return np.array([median(self.distances[known & (self.labels == k), None])[0] for k in range(len(self.centers))])
+        own = (self.rows.core & (self.rows.label == k) for k in range(len(self.centers)))
+        return np.array([median(self.distances[rows, None])[0] for rows in own])
 
     @cached_property
     def spreads(self) -> Array:
         """The robust standard deviation of each column in each cluster's core, (K, p)."""
-        away = (self.values[self.core & (self.labels == k)] - center for k, center in enumerate(self.centers))
+        away = (self.values[self.rows.core & (self.rows.label == k)] - center for k, center in enumerate(self.centers))
         return np.array([SIGMA * median(np.abs(own)) for own in away])
 
     @cached_property
@@ -93,7 +83,7 @@ class Clustering:
 
     def typical(self, k: int, n: int) -> tuple[Array, Array]:
         """The most typical rows of a cluster and the least typical ones that are no outliers."""
-        own = np.flatnonzero(self.core & (self.labels == k) & ~np.isnan(self.distances))
+        own = np.flatnonzero(self.rows.core & (self.rows.label == k) & ~np.isnan(self.distances))
         complete = own[~np.isnan(self.values[own]).any(axis=1)]
         own = complete if len(complete) >= 2 * n else own  # a row with gaps is near in the little it has
         trust = -self.distances if self.weights is None else self.weights

@@ -40,15 +40,15 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     elif found.values.shape[1] > 2:
         pair = _clearest_pair(found, drawn)
         view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
-        expected = found.input_centers[found.labels]
-        plane = principal_plane(found.inputs, found.core, expected)
+        expected = found.input_centers[found.rows.label]
+        plane = principal_plane(found.inputs, found.rows.core, expected)
         places, centers = plane.project(found.inputs[drawn], expected[drawn]), plane.place(found.input_centers)
         columns = [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)] + columns
     certainty = found.rows.probability
     return {
         "columns": columns,
         "view": view,
-        "labels": _base64(found.labels[drawn], "<u2"),
+        "labels": _base64(found.rows.label[drawn], "<u2"),
         "outliers": _base64(outliers[drawn], "u1"),
         "certainty": None if certainty is None else _base64(np.floor(1000 * certainty[drawn]), "<u2"),
         "numbers": _base64(drawn, "<u4"),
@@ -92,7 +92,7 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
 
 def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
     """The two columns in which the nearest centre is most often the right one, if that is often enough."""
-    rows = drawn[found.core[drawn]]
+    rows = drawn[found.rows.core[drawn]]
     if len(rows) == 0:
         return None
     rows = rows[:: -(-len(rows) // _TRIED_ROWS)]
@@ -100,7 +100,7 @@ def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
     for pair in itertools.combinations(sorted(found.telling[:_TRIED_COLUMNS]), 2):
         places = found.inputs[rows][:, pair]
         whole = ~np.isnan(places).any(axis=1)
-        right = agreement(places[whole], found.labels[rows][whole], found.input_centers[:, pair])
+        right = agreement(places[whole], found.rows.label[rows][whole], found.input_centers[:, pair])
         if right > share and whole.mean() > 0.5:
             best, share = pair, right
     return best

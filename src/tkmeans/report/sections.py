@@ -3,6 +3,7 @@
 A section without content is empty.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,21 +41,17 @@ def lead(found: Clustering, method: str) -> str:
 
 def tiles(found: Clustering, estimator: Any) -> str:
     """The figures to remember."""
-    n, p = found.values.shape
-    shown = [(grouped(n), "rows"), (str(p), "column" if p == 1 else "columns")]
-    shown.append((str(len(found.centers)), "cluster" if len(found.centers) == 1 else "clusters"))
-    if found.rows.outlier is not None:
-        n_outliers = int(found.rows.outlier.sum())
-        shown.append((grouped(n_outliers), "outlier" if n_outliers == 1 else "outliers"))
-    if found.rows.probability is not None and len(found.centers) > 1:
-        shown.append((grouped(found.rows.n_unsure), "between clusters"))
-    if missing := float(np.isnan(found.values).mean()):
-        shown.append((percent(missing), "of the values missing"))
-    if (noise := getattr(estimator, "noise_weight_", None)) is not None:
-        shown.append((percent(float(noise)), "noise"))
-    if (agreement := getattr(estimator, "agreement_", None)) is not None:
-        shown.append((percent(float(agreement)), "of the searches agree"))
-    return "".join(f"<div><dt>{what}</dt><dd>{value}</dd></div>" for value, what in shown)
+    (n, p), rows, n_clusters = found.values.shape, found.rows, len(found.centers)
+    counted = {"row": n, "column": p, "cluster": n_clusters}
+    counted |= {} if rows.outlier is None else {"outlier": int(rows.outlier.sum())}
+    shown = {f"{what}{'s' * (number != 1)}": grouped(number) for what, number in counted.items()}
+    if rows.probability is not None and n_clusters > 1:
+        shown["between clusters"] = grouped(rows.n_unsure)
+    shares = {"of the values missing": float(np.isnan(found.values).mean()) or None}
+    shares |= {"noise": getattr(estimator, "noise_weight_", None)}
+    shares |= {"of the searches agree": getattr(estimator, "agreement_", None)}
+    shown |= {what: percent(float(share)) for what, share in shares.items() if share is not None}
+    return "".join(f"<div><dt>{what}</dt><dd>{value}</dd></div>" for what, value in shown.items())
 
 
 def remarks(found: Clustering, estimator: Any) -> str:
@@ -124,26 +121,25 @@ def data_facts(found: Clustering, scaler: Any) -> str:
 
 def fit_facts(estimator: Any) -> str:
     """What was estimated, with what it means."""
-    rows = []
-    if hasattr(estimator, "n_iter_"):
-        converged = ", converged" if getattr(estimator, "converged_", False) else ""
-        rows.append(("Iterations", f"{estimator.n_iter_}{converged}"))
-    if (agreement := getattr(estimator, "agreement_", None)) is not None:
-        rows.append(("Agreement", f"{percent(float(agreement))} of independent searches found the same clusters"))
-    if hasattr(estimator, "lower_bound_"):
-        rows.append((objective_name(estimator).capitalize(), number(float(estimator.lower_bound_), 6)))
-    if hasattr(estimator, "inertia_"):
-        rows.append(("Sum of squared distances", number(float(estimator.inertia_), 6)))
-    if hasattr(estimator, "dof_"):
-        dof = np.atleast_1d(estimator.dof_).astype(float)
-        tails = ("heavy-tails", "heavier-tails", "light-tails")[np.digitize(np.min(dof), [3, 30])]
-        values = ", ".join(number(value, 3) for value in dof[:12]) + (", …" if len(dof) > 12 else "")
-        rows.append(("Tail parameter ν", f"{values}: {fragment(tails)}"))
-    if hasattr(estimator, "scale_"):
-        rows.append(("Width of a cluster √α", f"{number(float(np.sqrt(estimator.scale_)))}, the same for all clusters"))
-    if (noise := getattr(estimator, "noise_weight_", None)) is not None:
-        rows.append(("Noise", f"{percent(float(noise))} of the rows belong to no cluster, by the fitted model"))
-    return facts(rows)
+    converged = ", converged" if getattr(estimator, "converged_", False) else ""
+    meanings: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "n_iter_": ("Iterations", lambda n: f"{n}{converged}"),
+        "agreement_": ("Agreement", lambda share: fragment("agreement", share=percent(float(share)))),
+        "lower_bound_": (objective_name(estimator).capitalize(), lambda value: number(float(value), 6)),
+        "inertia_": ("Sum of squared distances", lambda value: number(float(value), 6)),
+        "dof_": ("Tail parameter ν", _tails),
+        "scale_": ("Width of a cluster √α", lambda a: f"{number(float(np.sqrt(a)))}, the same for all clusters"),
+        "noise_weight_": ("Noise", lambda share: fragment("noise", share=percent(float(share)))),
+    }
+    known = {name: getattr(estimator, name, None) for name in meanings}
+    return facts((title, words(known[name])) for name, (title, words) in meanings.items() if known[name] is not None)
+
+
+def _tails(dof: Any) -> str:
+    dof = np.atleast_1d(dof).astype(float)
+    tails = ("heavy-tails", "heavier-tails", "light-tails")[np.digitize(np.min(dof), [3, 30])]
+    values = ", ".join(number(value, 3) for value in dof[:12]) + (", …" if len(dof) > 12 else "")
+    return f"{values}: {fragment(tails)}"
 
 
 def convergence(estimator: Any) -> str:
@@ -258,7 +254,7 @@ def _profile_row(found: Clustering, k: int, j: int) -> str:
 
 def _histogram(found: Clustering, k: int, j: int) -> str:
     """The values of a column in a cluster, before those of all rows that are no outliers."""
-    values, own = found.values[found.core, j], found.labels[found.core] == k
+    values, own = found.values[found.rows.core, j], found.rows.label[found.rows.core] == k
     low, high = quantiles(values[:, None], [0.01, 0.99])[:, 0]
     if not high > low:
         return ""
@@ -308,7 +304,7 @@ def _row_table(found: Clustering, rows: Array) -> str:
     header = [_heading(name) for name in (*known, *(named(found.names[j]) for j in shown))]
     body = []
     for i in rows:
-        k = int(found.labels[i])
+        k = int(found.rows.label[i])
         times = found.distances[i] / found.usual_distances[k] if found.usual_distances[k] > 0 else np.nan
         cells = [
             tag("th", _pointer(found, i), scope="row", data_v=found.row_name(i)),
@@ -324,7 +320,7 @@ def _row_table(found: Clustering, rows: Array) -> str:
 
 def _reason(found: Clustering, i: int) -> str:
     """The column in which a row is the most spreads from its centre, its value, and that of the centre."""
-    k = found.labels[i]
+    k = found.rows.label[i]
     away = np.abs(found.inputs[i] - found.input_centers[k]) / found.deviations[k]
     if np.isnan(away).all():
         return '<span class="missing">all values missing</span>'
