@@ -101,9 +101,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The folder to write to; the page is written beside it.")] = Path(
         "reproduction"
     ),
-    redo: Annotated[
-        str | None, typer.Option(help='Repeat the runs of one column: "released", "correct" or "defaults".')
-    ] = None,
+    redo: Annotated[str | None, typer.Option(help="Repeat one column: released, correct or defaults.")] = None,
 ) -> None:
     """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""
     from tkmeans.paper import reproduction

@@ -26,9 +26,12 @@ def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
     from tkmeans import StudentTMixture, TKMeans
     from tkmeans.fitting.observers import OBSERVERS
 
-    warn_of_many_clusters(n_clusters, data)
+    n_rows = data.table.n_rows
+    if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
+        each = f"{n_clusters} clusters of {screen.count(n_rows, 'row')} are {n_rows / n_clusters:.1f} rows each"
+        screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
-    what = f"clustering {screen.count(data.table.n_rows, 'row')}"
+    what = f"clustering {screen.count(n_rows, 'row')}"
     with screen.counting(what) as update, as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         update(completed=0, total=1)
@@ -80,12 +83,11 @@ def number_of_clusters(data: Data, settings: ModelOptions, largest: int | None =
     if settings.k is not None and largest is None:
         return settings.k, None
     found = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
-    k = settings.k or found.best
     fitting = " (for round clusters)" if settings.shape != Shape.round else ""
     second = "" if found.runner_up is None else f"; {found.runner_up} comes next"
     suggested = f"{screen.count(found.best, 'cluster')} suggested{fitting}{second}"
     screen.notes([suggested if settings.k else f"{suggested}; add -k for another number"])
-    return k, found
+    return settings.k or found.best, found
 
 
 def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:
@@ -111,16 +113,6 @@ def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:
     """What the model answers for each row."""
     with screen.counting("looking at the rows"), as_messages(table.source):
         return answers(model, Z, **asked)
-
-
-def warn_of_many_clusters(n_clusters: int, data: Data) -> None:
-    """Warn before the work if clusters would hold a few rows each."""
-    n_rows = data.table.n_rows
-    if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
-        screen.warn(
-            f"{n_clusters} clusters of {screen.count(n_rows, 'row')} are {n_rows / n_clusters:.1f} rows each; "
-            "so small clusters mean little, and 'tkmeans select-k' suggests a number"
-        )
 
 
 @contextmanager

@@ -70,9 +70,7 @@ class ModelOptions(NamedTuple):
 class OutputOptions(NamedTuple):
     """Where the table with the answer goes."""
 
-    out: Annotated[
-        Path | None, typer.Option(help="Write the table with the new columns to this file; - for standard output.")
-    ] = None
+    out: Annotated[Path | None, typer.Option(help="Write the table with new columns; - for standard output.")] = None
     prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = ""
 
 

@@ -62,9 +62,7 @@ def report(
     choice: ColumnOptions,
     reading: ReadingOptions,
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
-    largest: Annotated[
-        int | None, typer.Option("--max", min=1, help="Compare numbers of clusters up to this one; 20 without -k.")
-    ] = None,
+    largest: Annotated[int | None, typer.Option("--max", min=1, help="Compare 1 to so many; 20 without -k.")] = None,
 ) -> None:
     """Write a report on the clusters: one HTML file that needs no network.
 

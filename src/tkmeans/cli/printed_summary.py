@@ -106,8 +106,7 @@ def typed(*words: object) -> str:
 
 def as_document(data: Data, model: Any, found: RowAnswers, description: Any) -> dict[str, Any]:
     """The result of a fit for machines."""
-    centers = centers_in_units(model, data.scaler)
-    records = description.records()
+    centers, records = centers_in_units(model, data.scaler), description.records()
     weights = model.cluster_weights_ if hasattr(model, "cluster_weights_") else model.weights_
     return {
         "file": data.table.source,

@@ -87,12 +87,8 @@ def outliers(
     output: options.OutputOptions,
     choice: options.ColumnOptions,
     reading: options.ReadingOptions,
-    rule: Annotated[
-        Rule, typer.Option(help="strays: rows far from all clusters, if there are any; tail: p-values below the level.")
-    ] = Rule.strays,
-    level: Annotated[
-        float | None, typer.Option(help="Level of the rule; by default 0.5 for strays, 0.01 for tail.")
-    ] = None,
+    rule: Annotated[Rule, typer.Option(help="strays: far from all clusters; tail: small p-values.")] = Rule.strays,
+    level: Annotated[float | None, typer.Option(help="Level of the rule; 0.5 for strays, 0.01 for tail.")] = None,
     top: Annotated[int, typer.Option(min=1, help="The number of rows to show, the strangest first.")] = 20,
     json: options.Json = False,
 ) -> None:

@@ -90,11 +90,9 @@ def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
 @contextmanager
 def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
     """A function to update a bar, which shows the share that is done, once it is known, and the time left."""
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
-    nobody_looks = not err.is_terminal
-    with bars.Progress(
-        *columns, bars.TimeRemainingColumn(), console=err, transient=transient, disable=nobody_looks
-    ) as bar:
+    words, share, left = bars.TextColumn("{task.description}"), bars.TaskProgressColumn(), bars.TimeRemainingColumn()
+    kinds = words, bars.BarColumn(), share, left
+    with bars.Progress(*kinds, console=err, transient=transient, disable=not err.is_terminal) as bar:
         yield partial(bar.update, bar.add_task(escape(clean(what)), total=None))
 
 

@@ -92,10 +92,10 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
     data = drawing(found, scaler)
     n_drawn = len(base64.b64decode(data["outliers"]))
     sample = f"Of {count(len(found.values), 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "
-    legend = (
-        fragment("legend", cluster=k, swatch=swatch(k), rows=count(int(size), "row"))
-        for k, size in enumerate(cluster.n_rows for cluster in found.description)
-    )
+    legend = [
+        fragment("legend", cluster=k, swatch=swatch(k), rows=count(cluster.n_rows, "row"))
+        for k, cluster in enumerate(found.description)
+    ]
     return Template(part("page.html")).substitute(
         style=style,
         script=script,
@@ -107,16 +107,13 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         lead=sections.lead(found, type(estimator).__name__),
         tiles=sections.tiles(found, estimator),
         remarks=sections.remarks(found, estimator),
-        glossary=sections.glossary(found),
         legend="".join(legend),
         drawn="" if n_drawn == len(found.values) else sample,
-        clusters=sections.clusters(found),
         outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
         outliers_link='<a href="#outliers">Outliers</a>' if outliers else "",
         how_many=sections.how_many(found, selection),
-        how_sure=sections.how_sure(found),
         data_facts=sections.data_facts(found, scaler),
-        columns=sections.columns(found),
+        **{name: getattr(sections, name)(found) for name in ("glossary", "clusters", "how_sure", "columns")},
         fit_facts=sections.fit_facts(estimator),
         convergence=sections.convergence(estimator),
         made_by=sections.made_by(estimator, call),

@@ -83,11 +83,14 @@ def how_many(found: Clustering, selection: Any) -> str:
         following = f" and {int(runner_up)} comes next"
         marks.append((float(runner_up), "second", f"runner-up: {int(runner_up)}"))
     names = {"x_name": "number of clusters", "y_name": criterion_title(name)}
-    label = f"{criterion} for {span} clusters; best at {best}"
-    facts = {"span": span, "best": best, "next": following, "criterion": text(criterion)}
-    facts |= {"numbers": count(len(tried), "number"), "meaning": fragment(f"criterion-{name}")}
-    chart = markup.line_chart(tried, getattr(selection, name), **names, label=label, marks=marks)
-    return fragment("tried", **facts, chart=chart)
+    names["label"] = f"{criterion} for {span} clusters; best at {best}"
+    chart = markup.line_chart(tried, getattr(selection, name), **names, marks=marks)
+    words = {
+        "numbers": count(len(tried), "number"),
+        "criterion": text(criterion),
+        "meaning": fragment(f"criterion-{name}"),
+    }
+    return fragment("tried", **words, span=span, best=best, next=following, chart=chart)
 
 
 def how_sure(found: Clustering) -> str:
@@ -154,10 +157,8 @@ def convergence(estimator: Any) -> str:
 
 def made_by(estimator: Any, call: str) -> str:
     """The call, and the versions."""
-    parameters = [
-        (f"<code>{text(name)}</code>", f"<code>{named(repr(value))}</code>")
-        for name, value in sorted(estimator.get_params(deep=False).items())
-    ]
+    given = sorted(estimator.get_params(deep=False).items())
+    parameters = [(f"<code>{text(name)}</code>", f"<code>{named(repr(value))}</code>") for name, value in given]
     software = [(text(name), text(value)) for name, value in versions().items() if value != "not installed"]
     call = text(call or f"{estimator!r}.fit(X)")
     return fragment("made", call=call, parameters=facts(parameters), software=facts(software))
@@ -193,17 +194,12 @@ def columns(found: Clustering) -> str:
     """Every column: what is missing, and the range."""
     shown = found.values[:, :_LISTED_COLUMNS]
     missing, ranges = np.isnan(shown).mean(axis=0), quantiles(shown, [0, 0.5, 1])
-    rows = [
-        [
-            tag("th", named(found.names[j]), scope="row"),
-            _td(percent(float(missing[j])), missing[j]),
-            *(_td(cell(q, found.digits[j]), q) for q in ranges[:, j]),
-        ]
-        for j in range(shown.shape[1])
-    ]
-    n_columns = found.values.shape[1]
-    all_listed = n_columns <= _LISTED_COLUMNS
-    note = "" if all_listed else f"<p>The first {_LISTED_COLUMNS} of {count(n_columns, 'column')}.</p>"
+    rows = []
+    for j, name in enumerate(found.names[:_LISTED_COLUMNS]):
+        cells = [tag("th", named(name), scope="row"), _td(percent(float(missing[j])), missing[j])]
+        rows.append(cells + [_td(cell(q, found.digits[j]), q) for q in ranges[:, j]])
+    note = f"<p>The first {_LISTED_COLUMNS} of {count(len(found.names), 'column')}.</p>"
+    note *= len(found.names) > _LISTED_COLUMNS
     header = [_heading(name) for name in ("Column", "Missing", "Least", "Median", "Largest")]
     return note + markup.table(header, rows, label="Columns of the data", kind="sortable")
 
@@ -213,20 +209,16 @@ def _card(found: Clustering, k: int) -> str:
     name, _, words = cluster.sentence.partition(": ")
     parts = {"swatch": swatch(k), "name": name, "words": text(words[:1].upper() + words[1:])}
     parts["share"] = percent(cluster.share)
-    sure = (
-        ""
-        if cluster.probability is None
-        else f", which are in it with {percent(cluster.probability)} probability on average"
-    )
+    sure = "" if cluster.probability is None else f"; their mean probability is {percent(cluster.probability)}"
     if cluster.n_rows == 0:
         return fragment("card", **parts, sure="", content="")
-    n_columns = found.values.shape[1]
-    shown = np.arange(n_columns)
+    n_columns = len(found.names)
+    shown: Array = np.arange(n_columns)
+    note = f'<p class="note">The {_CARD_COLUMNS} columns that set it apart most, of {n_columns}.</p>'
     if n_columns > _CARD_COLUMNS:
         shown = np.argsort(-np.abs(found.effects[k]), kind="stable")[:_CARD_COLUMNS]
     profile = fragment("profile", rows="".join(_profile_row(found, k, j) for j in shown))
-    if n_columns > _CARD_COLUMNS:
-        profile += f'<p class="note">The {_CARD_COLUMNS} columns that set it apart most, of {n_columns}.</p>'
+    profile += note * (n_columns > _CARD_COLUMNS)
     values = "".join(_category(category, k) for category in cluster.categories)
     categories = fragment("categories", rows=values) if values else ""
     return fragment("card", **parts, sure=sure, content=profile + categories + _examples(found, k, shown))

@@ -79,9 +79,8 @@ class Added(NamedTuple):
     def texts(self, write: Callable[[float], str], unknown: str) -> list[str]:
         """The values as text, those that are not whole numbers by `write`."""
         write = str if np.issubdtype(self.values.dtype, np.integer) else write
-        return [
-            write(value) if known else unknown for value, known in zip(self.values.tolist(), self.known, strict=True)
-        ]
+        pairs = zip(self.values.tolist(), self.known, strict=True)
+        return [write(value) if known else unknown for value, known in pairs]
 
 
 class Table(ABC):
