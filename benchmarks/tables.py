@@ -38,7 +38,7 @@ import numpy as np
 from sklearn.preprocessing import RobustScaler
 from tkmeans import TKMeans
 rows = RobustScaler().fit_transform(np.load(sys.argv[1].replace("csv", "npy")))
-read = lambda path: TKMeans(8, random_state=0).fit(rows)""",
+read = lambda path: TKMeans(8, random_state=0, n_jobs=-1).fit(rows)  # as the command does""",
     COMMAND: """
 from tkmeans import cli
 read = lambda path: cli.app(["fit", path, "-k", "8"], standalone_mode=False)

@@ -18,6 +18,8 @@ _SCALERS = {  # scikit-learn's, and what they scale a column by
     Scale.minmax: ("MinMaxScaler", "its least and largest value"),
 }
 
+_ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
+
 
 class Data(NamedTuple):
     """Rows to cluster, in the user's units and scaled."""
@@ -126,10 +128,8 @@ def _weights(table: Table, name: str) -> Array:
         first = wrong[:5].tolist()
         places = zip(first, table.places(first), strict=True)
         rows = ", ".join(f"{table.row_word} {place}: {values[i]:g}" for i, place in places)
-        raise TableError(
-            f"{table.source}: weights must not be negative or missing, but {len(wrong)} in {name!r} are ({rows}); "
-            "a weight of 0 ignores a row"
-        )
+        found = f"{len(wrong)} in {name!r} are ({rows}); a weight of 0 ignores a row"
+        raise TableError(f"{table.source}: weights must not be negative or missing, but {found}")
     return values
 
 
@@ -158,7 +158,7 @@ def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, 
     notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
     if scale is not Scale.robust:
         return getattr(preprocessing, name)().fit(np.column_stack(columns)), notes
-    # As RobustScaler().fit does, but with one look at each column instead of two.
+    # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.
     low, middle, high = np.transpose([_quartiles(column) for column in columns])
     scaler = preprocessing.RobustScaler().fit(np.column_stack([column[:2] for column in columns]))
     flat = np.flatnonzero(high == low)
@@ -171,6 +171,7 @@ def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, 
 
 
 def _quartiles(column: Array) -> Array:
-    """The quartiles of the values that are there."""
-    column = column[~np.isnan(column)]
-    return np.quantile(column, [0.25, 0.5, 0.75], overwrite_input=True)
+    """The quartiles of the values that are there; of very many rows, some at random, but always the same."""
+    many = len(column) > _ENOUGH
+    some = column[np.random.default_rng(0).integers(len(column), size=_ENOUGH)] if many else column
+    return np.nanquantile(some if np.any(~np.isnan(some)) else column, [0.25, 0.5, 0.75])
