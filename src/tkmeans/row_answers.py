@@ -45,7 +45,7 @@ class RowAnswers(NamedTuple):
             some = f"{n_outliers} of {n_rows} rows {are}: far from every cluster."
             parts.append(some if n_outliers else "No row is an outlier.")
         if n := self.n_unsure:
-            parts.append(f"{n} {'lies' if n == 1 else 'lie'} between clusters (probability below {UNSURE}).")
+            parts.append(f"{n} {'row lies' if n == 1 else 'rows lie'} between clusters (probability below {UNSURE}).")
         return " ".join(parts)
 
 

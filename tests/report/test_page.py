@@ -283,7 +283,7 @@ def test_a_report_states_the_share_of_rows_with_a_probability_of_at_least_95_per
     probability = model.predict_proba(X).max(axis=1)
     read = page(model, X)
     assert f"{100 * np.mean(probability >= 0.95):.0f} % clear: probability at least 0.95" in read.text
-    assert f"{np.sum(probability < 0.8)} lie between clusters (probability below 0.8)" in read.text
+    assert f"{np.sum(probability < 0.8)} rows lie between clusters (probability below 0.8)" in read.text
 
 
 def test_the_histograms_of_a_report_count_the_rows_of_a_cluster_and_of_all(page):
