@@ -315,7 +315,7 @@ def page(sets: Sets, others: dict[str, Fit], absent: list[str], options: argpars
         "Methods have their defaults, with these exceptions. GaussianMixture, regularised has `n_init=3` and\n"
         "`reg_covar=1e-4 * X.var()`, which one huge row makes too large. HDBSCAN is not given K, has\n"
         "`min_cluster_size=max(5, n // 50)` and no seed, and its noise counts as one cluster.\n"
-        "Agreement between seeds says nothing about being right: KMeans agrees with itself where far rows have all\n"
+        "Agreement between seeds does not mean being right: KMeans agrees with itself where far rows have all\n"
         "centres but one, and the good rows are a single cluster from every seed.\n"
         f"CPU seconds are those of a process with one thread, {options.jobs} processes at a time.\n\n"
         "In the rows of this library **bold marks a loss**: one of the other methods is better. There is no bar yet.\n"

@@ -1,4 +1,4 @@
-"""Who is an outlier: precision and recall of the verdict, beside HDBSCAN, IsolationForest and LocalOutlierFactor.
+"""Who is an outlier: precision and recall, beside HDBSCAN, IsolationForest and LocalOutlierFactor.
 
 python -m benchmarks.outliers [--seeds 10] [--others 3] [--only S1,A1] [docs/benchmarks/outliers.md]
 
@@ -37,9 +37,9 @@ CONTAMINATIONS = {
 INTRO = """\
 Means over {seeds} seeds for TKMeans and {others} for the others, with the settings each comes with (HDBSCAN:
 min_cluster_size=25); TKMeans is given the number of clusters. Far rows are uniform in a box ten times as wide as
-the data, of which 1 % falls among the clusters in two dimensions and cannot be told. The last two kinds are where
-`outliers()` is weak: rows that a heavy tail explains, and rows between the clusters, are left unflagged; what it flags
-is right. On unbalance, whose clusters differ in width, it flags some rows of the wide ones.
+the data, of which 1 % falls among the clusters in two dimensions and cannot be distinguished. The last two kinds are
+where `outliers()` is weak: rows that a heavy tail explains, and rows between the clusters, are left unflagged; what it
+flags is right. On unbalance, whose clusters differ in width, it flags some rows of the wide ones.
 """
 Verdict = Callable[[np.ndarray, int], np.ndarray]  # rows and a seed: which are outliers
 
@@ -61,7 +61,7 @@ class Result(NamedTuple):
 
 
 def methods(n_clusters: int, fraction: float) -> dict[str, Verdict]:
-    """Everybody with the settings they come with; two are told the true fraction as well."""
+    """Everybody with the settings they come with; two are given the true fraction as well."""
     table: dict[str, Verdict] = {
         "TKMeans": lambda X, s: TKMeans(n_clusters, random_state=s).fit(X).outliers(X),
         "HDBSCAN": lambda X, _: HDBSCAN(min_cluster_size=25, copy=True).fit_predict(X) == -1,
@@ -71,10 +71,10 @@ def methods(n_clusters: int, fraction: float) -> dict[str, Verdict]:
     if fraction:
         share = fraction / (1 + fraction)
         table |= {
-            "IsolationForest, told the fraction": lambda X, s: (
+            "IsolationForest, given the fraction": lambda X, s: (
                 IsolationForest(contamination=share, random_state=s).fit_predict(X) == -1
             ),
-            "LocalOutlierFactor, told the fraction": lambda X, _: (
+            "LocalOutlierFactor, given the fraction": lambda X, _: (
                 LocalOutlierFactor(contamination=share).fit_predict(X) == -1
             ),
         }

@@ -150,7 +150,7 @@ def main() -> None:
     intro = (
         f"ARI on the original rows: mean ± standard deviation (worst seed), {options.seeds} seeds for TKMeans and "
         f"{options.others}\nfor the others; the last column is CPU seconds for one fit of every set. Trimmed k-means "
-        "is told the true fraction.\nHDBSCAN chooses the number of clusters itself and leaves rows unlabelled.\n"
+        "is given the true fraction.\nHDBSCAN chooses the number of clusters itself and leaves rows unlabelled.\n"
     )
     if options.repeats:
         foreign, missed = agreement.section(options.repeats, options.jobs)

@@ -29,7 +29,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_filename_map = {"tkmeans.stability": "tkmeans.stability-function"}  # where a and A are one letter
 toc_object_entries_show_parents = "hide"
-autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_typehints = "none"  # the docstrings have them in words
 numpydoc_show_class_members = False  # the template lists them
 numpydoc_xref_param_type = False
 

@@ -354,7 +354,7 @@ ARRAY = {"dtype": "float64", "shape": [2], "data": [1.0, 2.0]}
         (step("estimator", "fitted", "dof_", {"float": "1/0"}), "'1/0' in the place of a number"),
         (step("estimator", "fitted", "n_features_in_", 3), "that is not"),
         (step("estimator", "fitted", "_training_distances", {"d2": ARRAY}), "_training_distances that is not sketch"),
-        (step("estimator", "fitted", "labels_", ARRAY | {"shape": [3]}), "not of the shape (3,) it says"),
+        (step("estimator", "fitted", "labels_", ARRAY | {"shape": [3]}), "not of its shape (3,)"),
         (step("estimator", "fitted", "labels_", ARRAY | {"shape": [-2]}), "impossible shape [-2]"),
         (step("estimator", "fitted", "labels_", ARRAY | {"dtype": "int64"}), "1.0 in the place of an integer"),
         (

@@ -81,7 +81,7 @@ def test_well_separated_clusters_are_stable_with_every_estimator(estimator):
     found = stability(estimator, X, n_resamples=10, random_state=0)
     assert found.jaccard.shape == (10, 3)
     assert np.all(found.mean > 0.9)
-    assert found.verdict.tolist() == ["stable"] * 3
+    assert found.rating.tolist() == ["stable"] * 3
 
 
 @pytest.mark.parametrize("Estimator", [TKMeans, KMeans])
@@ -91,9 +91,9 @@ def test_pieces_of_one_cluster_are_unstable(Estimator):
     in_two = np.bincount(origin).argmax()  # the true cluster that has two centres
     smaller = np.flatnonzero(origin == in_two)[-1]
     found = stability(model, X, n_resamples=40, random_state=0)
-    assert found.verdict[smaller] == "do not believe"
+    assert found.rating[smaller] == "unstable"
     assert found.mean[origin == in_two].max() < found.mean[origin != in_two].min()
-    assert np.all(found.verdict[origin != in_two] == "stable")
+    assert np.all(found.rating[origin != in_two] == "stable")
 
 
 def test_clusters_of_noise_are_less_stable_than_a_tight_one():
@@ -108,8 +108,8 @@ def test_clusters_of_noise_are_less_stable_than_a_tight_one():
 def test_outliers_make_clusters_of_kmeans_unstable_and_not_those_of_tkmeans():
     rows, _ = make_contaminated(600, 6, outlier_fraction=0.05, random_state=0)
     ours, theirs = (stability(m(6, random_state=0), rows, n_resamples=15, random_state=0) for m in (TKMeans, KMeans))
-    assert np.all(ours.verdict == "stable")
-    assert not np.all(theirs.verdict == "stable")
+    assert np.all(ours.rating == "stable")
+    assert not np.all(theirs.rating == "stable")
 
 
 def test_one_cluster_of_all_rows_is_perfectly_stable():
@@ -207,15 +207,15 @@ def test_the_grades_of_stability_have_hennigs_thresholds():
     means = [0.59, 0.6, 0.74, 0.75, 1.0]
     found = Stability(np.array([means, means]), np.arange(5), np.full(5, 9.0))
     np.testing.assert_allclose(found.mean, means)
-    assert found.verdict.tolist() == ["do not believe", "doubtful", "doubtful", "stable", "stable"]
+    assert found.rating.tolist() == ["unstable", "doubtful", "doubtful", "stable", "stable"]
 
 
 def test_a_stability_result_prints_as_a_table():
     found = Stability(np.array([[0.5, 1.0], [0.6, 1.0]]), np.array([0, 3]), np.array([7.0, 12.5]))
     assert repr(found).splitlines() == [
         "Stability of 2 clusters over 2 resamples",
-        "cluster      rows   mean  worst  verdict",
-        "      0         7  0.550  0.500  do not believe",
+        "cluster      rows   mean  worst  rating",
+        "      0         7  0.550  0.500  unstable",
         "      3      12.5  1.000  1.000  stable",
     ]
 

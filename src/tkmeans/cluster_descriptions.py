@@ -1,4 +1,4 @@
-"""Clusters in words: what sets each apart from the other rows, measured robustly and said in a sentence."""
+"""Clusters in words: what sets each apart from the other rows, measured robustly and put into a sentence."""
 
 import os
 import re
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.sources.files import DataFile
 from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
 SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
-_NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
+NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
-_BLOCK = 50_000  # rows whose probabilities are in memory at one time
-_ENOUGH = 50_000  # rows that a median is taken of
-_DOUBTFUL = 0.9  # mean probability below which a sentence says how sure a cluster is
+_ENOUGH = 10_000  # rows that a median is taken of
+_DOUBTFUL = 0.9  # mean probability below which a sentence mentions it
 
-# Words for more and less of what the last word of a column's name says, and units that may follow it.
+# Words for more and less of what the last word of a column's name means, and units that may follow it.
 _OPPOSITES = {"length": "long short", "duration": "long short", "width": "wide narrow", "depth": "deep shallow"}
 _OPPOSITES |= {"height": "tall low", "mass": "heavy light", "weight": "heavy light", "age": "old young"}
 _OPPOSITES |= {"size": "large small", "area": "large small", "price": "expensive cheap", "speed": "fast slow"}
@@ -56,8 +56,8 @@ class Category(NamedTuple):
     others: float  # share of all other rows
 
     def __str__(self) -> str:
-        said = self.column if self.value == "yes" else self.value
-        named = f"{self.column} {self.value}" if re.fullmatch(r"[\W\d]*|.|no|true|false", said, re.I) else said
+        words = self.column if self.value == "yes" else self.value
+        named = f"{self.column} {self.value}" if re.fullmatch(r"[\W\d]*|.|no|true|false", words, re.I) else words
         return f"{100 * self.share:.0f} % {named}"
 
 
@@ -77,8 +77,8 @@ class ClusterDescription:
     @property
     def sentence(self) -> str:
         """The cluster in one sentence."""
-        said = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= _NOTABLE)
-        parts = [said or "no column sets it apart"]
+        apart = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= NOTABLE)
+        parts = [apart or "no column sets it apart"]
         telling = [each for each in self.categories if each.share >= 0.5 and each.share - each.others >= _MORE]
         if telling:
             parts.append(", ".join(map(str, telling[:_CATEGORIES])))
@@ -148,16 +148,16 @@ class Description(Sequence[ClusterDescription]):
 def describe(
     model: Any, X: Any, *, feature_names: Sequence[str] | None = None, categories: Mapping[str, Any] | None = None
 ) -> Description:
-    """Say in words what sets the clusters of a fitted model apart.
+    """Describe in words what sets the clusters of a fitted model apart.
 
     A column of numbers is compared by its median in the cluster and in all other rows, in units of the median
-    absolute deviation within clusters, so that outliers change nothing. A column of text is compared by the share of
-    its most frequent value. Medians of very many rows are those of 50 000, at equal intervals.
+    absolute deviation within clusters, so that outliers have no influence. A column of text is compared by the share of
+    its most frequent value. Medians of very many rows are those of 10 000 rows, drawn at random.
 
     Parameters
     ----------
     model : fitted clusterer, or Pipeline that ends with one
-        Any estimator with `predict`; what it says of probabilities and outliers is used.
+        Any estimator with `predict`; its probabilities and outliers are used.
     X : array-like of shape (n_samples, n_features), data frame, path or DataFile
         The rows, in your units. Text in other columns of a data frame or file describes the clusters, too.
     feature_names : sequence of str, default=None
@@ -187,59 +187,64 @@ def describe(
     Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
     """
     values, names, texts = _columns(model, X, feature_names)
-    texts |= {str(name): np.asarray(cells, dtype=object) for name, cells in (categories or {}).items()}
-    yes_or_no = {name for name, column in zip(names, values.T, strict=True) if _is_yes_or_no(column)}
+    texts |= {str(name): cells for name, cells in (categories or {}).items()}
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    check_is_fitted(steps[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of names that are known here, and what a fit has reported
+        Z = values
+        for step in steps[:-1]:
+            Z = step.transform(Z)
+        rows = answers(steps[-1], Z, pvalues=False)
+    centers = getattr(steps[-1], "cluster_centers_", getattr(steps[-1], "means_", ()))
+    known = rows._replace(known=~np.isnan(values).all(axis=1))
+    return described(known, [*values.T], names, texts, len(centers))
+
+
+def described(
+    rows: RowAnswers, columns: Sequence[Array], names: Sequence[str], texts: Mapping[str, Any], n_clusters: int
+) -> Description:
+    """Describe clusters by columns of numbers and by columns of text."""
+    texts = dict(texts)
+    yes_or_no = {name for name, column in zip(names, columns, strict=True) if _is_yes_or_no(column)}
     for j, name in enumerate(names):
         base, _, value = name.partition("=")  # of an indicator such as species=Gentoo
         if name in yes_or_no and base not in texts:
-            texts[value or name] = np.where(np.isnan(values[:, j]), "", np.where(values[:, j] == 1, "yes", "no"))
-    labels, outliers, probability = _told(model, values)
-    known = ~np.isnan(values).all(axis=1) & (labels >= 0)
-    core = known & ~outliers
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    centers = getattr(last, "cluster_centers_", getattr(last, "means_", ()))
-    n_clusters = max(len(centers), labels.max(initial=0) + 1)
+            texts[value or name] = np.where(np.isnan(columns[j]), "", np.where(columns[j] == 1, "yes", "no"))
+    labels, known = rows.label, rows.known & (rows.label >= 0)
+    core, n_known = rows.core & (labels >= 0), max(1, int(known.sum()))
+    n_clusters = max(n_clusters, labels.max(initial=0) + 1)
     groups = [np.flatnonzero(core & (labels == k)) for k in range(n_clusters)]
-    medians = np.array([median(values[_some(rows)]) for rows in groups])  # (K, p)
+    n_outliers = rows._replace(known=known).counts(n_clusters)[1]
+    chosen = [_some(group) for group in groups]
+    values = [np.column_stack([column[few] for column in columns]) for few in chosen]
+    medians = np.array([median(of_cluster) for of_cluster in values])  # (K, p)
     seen = _some(np.flatnonzero(core))
-    spread = _spread(values[seen] - medians[labels[seen]])
-    shares = [_shares(name, cells, groups) for name, cells in texts.items()]
-    found = []
-    for k, rows in enumerate(groups):
-        others = median(values[_some(np.flatnonzero(core & (labels != k)))])
+    some, of = np.column_stack([column[seen] for column in columns]), labels[seen]
+    spread = _spread(some - medians[of])
+    few = min(_LEVELS, max(2, len(labels) // 2))
+    categories = {name: np.asarray(cells, dtype=object) for name, cells in texts.items()}
+    shares = [_shares(name, cells, groups) for name, cells in categories.items() if len({*cells}) <= few]
+    sure, found = rows.probability, []
+    for k, group in enumerate(groups):
+        others = median(some[of != k])
         effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
-        away = np.abs(values[_some(rows)] - medians[k]) / spread  # a missing value is as far away as can be
-        typical = _some(rows)[np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))] if len(rows) else None
+        away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
+        typical = chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))] if len(group) else None
         found.append(
             ClusterDescription(
                 cluster=k,
-                n_rows=len(rows),
-                share=len(rows) / max(1, int(known.sum())),
-                n_outliers=int(np.sum(known & outliers & (labels == k))),
-                probability=float(probability[rows].mean()) if probability is not None and len(rows) else None,
+                n_rows=len(group),
+                share=len(group) / n_known,
+                n_outliers=int(n_outliers[k]),
+                probability=None if sure is None or not len(group) else float(sure[group].mean()),
                 typical_row=None if typical is None else int(typical),
                 traits=tuple(sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))),
                 categories=tuple(sorted((each[k] for each in shares), key=lambda each: each.others - each.share)),
             )
         )
     return Description(found)
-
-
-def _told(model: Any, X: Array) -> tuple[Array, Array, Array | None]:
-    """What a model says of each row, by its public methods: cluster, outlier, probability of its cluster."""
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
-    check_is_fitted(steps[-1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of names that are known here, and what a fit has said
-        for step in steps[:-1]:
-            X = step.transform(X)
-        labels, last, probability = np.asarray(steps[-1].predict(X)), steps[-1], None
-        if hasattr(last, "predict_proba"):
-            blocks = (last.predict_proba(X[i : i + _BLOCK]).max(axis=1) for i in range(0, len(X), _BLOCK))
-            probability = np.concatenate([*blocks])
-        outliers = last.outliers(X) if hasattr(last, "outliers") else np.zeros(len(X), dtype=bool)
-    return labels, np.asarray(outliers, dtype=bool), probability
 
 
 def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
@@ -254,13 +259,16 @@ def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
 
 
 def _some(rows: Array) -> Array:
-    """Rows at equal intervals if there are very many: enough for a median."""
-    return rows[:: max(1, len(rows) // _ENOUGH)]
+    """Some rows at random, but always the same, if there are very many: enough for a median."""
+    return rows if len(rows) <= _ENOUGH else rows[np.random.default_rng(0).integers(len(rows), size=_ENOUGH)]
 
 
 def _is_yes_or_no(column: Array) -> bool:
-    known = column[~np.isnan(column)]
-    return bool(np.all((known == 0) | (known == 1))) and len(known) > 0 and np.ptp(known) == 1
+    for part in (column[:1000], column):  # most columns are done with after a few rows
+        known = part[~np.isnan(part)]
+        if not np.all((known == 0) | (known == 1)):
+            return False
+    return len(known) > 0 and bool(np.ptp(known) == 1)
 
 
 def median(rows: Array) -> Array:
@@ -299,5 +307,4 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
         chosen = list(names or fitted or [f"x{j}" for j in range(values.shape[1])])
     if len(chosen) != values.shape[1]:
         raise ValueError(f"feature_names must name the {values.shape[1]} columns of X, got {len(chosen)} names")
-    few = min(_LEVELS, max(2, len(values) // 2))
-    return values, [*map(str, chosen)], {n: cells for n, cells in texts.items() if len(set(cells.tolist())) <= few}
+    return values, [*map(str, chosen)], texts

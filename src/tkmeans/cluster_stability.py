@@ -23,7 +23,7 @@ from tkmeans.stats import Array
 # Hennig's marks for the mean similarity of a cluster that is believed, and of one that is not to be.
 STABLE, DOUBTFUL = 0.75, 0.6
 
-Progress = Callable[[int, int], None]  # is told how much is done, and of how much
+Progress = Callable[[int, int], None]  # called with how much is done, and of how much
 T = TypeVar("T")
 
 
@@ -35,7 +35,7 @@ class Stability:
     ----------
     jaccard : ndarray of shape (n_resamples, n_clusters)
         The Jaccard similarity of each cluster with the most similar one of each resample: rows in both over rows in
-        either, among the rows that were drawn. 1 is the same cluster again; 0 says that none of its rows were drawn.
+        either, among the rows that were drawn. 1 is the same cluster again; 0 means that none of its rows were drawn.
     clusters : ndarray of shape (n_clusters,)
         The numbers of the clusters, as in the labels.
     sizes : ndarray of shape (n_clusters,)
@@ -51,8 +51,8 @@ class Stability:
     >>> found = Stability(jaccard, clusters=np.array([0, 1]), sizes=np.array([70, 30]))
     >>> found.mean.round(2)
     array([0.9, 0.4])
-    >>> found.verdict.tolist()
-    ['stable', 'do not believe']
+    >>> found.rating.tolist()
+    ['stable', 'unstable']
     """
 
     jaccard: Array
@@ -65,23 +65,23 @@ class Stability:
         return self.jaccard.mean(axis=0)
 
     @property
-    def verdict(self) -> Array:
+    def rating(self) -> Array:
         """What to make of each cluster.
 
         It is "stable" (a mean of at least 0.75), "doubtful" (there is something, but which rows belong
-        to it is open) or "do not believe" (below 0.6).
+        to it is open) or "unstable" (below 0.6).
         """
-        verdicts = np.array(["do not believe", "doubtful", "stable"])
-        return verdicts[np.digitize(self.mean, [DOUBTFUL, STABLE])]
+        ratings = np.array(["unstable", "doubtful", "stable"])
+        return ratings[np.digitize(self.mean, [DOUBTFUL, STABLE])]
 
     def __repr__(self) -> str:
         lines = [
             f"Stability of {len(self.clusters)} clusters over {len(self.jaccard)} resamples",
-            "cluster      rows   mean  worst  verdict",
+            "cluster      rows   mean  worst  rating",
         ]
-        columns = (self.clusters, self.sizes, self.mean, self.jaccard.min(axis=0), self.verdict)
-        for cluster, size, mean, worst, verdict in zip(*columns, strict=True):
-            lines.append(f"{cluster:7d}  {size:8g}  {mean:.3f}  {worst:.3f}  {verdict}")
+        columns = (self.clusters, self.sizes, self.mean, self.jaccard.min(axis=0), self.rating)
+        for cluster, size, mean, worst, rating in zip(*columns, strict=True):
+            lines.append(f"{cluster:7d}  {size:8g}  {mean:.3f}  {worst:.3f}  {rating}")
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
@@ -144,7 +144,7 @@ def stability(
     Returns
     -------
     stability : Stability
-        Similarities by resample and cluster, their means, and a verdict on each cluster.
+        Similarities by resample and cluster, their means, and a rating of each cluster.
 
     References
     ----------
@@ -159,8 +159,8 @@ def stability(
     >>> from tkmeans.datasets import make_contaminated
     >>> X, _ = make_contaminated(n_samples=300, n_clusters=3, random_state=0)
     >>> found = stability(TKMeans(n_clusters=4, random_state=0), X, n_resamples=20, random_state=0)
-    >>> sorted(found.verdict.tolist())
-    ['do not believe', 'do not believe', 'stable', 'stable']
+    >>> sorted(found.rating.tolist())
+    ['stable', 'stable', 'unstable', 'unstable']
     """
     check_integer("n_resamples", n_resamples, least=1)
     (X,) = indexable(X)
@@ -180,7 +180,7 @@ def stability(
     if not len(clusters):
         raise ValueError(f"{type(estimator).__name__} found no cluster in X, so there is none to judge")
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_resamples)
-    # What is to be said of the data, the fit to all rows has said. Here and not in the fits: they may be threads.
+    # The fit to all rows has warned of the data. Here and not in the fits: they may be threads.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fits = Parallel(n_jobs=n_jobs, return_as="generator")(

@@ -1,7 +1,7 @@
 """The EM loop, its stopping rules and Anderson acceleration.
 
-Visit the rows, move the parameters, until a rule says stop. What varies comes in as an argument: where rows live
-(`source`), what is fitted (`model`), where to begin (`start`), when to end (`stop`) and who is told (`observers`).
+Visit the rows, move the parameters, until a rule stops it. What varies comes in as an argument: where rows live
+(`source`), what is fitted (`model`), where to begin (`start`), when to end (`stop`) and who observes (`observers`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Request = Literal["stop: converged", "stop: early"]
 
 
 class Observer(Protocol):
-    """Is told of a run, and may ask it to stop."""
+    """Observes a run, and may ask it to stop."""
 
     def begin(self, frame: Frame, max_iter: int) -> None:
         """A run begins, in the coordinates of this frame."""
@@ -147,7 +147,7 @@ def em(
     if run is None:
         stats = source.reduce(model.e_step(start))
         total = stats.total
-        # Steps may be combined if they are smooth and about the same rows: such models say how to `pack` parameters.
+        # Steps may be combined if they are smooth and about the same rows: such models can `pack` parameters.
         mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
         run = Progress([stats.objective / total], np.inf, start, stats, total, 1, mixer)
     converged = len(run.history) > 1 and stop(run)

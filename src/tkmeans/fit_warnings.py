@@ -31,7 +31,7 @@ def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> Non
 
 
 def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
-    """Say that a fit ran out of iterations or of time, and what to do."""
+    """Warn that a fit ran out of iterations or of time, and what to do."""
     good_enough = f", or tol={estimator.tol} if the answer is good enough" if hasattr(estimator, "tol") else ""
     limit, amount = "max_iter", f"{estimator.max_iter} iterations"
     if time_is_up:
@@ -40,30 +40,29 @@ def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
 
 
 def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> None:
-    """Say what becomes of rows that have no observed value."""
+    """Warn of rows that have no observed value."""
     named = ", ".join(map(str, first)) + (", ..." if n_empty > len(first) else "")
     warn_user(
-        f"{n_empty} of {n_rows} rows without a single observed value (row {named}): they do not move the "
-        "clusters, and nothing tells which is theirs; their probabilities are the cluster weights, and their "
-        "p-values NaN.",
+        f"{n_empty} of {n_rows} rows without a single observed value (row {named}): they do not "
+        "influence the clusters; their probabilities are the cluster weights, and their p-values are NaN.",
         UserWarning,
     )
 
 
 def warn_of_tiny_clusters(sizes: Array) -> None:
-    """Say which centres hardly any row belongs to: they sit on outliers, most likely."""
+    """Warn of centres that hardly any row belongs to: most likely they lie on outliers."""
     tiny = np.flatnonzero(sizes < TINY_CLUSTER * sizes.sum() / len(sizes))
     if not len(tiny):
         return
     named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
     warn_user(
         f"{len(tiny)} of {len(sizes)} clusters hold hardly any or none of the {sizes.sum():g} rows: {named}. "
-        "They may sit on outliers, or there are fewer clusters: try a smaller number."
+        "They may lie on outliers, or there are fewer clusters: try a smaller number."
     )
 
 
 def warn_of_split_searches(agreement: tuple[int, int, float], name: str, n_clusters: int) -> None:
-    """Say that independent searches found other clusters that are nearly as good."""
+    """Warn that independent searches found other clusters that are nearly as good."""
     n_searches, n_agreeing, margin = agreement
     if 2 * n_agreeing < n_searches and margin < CLEARLY_BETTER:
         warn_user(
@@ -75,9 +74,9 @@ def warn_of_split_searches(agreement: tuple[int, int, float], name: str, n_clust
 
 
 def warn_of_collapse(scale: float, n_clusters: int, n_features: int) -> None:
-    """Say that the likelihood has no maximum."""
+    """Warn that the likelihood has no maximum."""
     warn_user(
         f"The scale collapsed to {scale:.3g}: {n_clusters} centres fit equal rows, or a few rows in "
         f"{n_features} dimensions, ever better, so the likelihood has no maximum. "
-        "Labels are of use, p-values are not: take fewer clusters or a larger dof such as 30."
+        "Labels are usable, p-values are not: use fewer clusters or a larger dof such as 30."
     )

@@ -198,7 +198,7 @@ class FittedModel:
         return Answer(self.fields(block, question))
 
     def fields(self, block: Block, *names: str) -> tuple[Array, ...]:
-        """Some of what can be said of each row, in the user's units, from one look at the rows."""
+        """Some answers for each row, in the user's units, from one look at the rows."""
         rows: Rows = self.posterior.rows(block)
         n_observed: Any = 0 if names in (("label",), ("trust",)) else observed_features(block.X)
         fields = []
@@ -215,7 +215,7 @@ class FittedModel:
                 fields.append(rows.log_density - self.posterior.log_volume(n_observed))
             elif name == "pvalue":
                 observed = np.asarray(to_numpy(n_observed))
-                p = np.where(observed > 0, observed, np.nan)  # nothing observed, nothing to say
+                p = np.where(observed > 0, observed, np.nan)  # nothing observed, no answer
                 dof, d2 = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
                 dof = dof[to_numpy(rows.label)] if np.ndim(dof) else dof  # each component may have its own
                 pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
@@ -354,7 +354,7 @@ class Review(NamedTuple):
         return Review(sizes, inertia, complete, n_complete, incomplete)
 
     def comparable(self) -> Sketch:
-        """The distances that say who is an outlier: of complete rows if there are enough, else of all."""
+        """The distances that decide who is an outlier: of complete rows if there are enough, else of all."""
         assert self.complete is not None
         if self.incomplete is None or self.n_complete >= ENOUGH_COMPLETE_ROWS:
             return self.complete.sketch()
@@ -362,7 +362,7 @@ class Review(NamedTuple):
 
 
 class Training(NamedTuple):
-    """The parameters of a fit with clusters numbered by size, and what they say of the training rows."""
+    """The parameters of a fit with clusters numbered by size, and their answers for the training rows."""
 
     params: Any
     order: Array  # (K,) the numbers that the clusters had before
@@ -406,7 +406,7 @@ class Tally(NamedTuple):
         tail_steps = _steps(self.farthest)
         mass = self.mass - np.bincount(tail_steps, self.farthest_mass, _STEPS)
         moment = self.moment - np.bincount(tail_steps, self.farthest_mass * self.farthest, _STEPS)
-        body = np.flatnonzero(mass > 1e-12 * np.sum(self.mass))  # rounding may leave crumbs of weights
+        body = np.flatnonzero(mass > 1e-12 * np.sum(self.mass))  # rounding may leave tiny weights
         mass, moment = mass[body], moment[body]
         up_to = np.cumsum(mass)
         group = np.floor((up_to - mass / 2) / up_to[-1:] * _BODY)

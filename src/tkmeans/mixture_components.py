@@ -174,7 +174,7 @@ class ShapePosterior(NamedTuple):
         return K * p + self.components.shape.n_parameters(K, p) + K - 1 + n_dof + (self.components.noise > 0)
 
     def _by_pattern(self, block: Block, look: Callable[[Any, Block, ShapeKernel], tuple[Array, ...]]) -> list[Array]:
-        """What `look` says of the rows, which it sees by what was observed of them, in their own order."""
+        """What `look` answers for the rows, which it sees by what was observed of them, in their own order."""
         if isinstance(observed_features(block.X), int):
             kernel = self.model.kernel(self.params)
             return list(look(self.model.engine_for(kernel), block, kernel))

@@ -1,10 +1,10 @@
-"""Which rows are outliers: the verdict, from the distances of all rows to their centres.
+"""Which rows are outliers, decided by the distances of all rows to their centres.
 
 A fitted t distribution absorbs contamination into its tail, so a level on its own tail probability is either blind
-(with outliers) or flags its level (without). The verdict asks another question: are the distances better explained by
+(with outliers) or flags its level (without). The rule asks another question: are the distances better explained by
 *two* groups, a core whose squared distances follow scale * F(p, nu) with a scale and a nu of its own, and strays,
-which are log-uniform from well outside the core to the farthest row? If the Bayesian information criterion says no,
-nobody is an outlier. If it says yes, outliers are the rows that are more probably strays.
+which are log-uniform from well outside the core to the farthest row? If the Bayesian information criterion
+prefers one group, no row is an outlier. Otherwise outliers are the rows that are more probably strays.
 """
 
 import warnings
@@ -141,7 +141,7 @@ def warn_of_clumps(strays: Array, radius: float) -> None:
         )
 
 
-# ---- a block of rows in, a verdict on each row out ----------------------------------------
+# ---- a block of rows in, an answer for each row out ---------------------------------------
 
 
 def astray(fitted: FittedModel, strays: OutlierModel | None, level: float, block: Block) -> Answer:

@@ -250,7 +250,7 @@ def _criteria(estimator: TKMeans, X: Array, weight: Array) -> tuple[float, float
     log_norm = gammaln((nu + p) / 2) - gammaln(nu / 2) - p / 2 * np.log(nu * np.pi * alpha)
     log_joint = np.log(estimator.cluster_weights_) + log_norm - (nu + p) / 2 * np.log1p(away / (nu * alpha))
     log_density = logsumexp(log_joint, axis=1)  # (n,)
-    known = np.isfinite(log_density)  # a row that is alone in the only cluster is told by nobody
+    known = np.isfinite(log_density)  # a row that is alone in the only cluster has no density
     entropy = np.zeros(len(X))
     entropy[known] = np.sum(entr(np.exp(log_joint[known] - log_density[known, None])), axis=1)
     trust = np.minimum(pull.sum(axis=1), 1)

@@ -101,7 +101,7 @@ class Located(Protocol):
 
 
 class Summary(Protocol):
-    """What any model's E-step says of a block of rows, and how two of these become one."""
+    """What any model's E-step computes for a block of rows, and how two of these become one."""
 
     @property
     def objective(self) -> float:

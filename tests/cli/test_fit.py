@@ -115,7 +115,7 @@ def test_with_json_standard_output_holds_only_the_json_document(run, csv_file):
 def test_the_summary_of_fit_has_sizes_centres_in_units_outliers_and_the_next_command(run, csv_file):
     file = csv_file()
     shown = run("fit", file, "-k", 3, "--without", "flipper_length_mm").stdout
-    for text in ("bill_length_mm", "body_mass_g", "share", "1 of 59 rows is an outlier"):
+    for text in ("bill_length_mm", "body_mass_g", "share", "1 of 60 rows is an outlier"):
         assert text in shown
     assert f"tkmeans outliers {file} -k 3 --without flipper_length_mm" in shown
     assert f"--out {file.with_name('penguins-clustered.csv')}" in shown

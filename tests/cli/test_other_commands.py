@@ -13,7 +13,7 @@ from tkmeans.tables import read_table
 def test_the_outliers_command_lists_outliers_with_the_column_that_makes_them_so(run, csv_file, tmp_path):
     out = tmp_path / "outliers.csv"
     shown = run("outliers", csv_file(), "-k", 3, "--id", "species", "--out", out).stdout
-    assert "1 of 59 rows is an outlier" in shown
+    assert "1 of 60 rows is an outlier" in shown
     assert "│   22 │ Chinstrap │" in shown
     assert "body_mass_g = 37000" in shown
     assert read_table(out).cells("body_mass_g") == ["37000"]
@@ -62,7 +62,7 @@ def selections(monkeypatch):
 def test_select_k_suggests_a_number_of_clusters_and_the_command_to_fit_with_it(run, csv_file, selections):
     file = csv_file()
     shown = run("select-k", file, "--max", 6, "--without", "flipper_length_mm").stdout
-    assert "3 clusters by icl; next comes 4." in shown
+    assert "3 clusters by icl; 4 comes next." in shown
     assert f"tkmeans fit {file} -k 3 --without flipper_length_mm" in shown
     X, numbers, options = selections[0]
     assert numbers == range(1, 7)

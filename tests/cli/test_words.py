@@ -1,8 +1,10 @@
 """What the commands say: plans, sentences, lines of the file, and nothing that steers a terminal."""
 
+import html
 import json
 import re
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -43,14 +45,23 @@ def test_the_sentence_of_each_cluster_names_its_species(run, csv_file):
     assert any("heavy" in sentence and "Gentoo" in sentence for sentence in sentences)
 
 
-def test_the_report_has_the_sentences_and_counts_of_the_command_and_names_rows_by_line(run, csv_file, tmp_path):
-    document = run("fit", csv_file(), "-k", 3, "--report", tmp_path / "page.html", "--json").document
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("shape", ["round", "elliptical"])
+def test_the_report_and_the_command_agree_in_counts_row_numbers_and_wording(run, csv_file, tmp_path, shape):
+    words = ("fit", csv_file(), "-k", 3, "--shape", shape, "--report", tmp_path / "page.html")
+    printed, document = run(*words).stdout, run(*words, "--json").document
+    markup = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = html.unescape(re.sub(r"<[^>]+>", "", markup)).replace("\u202f", "").replace("\u00a0", " ")
     for cluster in document["clusters"]:
         assert cluster["sentence"] in page
-        assert re.search(rf"<h3>.*?Cluster {cluster['cluster']}</h3><p><b>{cluster['rows']} rows</b>", page)
-    assert document["outliers"]["lines"] == [22]
-    assert "line 22" in page
+        assert cluster["sentence"] in printed
+        assert re.search(rf"Cluster {cluster['cluster']} \({cluster['rows']} rows\b", page)
+        assert f"{cluster['cluster']} {cluster['rows']} rows" in page  # below the scatter plot
+    assert (summary := re.search(r"^(\d+ of \d+ rows|No row).*outlier.*$", printed, re.MULTILINE)[0]) in page
+    assert summary.startswith(f"{document['outliers']['count']} of 60 rows")
+    assert f"{document['unsure']}</dd>" in markup or not document["unsure"]
+    listed = re.findall(r'class="pointer"[^>]*>(?:<bdi>)?([^<]*)', markup.split('id="outliers"')[1])
+    assert sorted(listed) == [f"line {line}" for line in document["outliers"]["lines"]]
+    assert "line 22" in listed
     assert "row 21" not in page
 
 
@@ -72,6 +83,15 @@ def test_more_clusters_than_make_sense_are_warned_of_before_the_fit_and_not_all_
     assert "rows each" not in run("fit", csv_file(), "-k", 3).stderr
 
 
+@pytest.mark.parametrize("name", ["fit", "outliers"])
+def test_without_k_the_number_of_clusters_is_the_one_that_select_k_suggests(run, csv_file, name):
+    best = run("select-k", csv_file(), "--json").document["best"]
+    done = run(name, csv_file(), "--json")
+    assert f"{best} clusters suggested" in done.stderr
+    if name == "fit":
+        assert done.document["n_clusters"] == best
+
+
 def test_predict_with_table_and_model_in_the_wrong_order_says_the_right_one(run, csv_file, tmp_path):
     file, model = csv_file(), tmp_path / "model.json"
     run("fit", file, "-k", 3, "--model", model)
@@ -81,7 +101,7 @@ def test_predict_with_table_and_model_in_the_wrong_order_says_the_right_one(run,
 
 def test_names_from_a_file_cannot_steer_the_terminal(run, tmp_path, terminal, monkeypatch):
     monkeypatch.setattr(screen, "err", Console(stderr=True, width=80, force_terminal=True, color_system=None))
-    hostile = ["x\x1b[2Jx", "[bold]y[/bold]", ":x:", "turned\u202eback", "[link=http://a.example]z[/link]"]
+    hostile = ["x\x1b[2Jx", "c\x9b2Jx", "[bold]y[/bold]", ":x:", "turned\u202eback", "[link=http://a.example]z[/link]"]
     rows = np.random.default_rng(0).normal(np.repeat([[0.0], [9.0]], 20, axis=0), size=(40, len(hostile)))
     lines = [",".join(map(repr, row)) for row in rows.tolist()]
     (tmp_path / "hostile.csv").write_text("\n".join([",".join(hostile), *lines]) + "\n")
@@ -92,6 +112,44 @@ def test_names_from_a_file_cannot_steer_the_terminal(run, tmp_path, terminal, mo
         assert "\x1b[2J" not in done.stdout + done.stderr
         for name in ("[bold]y[/bold]", ":x:"):
             assert name in said.replace("\n", "")
+    printed = run("fit", tmp_path / "hostile.csv", "-k", 2, "--json").stdout
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", printed)
+    assert json.loads(printed)["columns"] == hostile
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """The shares that progress bars show, by what they are about."""
+    shown = {}
+
+    @contextmanager
+    def recorded(what, *, transient=True):
+        name, known = what.split()[0], {}
+
+        def update(**facts):
+            known.update(facts)
+            shown.setdefault(name, []).append(known["completed"] / known["total"])
+
+        yield update
+
+    monkeypatch.setattr(screen, "counting", recorded)
+    monkeypatch.setattr(screen, "err", Console(stderr=True, width=80, force_terminal=True, color_system=None))
+    return shown
+
+
+@pytest.mark.parametrize("shape", ["round", "elliptical"])
+def test_reading_and_fitting_show_a_growing_share_of_what_is_done(run, tmp_path, shares, shape):
+    rows = np.random.default_rng(0).normal(np.repeat([[0.0], [3.0]], 20_000, axis=0), size=(40_000, 4))
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",")
+    run("fit", tmp_path / "rows.csv", "-k", 2, "--shape", shape)
+    reading, clustering = shares["reading"], shares["clustering"]
+    assert reading[-1] == 1
+    assert len(reading) > 6
+    assert 0.3 < np.median(reading) < 0.9
+    assert clustering[0] == 0
+    assert 0.3 < clustering[-1] < 1
+    for growing in (reading, clustering):
+        assert np.min(np.diff(growing)) > -0.05  # a look at the beginning of the file is counted again
 
 
 def test_a_message_of_the_library_suggests_options_to_those_who_type_commands():

@@ -317,6 +317,9 @@ def test_on_a_phone_the_report_fits_the_width_and_its_buttons_are_large_enough(b
     assert browser.ask("document.documentElement.scrollWidth") <= 360
     heights = browser.ask("[...document.querySelectorAll('.buttons button')].map((b) => b.offsetHeight)")
     assert min(heights) >= 24  # WCAG 2.2, 2.5.8
+    ends = browser.ask("[...document.querySelectorAll('nav a')].map((a) => a.getBoundingClientRect().right)")
+    assert len(ends) >= 6
+    assert max(ends) <= 360  # no section is reached by scrolling sideways only
     browser.shot("phone")
 
 

@@ -144,8 +144,8 @@ def test_a_report_of_any_clusterer_leaves_out_what_the_clusterer_does_not_provid
     titles = {e["text"] for e in read.all("h2")}
     assert len(read.all("article", class_="card")) == 3
     assert ("Outliers" in titles) == hasattr(model, "outliers")
-    assert ("Least trusted rows" in titles) == (hasattr(model, "robust_weights") and not hasattr(model, "outliers"))
-    assert ("How clearly rows belong" in read.text) == hasattr(model, "predict_proba")
+    assert ("Rows of least weight" in titles) == (hasattr(model, "robust_weights") and not hasattr(model, "outliers"))
+    assert ("How clearly rows belong to their clusters" in read.text) == hasattr(model, "predict_proba")
     assert ("at the start and after every iteration" in read.text) == hasattr(model, "lower_bounds_")
 
 
@@ -163,7 +163,7 @@ def test_a_report_has_one_to_twelve_columns_for_the_axes(p, page):
 def test_a_report_of_one_cluster_has_no_section_on_membership(page, data):
     read = page(TKMeans(1, dof=1.0).fit(data), data)
     assert "1 cluster" in read.text
-    assert "How clearly rows belong" not in read.text
+    assert "How clearly rows belong to their clusters" not in read.text
 
 
 def test_a_report_counts_missing_values_and_rows_without_any_value(page, data):
@@ -280,10 +280,44 @@ def test_a_report_states_the_share_of_rows_with_a_probability_of_at_least_95_per
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(200, 1)), rng.normal(size=(200, 1)) + 3])
     model = TKMeans(2, dof=50.0, random_state=0).fit(X)
-    verdict = np.arange(400) < 40
-    model.outliers = lambda _: verdict
-    sure = np.mean(model.predict_proba(X).max(axis=1)[~verdict] >= 0.95)
-    assert f"{100 * sure:.0f} % sure: at least 95 % probable" in page(model, X).text
+    probability = model.predict_proba(X).max(axis=1)
+    read = page(model, X)
+    assert f"{100 * np.mean(probability >= 0.95):.0f} % clear: probability at least 0.95" in read.text
+    assert f"{np.sum(probability < 0.8)} rows lie between clusters (probability below 0.8)" in read.text
+
+
+def test_the_histograms_of_a_report_count_the_rows_of_a_cluster_and_of_all(page):
+    X = np.repeat([[0.0], [1.0], [10.0], [11.0]], [30, 10, 20, 60], axis=0)
+    read = page(KMeans(2, n_init=1, random_state=0).fit(X), X, feature_names=["size"])
+    heights = [
+        [float(height) for height in re.findall(r"V([\d.]+)h", path["d"])]
+        for path in read.all("path")
+        if path.get("class") in ("every", "own")
+    ]
+    counted = np.histogram(X, 24)[0]
+    for drawn, rows in zip(heights[:2], (counted, np.where(np.arange(24) < 12, counted, 0)), strict=True):
+        if not np.allclose(drawn, 20 - 18 * rows / rows.max(), atol=0.06):
+            rows = counted - rows if rows is not counted else rows  # the clusters the other way round
+            np.testing.assert_allclose(drawn, 20 - 18 * rows / rows.max(), atol=0.06)
+
+
+def test_a_report_shows_the_categories_of_each_cluster_with_their_share_there_and_elsewhere(page):
+    X = np.repeat([[0.0], [10.0]], [30, 20], axis=0) + np.random.default_rng(0).normal(size=(50, 1))
+    species = ["Adelie"] * 27 + ["Gentoo"] * 3 + ["Gentoo"] * 20
+    model = TKMeans(2, random_state=0).fit(X)
+    first, second = page(model, X, categories={"species": species}).all("article", class_="card")
+    words = " ".join(first["text"].replace("\u00a0", " ").split())
+    assert "species90 % Adelie0 %" in words
+    assert "species100 % Gentoo10 %" in " ".join(second["text"].replace("\u00a0", " ").split())
+
+
+def test_a_report_shows_noise_and_agreement_where_the_estimator_has_them(page, data):
+    model = StudentTMixture(3, random_state=0).fit(data)
+    read = page(model, data)
+    assert f"{100 * model.noise_weight_:.1f} %" in read.text or f"{100 * model.noise_weight_:.0f} %" in read.text
+    assert "by the fitted model" in read.text
+    model.agreement_ = 0.8
+    assert "80 % of independent searches found the same clusters" in page(model, data).text
 
 
 def test_a_report_with_a_selection_shows_the_numbers_of_clusters_tried(page, quick, data):
@@ -291,8 +325,9 @@ def test_a_report_with_a_selection_shows_the_numbers_of_clusters_tried(page, qui
     path.best, path.runner_up = 3, 4
     read = page(quick, data, selection=path)
     assert "4 numbers of clusters from 1 to 4 were tried" in read.text
-    assert "chosen: 3" in read.text
-    assert "runner-up: 4" in read.text
+    chart = json.loads(read.all("svg", class_="chart")[0]["data-chart"])
+    assert chart["points"] == [[1, 5], [2, 4], [3, 1], [4, 2]]
+    assert chart["marks"] == [[3, "best", "chosen: 3"], [4, "second", "runner-up: 4"]]
     assert "was given; other numbers were not tried" in page(quick, data).text
 
 

@@ -132,7 +132,7 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
 
 
 def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any) -> Outcome[Any, Any]:
-    """A search for medoids as a run; its sweeps are told to nobody."""
+    """A search for medoids as a run; its sweeps are not observed."""
     medoids, n_iter, converged = swapped(distances, sample.weight, medoids, max_iter)
     cost = float(sample.weight @ distances[:, medoids].min(axis=1))
     stats = SimpleNamespace(objective=-cost)

@@ -1,6 +1,6 @@
 """The `tkmeans` command.
 
-It exits with 0 if all went well, 1 if the data or a file are at fault, 2 if the command was not typed as it should be,
+It exits with 0 on success, 1 for a problem with the data or a file, 2 for wrong usage,
 and 130 if it was interrupted. Results go to standard output, messages to standard error.
 """
 

@@ -15,7 +15,7 @@ from tkmeans.cli.row_commands import outliers, predict
 
 app = typer.Typer(
     help="Robust k-means: clusters that outliers do not move.",
-    epilog="Exit codes: 0 well done, 1 the data or a file are at fault, 2 wrong usage, 130 interrupted.",
+    epilog="Exit codes: 0 success, 1 a problem with the data or a file, 2 wrong usage, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
@@ -41,7 +41,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it, and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass

@@ -17,11 +17,11 @@ What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there
 
 
 def demo(
-    picture: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("tkmeans-demo.png"),
-    report: Annotated[Path, typer.Option(help="Where to save the report.")] = Path("tkmeans-demo.html"),
-    seed: Annotated[int, typer.Option(help="Another seed, other data.")] = 0,
+    picture: Annotated[Path, typer.Option(help="The file for the picture.")] = Path("tkmeans-demo.png"),
+    report: Annotated[Path, typer.Option(help="The file for the report.")] = Path("tkmeans-demo.html"),
+    seed: Annotated[int, typer.Option(help="The seed of the data.")] = 0,
 ) -> None:
-    """Cluster the same contaminated data with KMeans and with TKMeans, and compare."""
+    """Compare KMeans and TKMeans on data with outliers."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import adjusted_rand_score
 
@@ -32,10 +32,10 @@ def demo(
     genuine = y >= 0
     n_outliers = int(np.sum(~genuine))
     screen.out.print(
-        f"Made-up data: {genuine.sum()} rows in {y.max() + 1} groups, and {n_outliers} wild rows far around them, "
-        "as typing errors and broken sensors leave them. Both methods are asked for 15 clusters.\n"
+        f"Generated data: {genuine.sum()} rows in {y.max() + 1} groups, and {n_outliers} outliers far around them, "
+        "as typing errors and broken sensors produce them. Both methods look for 15 clusters.\n"
     )
-    table = Table("method", "groups found", "centres lost to wild rows", "wild rows named", "ARI", "seconds")
+    table = Table("method", "groups found", "centres lost to outliers", "outliers flagged", "ARI", "seconds")
     theirs, ours = KMeans(15, n_init=10, random_state=seed), TKMeans(15, random_state=seed)
     titles = []
     for model in (theirs, ours):
@@ -50,9 +50,9 @@ def demo(
         titles.append(f"{name}: {found} of 15 groups found")
     screen.out.print(table)
     screen.out.print(
-        "ARI compares the clusters of the genuine rows with the truth: 1 is perfect, 0 is random.\n"
-        "KMeans minimises squared distances, so a few far rows pull its centres away and groups run together.\n"
-        "TKMeans lets a row count the less the farther it is, and tells which rows those are.\n"
+        "ARI compares the clusters of the other rows with the true groups: 1 is perfect, 0 is random.\n"
+        "KMeans minimises squared distances, so a few far rows pull its centres away and groups are merged.\n"
+        "In TKMeans a far row has little influence, and outliers() flags it.\n"
     )
     if _draw(X, [theirs, ours], titles, picture):
         screen.out.print(f"The picture: {picture}")
@@ -87,7 +87,7 @@ def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
         ClustersDisplay.from_estimator(model, X, ax=ax, limits=((-1.35, 1.35), (-1.35, 1.35)))
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         ax.set_title(title, weight="bold")
-    figure.suptitle("The same rows, clustered twice; 5 % of them are wild, most far outside of the picture")
+    figure.suptitle("The same rows, clustered twice; 5 % of them are outliers, most far outside of the picture")
     with replacing(path) as file:
         figure.savefig(file, format=path.suffix[1:] or "png", dpi=130)
     plt.close(figure)
@@ -95,28 +95,21 @@ def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
 
 
 def reproduce(
-    what: Annotated[What, typer.Argument(help="Which table, the figures, or all of it.")] = What.all,
+    what: Annotated[What, typer.Argument(help="The table, the figures, or all of them.")] = What.all,
     reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
-    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions: a look in a minute.")] = False,
-    out: Annotated[Path, typer.Option(help="Where to write; the page is put beside it.")] = Path("reproduction"),
-    redo: Annotated[
-        str | None, typer.Option(help='Do the runs of one column anew: "released", "correct" or "defaults".')
-    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions, for a first look.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder to write to; the page is written beside it.")] = Path(
+        "reproduction"
+    ),
+    redo: Annotated[str | None, typer.Option(help="Repeat one column: released, correct or defaults.")] = None,
 ) -> None:
-    """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
+    """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""
     from tkmeans.paper import reproduction
 
-    with screen.progress_bar(transient=False) as progress:
-        bar = progress.add_task("runs", total=None)
-        written = reproduction.reproduce(
-            what.value,
-            out,
-            reps=QUICK_REPS if quick else reps,
-            redo=redo,
-            start=lambda total: progress.update(bar, total=total),
-            tick=lambda done: progress.advance(bar, done),
-            finish=screen.err.print,
-        )
+    n_reps = QUICK_REPS if quick else reps
+    with screen.counting("runs", transient=False) as update:
+        watch: dict[str, Any] = {"start": lambda n: update(total=n), "tick": lambda n: update(advance=n)}
+        written = reproduction.reproduce(what.value, out, reps=n_reps, redo=redo, **watch, finish=screen.err.print)
     for path in written:
         if path.suffix == ".md" and path.parent == out:
             print(path.read_text(encoding="utf-8"))

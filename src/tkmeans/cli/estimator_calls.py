@@ -1,50 +1,73 @@
 """Fit and predict for the commands, with the library's warnings and errors as command-line messages."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tkmeans.cli import screen
 from tkmeans.cli.options import ModelOptions, Shape
 from tkmeans.cli.prepared_data import Data
+from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError
 
 _FEW_ROWS = 5  # in a cluster
 _ROWS_PER_NUMBER = 2  # that an ellipse is made of
-_BLOCK = 50_000  # rows whose probabilities for all clusters are in memory at one time
 
-# The library's words, as the command says them.
-_SPEECH = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
-
-
-class Answer(NamedTuple):
-    """What an estimator says of each row."""
-
-    label: Array  # (n,)
-    probability: Array  # (n,) of that cluster; or None, as for all that follow, from models that do not say
-    pvalue: Array  # (n,)
-    outlier: Array  # (n,) bool
-    known: Array  # (n,) bool: False for rows without a single value
+# Parameters of the library as options of the command.
+_OPTIONS = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
 
 
 def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
     """TKMeans or StudentTMixture on the scaled rows."""
     from tkmeans import StudentTMixture, TKMeans
+    from tkmeans.fitting.observers import OBSERVERS
 
-    warn_of_many_clusters(n_clusters, data)
+    n_rows = data.table.n_rows
+    if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
+        each = f"{n_clusters} clusters of {screen.count(n_rows, 'row')} are {n_rows / n_clusters:.1f} rows each"
+        screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
-    what = f"clustering {screen.count(data.table.n_rows, 'row')}"
-    with screen.working(what), as_messages(data.table.source):
+    what = f"clustering {screen.count(n_rows, 'row')}"
+    with screen.counting(what) as update, as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
-        return model.fit(data.Z, sample_weight=data.weights)
+        update(completed=0, total=1)
+        before = OBSERVERS.set((_ShareDone(update, model.tol),))
+        try:
+            return model.fit(data.Z, sample_weight=data.weights)
+        finally:
+            OBSERVERS.reset(before)
+
+
+class _ShareDone:
+    """How far a fit is: by the gain of an iteration, between the first gain and the one that ends a run.
+
+    How many runs there will be is not known, so each of them is half of what is left.
+    """
+
+    def __init__(self, update: Callable[..., None], tol: float) -> None:
+        self._update, self._tol, self._n_runs, self._share = update, max(tol, 1e-12), 0, 0.0
+
+    def begin(self, frame: Any, max_iter: int) -> None:
+        """Count the runs."""
+        self._n_runs += 1
+
+    def step(self, progress: Any) -> None:
+        """Show the share after an iteration."""
+        first, *_, latest = np.maximum(np.diff(progress.history), self._tol).tolist() * 2
+        share = min(1.0, np.log(first / latest) / np.log(max(first / self._tol, 1 + 1e-9)))
+        self._share = max(self._share, 1 - 0.5 ** (self._n_runs - 1 + share))  # gains need not fall
+        self._update(completed=self._share)
+
+    def end(self) -> None:
+        """Another run may follow."""
 
 
 def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
-    """Whether clusters get shapes of their own; "auto" says what it decides."""
+    """Whether clusters get shapes of their own; "auto" prints its decision."""
     if shape != Shape.auto:
         return shape == Shape.elliptical
     n_rows, p = data.Z.shape
@@ -55,56 +78,49 @@ def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
     return n_rows >= needed
 
 
-def deviations(model: Any) -> Array:
-    """How far rows of each cluster typically are from its centre in each column, (K, p)."""
-    from tkmeans.plots.projections import full_covariances
-
-    covariances = full_covariances(model)
-    if covariances is None:  # one width for all
-        return np.full(model.cluster_centers_.shape, np.sqrt(model.scale_))
-    return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-
-
-def answer(model: Any, Z: Array, table: Table, *, rule: str = "strays", level: float | None = None) -> Answer:
-    """What the model says of the rows."""
-    with screen.working("looking at the rows"), as_messages(table.source):
-        label = np.asarray(model.predict(Z))
-        probability = pvalue = outlier = None
-        if hasattr(model, "predict_proba"):
-            blocks = (model.predict_proba(Z[i : i + _BLOCK]).max(axis=1) for i in range(0, len(Z), _BLOCK))
-            probability = np.concatenate([*blocks]).astype(np.float64)
-        if hasattr(model, "outlier_pvalues"):
-            pvalue, outlier = model.outlier_pvalues(Z), model.outliers(Z, rule=rule, level=level)
-    return Answer(label, probability, pvalue, outlier, ~np.isnan(Z).all(axis=1))
+def number_of_clusters(data: Data, settings: ModelOptions, largest: int | None = None) -> tuple[int, Any]:
+    """What -k gives, or else the number that select-k suggests; and how it was chosen, if numbers were compared."""
+    if settings.k is not None and largest is None:
+        return settings.k, None
+    found = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
+    fitting = " (for round clusters)" if settings.shape != Shape.round else ""
+    second = "" if found.runner_up is None else f"; {found.runner_up} comes next"
+    suggested = f"{screen.count(found.best, 'cluster')} suggested{fitting}{second}"
+    screen.notes([suggested if settings.k else f"{suggested}; add -k for another number"])
+    return settings.k or found.best, found
 
 
-def described(model: Any, data: Data) -> Any:
+def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:
+    """The choice among these numbers of clusters."""
+    from tkmeans.selection import select_n_clusters
+
+    numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
+    with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
+        options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}
+        options["progress"] = lambda done, total: update(completed=done, total=total)
+        return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
+
+
+def described(found: RowAnswers, data: Data, n_clusters: int) -> Any:
     """The clusters in words, by the columns that were clustered and those of text."""
-    from sklearn.pipeline import make_pipeline
+    from tkmeans.cluster_descriptions import described
 
-    from tkmeans.cluster_descriptions import describe
-
-    whole = model if data.scaler is None else make_pipeline(data.scaler, model)
-    with screen.working("describing the clusters"), as_messages(data.table.source):
-        return describe(whole, data.X, feature_names=data.columns, categories=data.categories)
+    with screen.counting("describing the clusters"):
+        return described(found, data.values, data.columns, data.categories, n_clusters)
 
 
-def warn_of_many_clusters(n_clusters: int, data: Data) -> None:
-    """Say so before the work if clusters would hold a few rows each."""
-    n_rows = data.table.n_rows
-    if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
-        screen.warn(
-            f"{n_clusters} clusters of {screen.count(n_rows, 'row')} are {n_rows / n_clusters:.1f} rows each; "
-            "so small clusters mean little, and 'tkmeans select-k' suggests a number"
-        )
+def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:
+    """What the model answers for each row."""
+    with screen.counting("looking at the rows"), as_messages(table.source):
+        return answers(model, Z, **asked)
 
 
 @contextmanager
 def as_messages(source: str) -> Iterator[None]:
-    """What the library warns of is said; what it refuses is the fault of the data."""
+    """Print the library's warnings; make what it refuses an error of the data."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", ".*without a single observed value")  # the command has said so
+        warnings.filterwarnings("ignore", ".*without a single observed value")  # the command has reported it
         try:
             yield
         except ValueError as fault:
@@ -114,6 +130,6 @@ def as_messages(source: str) -> Iterator[None]:
 
 
 def _in_our_words(text: str) -> str:
-    for theirs, ours in _SPEECH.items():
+    for theirs, ours in _OPTIONS.items():
         text = text.replace(theirs, ours)
     return text

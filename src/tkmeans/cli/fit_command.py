@@ -1,6 +1,5 @@
 """The command `tkmeans fit`: clusters of the rows of a table."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -17,54 +16,54 @@ def fit(
     output: options.OutputOptions,
     choice: options.ColumnOptions,
     reading: options.ReadingOptions,
-    model: Annotated[Path | None, typer.Option(help="Keep the model there, for 'tkmeans predict'.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report there, one HTML file.")] = None,
-    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Outliers get the cluster -1.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each column is taken for, and stop.")] = False,
+    model: Annotated[Path | None, typer.Option(help="Save the model to this file, for 'tkmeans predict'.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to this file, as HTML.")] = None,
+    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show how each column will be used, and exit.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Find the clusters of the rows of a table.
+    """Cluster the rows of a table and describe the clusters.
 
-    Columns of numbers are found and scaled by median and interquartile range (--scale for another
-    way); the others are carried along. --out writes the table with three more columns: cluster,
+    The columns of numbers are scaled by median and interquartile range (see --scale); other columns are
+    kept and help to describe the clusters. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """
     if dry_run:
         printed_summary.print_plan(prepare(file, reading, choice), json=json)
         return
-    n_clusters = options.number_of_clusters(settings, file)
     output_files.check_files(output.out, model, report, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
+    n_clusters, selection = estimator_calls.number_of_clusters(data, settings)
     estimator = estimator_calls.fitted(data, n_clusters, settings)
-    found = estimator_calls.answer(estimator, data.Z, data.table)
+    found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True)
     output_files.write_output(data.table, output, found, mark_outliers=mark_outliers)
     if model is not None:
         output_files.save_model(estimator, data, model)
     if report is not None:
-        output_files.save_report(estimator, data, report)
+        output_files.save_report(estimator, data, report, selection)
+    if str(output.out) == "-":
+        return
+    description = estimator_calls.described(found, data, n_clusters)
     if json:
-        screen.print_json(printed_summary.as_document(data, estimator, found))
-    elif str(output.out) != "-":
-        printed_summary.print_sentences(estimator_calls.described(estimator, data))
-        printed_summary.print_clusters(data, estimator, found)
-        printed_summary.print_verdict(found)
+        screen.print_json(printed_summary.as_document(data, estimator, found, description))
+    else:
+        printed_summary.print_clusters(data, estimator, found, description)
+        screen.tell(found.sentence)
         printed_summary.print_written(
             {output.out: "the table with the cluster of each row", model: "the model", report: "the report"}
         )
-        again = options.typed_again(choice, reading)
-        printed_summary.print_next(file, *_next(file, n_clusters, again, output.out, model, report))
-
-
-def _next(
-    file: str, k: int, again: list[str], out: Path | None, model: Path | None, report: Path | None
-) -> Iterator[tuple[str, str]]:
-    if out is None:
+        again, k = options.typed_again(choice, reading), n_clusters
         to = Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}")
-        yield typed("fit", file, "-k", k, *again, "--out", to), "writes your table with the cluster of each row"
-    if report is None:
-        yield typed("report", file, "-k", k, *again), "shows the clusters in a page to look at and to send on"
-    if model is not None:
-        yield typed("predict", model, "NEW.csv"), "finds the clusters of other rows"
-    yield typed("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"
-    yield typed("select-k", file, *again), f"tells whether {k} is a good number of clusters"
+        suggestions = [
+            (
+                output.out is None,
+                ("fit", file, "-k", k, *again, "--out", to),
+                "writes your table with the cluster of each row",
+            ),
+            (report is None, ("report", file, "-k", k, *again), "writes a report to look at and to pass on"),
+            (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
+            (True, ("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"),
+            (True, ("select-k", file, *again), f"checks whether {k} is a good number of clusters"),
+        ]
+        printed_summary.print_next(file, *((typed(*words), why) for wanted, words, why in suggestions if wanted))

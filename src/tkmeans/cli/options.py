@@ -1,6 +1,7 @@
 """The options that commands share, and how every command ends."""
 
 import inspect
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial, wraps
@@ -20,20 +21,23 @@ Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters
 Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
 
 _FILE = "CSV, Parquet, Feather, JSON, xlsx, ods, DuckDB or NPY, recognised by content; - for standard input."
+_SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows."
 _reading = partial(typer.Option, rich_help_panel="How to read the file")
 _choice = partial(typer.Option, rich_help_panel="What to cluster by")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the random numbers; the same seed gives the same result.")]
+Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all. The result does not depend on it.")]
 
 
 class ReadingOptions(NamedTuple):
     """What a text file does not tell itself."""
 
-    delimiter: Annotated[str | None, _reading(help="What divides the cells, such as ';' or tab.")] = None
+    delimiter: Annotated[str | None, _reading(help="The sign between cells, such as ';' or tab.")] = None
     decimal: Annotated[Decimal | None, _reading(help="The decimal sign.")] = None
     thousands: Annotated[str | None, _reading(help="The sign between groups of three digits.")] = None
-    encoding: Annotated[str | None, _reading(help="Such as utf-8, latin-1 or utf-16.")] = None
+    encoding: Annotated[str | None, _reading(help="The encoding, such as utf-8, latin-1 or utf-16.")] = None
     header: Annotated[bool | None, _reading("--header/--no-header", help="Whether the first line has names.")] = None
     missing: Annotated[list[str] | None, _reading(help="One more word for a missing value; may be repeated.")] = None
     table: Annotated[str | None, _reading(help="The sheet of a workbook; the table of a database, or a query.")] = None
@@ -42,44 +46,32 @@ class ReadingOptions(NamedTuple):
 class ColumnOptions(NamedTuple):
     """Which columns are data, and what the others are."""
 
-    columns: Annotated[str | None, _choice(help="Names or numbers, as in a,b or 2,5.")] = None
-    without: Annotated[str | None, _choice(help="All columns of numbers but these.")] = None
-    keep: Annotated[str | None, _choice(help="Also these, though they look like identifiers or dates.")] = None
-    encode: Annotated[str | None, _choice(help="Also these columns of text: 1 or 0 for each of their values.")] = None
+    columns: Annotated[str | None, _choice(help="Only these columns: names or numbers, as in a,b or 2,5.")] = None
+    without: Annotated[str | None, _choice(help="Leave these columns out.")] = None
+    keep: Annotated[str | None, _choice(help="Also these columns, which look like identifiers or dates.")] = None
+    encode: Annotated[str | None, _choice(help="Also these text columns: 0 or 1 for each value.")] = None
     id: Annotated[str | None, _choice(help="The column that names the rows.")] = None
-    weights: Annotated[str | None, _choice(help="The column that says how often a row counts.")] = None
+    weights: Annotated[str | None, _choice(help="The column with the weight of each row.")] = None
     scale: Annotated[Scale, _choice(help="How to make columns of different units comparable.")] = Scale.robust
 
 
 class ModelOptions(NamedTuple):
     """How to fit."""
 
-    k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="The number of clusters.")] = None
-    shape: Annotated[
-        Shape,
-        typer.Option(
-            help="round: of one width; elliptical: of any width and direction; auto: if there are enough rows."
-        ),
-    ] = Shape.round
-    seed: Annotated[int, typer.Option(min=0, help="Makes the answer reproducible; it should not change it.")] = 0
-    max_iter: Annotated[int, typer.Option(min=1, help="The most iterations.")] = 300
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all. The answer does not depend on it.")] = -1
+    k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")] = (
+        None
+    )
+    shape: Annotated[Shape, typer.Option(help=_SHAPES)] = Shape.round
+    seed: Seed = 0
+    max_iter: Annotated[int, typer.Option(min=1, help="The largest number of iterations.")] = 300
+    jobs: Jobs = -1
 
 
 class OutputOptions(NamedTuple):
     """Where the table with the answer goes."""
 
-    out: Annotated[
-        Path | None, typer.Option(help="Write the table and the new columns there; - for standard output.")
-    ] = None
+    out: Annotated[Path | None, typer.Option(help="Write the table with new columns; - for standard output.")] = None
     prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = ""
-
-
-def number_of_clusters(model: ModelOptions, file: str) -> int:
-    """What -k says; people who do not know it yet are told how to find out."""
-    if model.k is None:
-        raise typer.BadParameter(f"say how many clusters; 'tkmeans select-k {file}' suggests a number", param_hint="-k")
-    return model.k
 
 
 def typed_again(*records: NamedTuple) -> list[str]:
@@ -115,6 +107,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         _ending_well(lambda: function(**given))
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(function) or "")  # paragraphs, however wide
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
@@ -129,7 +122,7 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _ending_well(run: Callable[[], None]) -> None:
-    """Run; what the user can mend is said in a sentence, not in a traceback."""
+    """Run; report what the user can mend in a sentence, not in a traceback."""
     from tkmeans.persistence import ModelFileError
 
     try:

@@ -12,9 +12,9 @@ import typer
 
 from tkmeans.atomic import replacing
 from tkmeans.cli import screen
-from tkmeans.cli.estimator_calls import Answer
 from tkmeans.cli.options import OutputOptions
 from tkmeans.cli.prepared_data import Data
+from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
 from tkmeans.tables.roles import RESULTS
@@ -52,7 +52,7 @@ def check_new_columns(table: Table, output: OutputOptions) -> None:
 
 
 def write_output(
-    table: Table, output: OutputOptions, found: Answer, *, rows: Array | None = None, mark_outliers: bool = False
+    table: Table, output: OutputOptions, found: RowAnswers, *, rows: Array | None = None, mark_outliers: bool = False
 ) -> None:
     """Write the table with its new columns where that is wanted, as a whole or not at all."""
     if output.out is None:
@@ -66,7 +66,7 @@ def write_output(
         for name, values in columns.items()
         if values is not None
     }
-    with screen.working(f"writing {output.out}"):
+    with screen.counting(f"writing {output.out}"):
         if str(output.out) == "-":
             write_table(table, sys.stdout.buffer, added, rows=rows)
             sys.stdout.buffer.flush()
@@ -94,5 +94,5 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.rows_called, "scaler": data.scaler}
     facts["categories"] = data.categories
     title, call = Path(data.table.source).name, shlex.join(["tkmeans", *sys.argv[1:]])
-    with screen.working(f"writing {path}"):
+    with screen.counting(f"writing {path}"):
         write_report(path, estimator, data.X, **facts, selection=selection, title=title, call=call)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from tkmeans.cli import estimator_calls, output_files, screen
-from tkmeans.cli.options import ColumnOptions, File, Json, ModelOptions, ReadingOptions, typed_again
-from tkmeans.cli.prepared_data import Data, prepare
+from tkmeans.cli.options import ColumnOptions, File, Jobs, Json, ModelOptions, ReadingOptions, Seed, typed_again
+from tkmeans.cli.prepared_data import prepare
 from tkmeans.cli.printed_summary import print_next, print_written, typed
 
 Criterion = StrEnum("Criterion", ["icl", "bic", "stability"])  # what the number of clusters is chosen by
@@ -19,17 +19,17 @@ def select_k(
     choice: ColumnOptions,
     reading: ReadingOptions,
     largest: Annotated[int, typer.Option("--max", min=1, help="The largest number of clusters to try.")] = 20,
-    smallest: Annotated[int, typer.Option("--min", min=1, help="The smallest.")] = 1,
-    criterion: Annotated[Criterion, typer.Option(help="What to choose by.")] = Criterion.icl,
-    seed: Annotated[int, typer.Option(min=0, help="Makes the answer reproducible.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all. The answer does not depend on it.")] = -1,
+    smallest: Annotated[int, typer.Option("--min", min=1, help="The smallest number of clusters to try.")] = 1,
+    criterion: Annotated[Criterion, typer.Option(help="The criterion to choose by.")] = Criterion.icl,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
     json: Json = False,
 ) -> None:
     """Suggest a number of clusters."""
     if smallest > largest:
         raise typer.BadParameter(f"{smallest} is larger than --max {largest}", param_hint="--min")
     data = prepare(file, reading, choice)
-    selection = selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
+    selection = estimator_calls.selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
     if json:
         fields = ("criterion", "best", "runner_up", "n_clusters", "icl", "bic", "stability", "outlier_fraction")
         document = {field: getattr(selection, field) for field in fields}
@@ -37,37 +37,23 @@ def select_k(
         return
     _print(selection)
     best, next_best = selection.best, selection.runner_up
-    second = "" if next_best is None else f"; next comes {next_best}"
+    second = "" if next_best is None else f"; {next_best} comes next"
     screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
     options = typed_again(choice, reading)
-    deeds = {"fit": "finds them", "report": "shows them"}
+    deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
     print_next(file, *((typed(deed, file, "-k", best, *options), why) for deed, why in deeds.items()))
-
-
-def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:
-    """The choice among these numbers of clusters."""
-    from tkmeans.selection import select_n_clusters
-
-    numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
-    with screen.counting("trying numbers of clusters") as tell, estimator_calls.as_messages(data.table.source):
-        options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs, "progress": tell}
-        return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
 
 
 def _print(selection: Any) -> None:
     marks = {selection.best: "best", selection.runner_up: "next"}
-    columns = {
-        "clusters": [str(k) for k in selection.n_clusters],
-        "ICL": [f"{value:.1f}" for value in selection.icl],
-        "BIC": [f"{value:.1f}" for value in selection.bic],
-        "outliers": [f"{share:.1%}" for share in selection.outlier_fraction],
-    }
-    if selection.stability is not None:
-        columns["stability"] = [f"{value:.2f}" for value in selection.stability]
-    columns[""] = [marks.get(int(k), "") for k in selection.n_clusters]
-    screen.print_table(list(columns), [*zip(*columns.values(), strict=True)], text=[len(columns) - 1])
-    stable = " Stability is 1 if every cluster comes back when rows are drawn anew." if "stability" in columns else ""
-    screen.tell(f"ICL and BIC: the smaller, the better.{stable}")
+    formats = {"n_clusters": "", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
+    values = {name: getattr(selection, name) for name in formats if getattr(selection, name) is not None}
+    cells = {name: [format(value, formats[name]) for value in column] for name, column in values.items()}
+    cells[""] = [marks.get(int(k), "") for k in selection.n_clusters]
+    rows = [*zip(*cells.values(), strict=True)]
+    screen.print_table([name.replace("_", " ") for name in cells], rows, text=[len(values)])
+    stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in values else ""
+    screen.tell(f"Smaller values of icl and bic are better.{stable}")
 
 
 def report(
@@ -75,22 +61,16 @@ def report(
     settings: ModelOptions,
     choice: ColumnOptions,
     reading: ReadingOptions,
-    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
-    largest: Annotated[
-        int | None, typer.Option("--max", min=1, help="Also compare this many numbers of clusters; 20 without -k.")
-    ] = None,
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
+    largest: Annotated[int | None, typer.Option("--max", min=1, help="Compare 1 to so many; 20 without -k.")] = None,
 ) -> None:
     """Write a report on the clusters: one HTML file that needs no network.
 
-    Without -k the number of clusters is chosen, and the report says how.
+    Without -k the number of clusters is chosen, and the report shows how.
     """
     output_files.check_files(None, out, source=file)
     data = prepare(file, reading, choice)
-    selection, n_clusters = None, settings.k
-    if n_clusters is None or largest is not None:
-        selection = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
-        n_clusters = selection.best if n_clusters is None else n_clusters
-        screen.notes([f"{selection.best} clusters are suggested, next comes {selection.runner_up}"])
+    n_clusters, selection = estimator_calls.number_of_clusters(data, settings, largest)
     estimator = estimator_calls.fitted(data, n_clusters, settings)
     output_files.save_report(estimator, data, out, selection)
     print_written({out: "open it in a browser"})

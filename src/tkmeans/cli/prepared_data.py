@@ -18,13 +18,15 @@ _SCALERS = {  # scikit-learn's, and what they scale a column by
     Scale.minmax: ("MinMaxScaler", "its least and largest value"),
 }
 
+_ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
+
 
 class Data(NamedTuple):
     """Rows to cluster, in the user's units and scaled."""
 
     table: Table
     columns: list[str]
-    X: Array  # (n, p) NaN where missing
+    values: list[Array]  # p columns in the user's units, NaN where missing
     Z: Array  # (n, p) scaled: what is clustered
     weights: Array | None
     id_column: str | None
@@ -34,12 +36,15 @@ class Data(NamedTuple):
     roles: list[Role]
 
     @property
+    def X(self) -> Array:
+        """The columns side by side, (n, p)."""
+        return np.column_stack(self.values)
+
+    @property
     def categories(self) -> dict[str, Any]:
-        """The columns of text that can describe clusters: few values, and no names of rows."""
+        """The columns of text, which can describe clusters, without the names of rows."""
         texts = (name for name in self.table.names if self.table.column(name).is_text and name != self.id_column)
-        cells = {name: np.array(self.table.cells(name)) for name in texts}
-        few = min(50, max(2, self.table.n_rows // 2))
-        return {name: values for name, values in cells.items() if len(set(values.tolist())) <= few}
+        return {name: self.table.cells(name) for name in texts}
 
     @property
     def rows_called(self) -> list[str]:
@@ -49,10 +54,10 @@ class Data(NamedTuple):
         return [f"{self.table.row_word} {place}" for place in self.table.places(range(self.table.n_rows))]
 
 
-def read_file(file: str, said: ReadingOptions) -> Table:
+def read_file(file: str, reading: ReadingOptions) -> Table:
     """The table in a file."""
-    delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(said.delimiter or "", said.delimiter)
-    given = said._asdict() | {"delimiter": delimiter, "missing": tuple(said.missing or ())}
+    delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(reading.delimiter or "", reading.delimiter)
+    given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ())}
     with screen.reading(f"reading {file}") as watch:
         before = WATCH.set(watch)
         try:
@@ -70,9 +75,9 @@ def split(table: Table, text: str | None) -> list[str]:
     return [column_named(table, word) for word in next(csv.reader([text], skipinitialspace=True), [])]
 
 
-def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
-    """Read the table, choose its columns and scale them; what was decided on the way is said."""
-    table = read_file(file, said)
+def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
+    """Read the table, choose its columns and scale them; print what was decided."""
+    table = read_file(file, reading)
     id_column = None if choice.id is None else column_named(table, choice.id)
     weight_column = None if choice.weights is None else column_named(table, choice.weights)
     others = [name for name in (id_column, weight_column) if name is not None]
@@ -81,26 +86,29 @@ def prepare(file: str, said: ReadingOptions, choice: ColumnOptions) -> Data:
     others += encoded
     chosen = choose(table, columns, split(table, choice.without), split(table, choice.keep), others)
     names = chosen.names + levels(table, encoded)
-    X = numbers(table, names)
+    values = numbers(table, names)
     weights = None if weight_column is None else _weights(table, weight_column)
-    scaler, notes = _scaler(X if weights is None else X[weights > 0], choice.scale, names)
+    scaler, notes = _scaler(values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
+    Z = np.column_stack(values)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
-    notes = say(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(X), *notes)
+    notes = print_notes(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(Z), *notes)
     row_names = None if id_column is None else table.cells(id_column)
-    Z = X if scaler is None else scaler.transform(X)
-    return Data(table, names, X, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
+    if scaler is not None:
+        Z = scaler.set_params(copy=False).transform(Z)
+        scaler.set_params(copy=True)
+    return Data(table, names, values, Z, weights, id_column, row_names, scaler, notes, chosen.roles)
 
 
-def say(table: Table, *texts: str) -> list[str]:
-    """Say how the table was read, and these; all of it, as it was said."""
+def print_notes(table: Table, *texts: str) -> list[str]:
+    """Print how the table was read, and these remarks; all of them, as printed."""
     layout = [table.layout] if table.layout else []
     notes = [screen.as_options(note) for note in (*layout, *table.notes, *texts)]
     screen.notes(notes)
     return notes
 
 
-def numbers(table: Table, names: list[str]) -> Array:
-    """The columns side by side; single precision if all of them are."""
+def numbers(table: Table, names: list[str]) -> list[Array]:
+    """The values of these columns, or of indicators such as species=Gentoo."""
     columns = []
     for name in names:
         if (indicated := table.indicated(name)) is not None:
@@ -109,53 +117,61 @@ def numbers(table: Table, names: list[str]) -> Array:
         else:
             check_numbers(table, table.column(name))
             columns.append(table.column(name).values)
-    return np.column_stack(columns)
+    return columns
 
 
 def _weights(table: Table, name: str) -> Array:
     """Sample weights from a column."""
-    values = numbers(table, [name])[:, 0]
+    (values,) = numbers(table, [name])
     wrong = np.flatnonzero(~(values >= 0))
     if len(wrong):
         first = wrong[:5].tolist()
         places = zip(first, table.places(first), strict=True)
         rows = ", ".join(f"{table.row_word} {place}: {values[i]:g}" for i, place in places)
-        raise TableError(
-            f"{table.source}: weights must not be negative or missing, but {len(wrong)} in {name!r} are ({rows}); "
-            "a weight of 0 ignores a row"
-        )
+        found = f"{len(wrong)} in {name!r} are ({rows}); a weight of 0 ignores a row"
+        raise TableError(f"{table.source}: weights must not be negative or missing, but {found}")
     return values
 
 
 def missing_values(X: Array) -> list[str]:
-    """What to say about missing values, if there are any."""
+    """A remark on missing values, if there are any."""
+    if not np.isnan(np.sum(X)):
+        return []
     gaps = np.isnan(X)
     n_rows, n_lost = int(np.sum(gaps.any(axis=1))), int(np.sum(gaps.all(axis=1)))
-    if not n_rows:
-        return []
-    said = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
+    remark = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
     if n_rows > n_lost:
-        said += "; such a row counts with the values it has"
+        remark += "; such a row counts with the values it has"
     if n_lost:
-        said += f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
-    return [said]
+        remark += f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
+    return [remark]
 
 
-def _scaler(X: Array, scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
-    """A fitted scaler, and what to say about it."""
+def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
+    """A fitted scaler, and remarks on it."""
     from sklearn import preprocessing
 
     if scale is Scale.none:
         return None, ["columns were not scaled: those with the largest numbers count most"]
     name, what = _SCALERS[scale]
-    scaler = getattr(preprocessing, name)().fit(X)
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
-    if scale is Scale.robust:
-        ones = np.flatnonzero(scaler.scale_ == 1)  # of columns whose range is 1, or 0
-        flat = [j for j in ones if np.ptp(np.nanpercentile(X[:, j], [25, 75])) == 0]
-        if flat:  # dividing by their range is not possible
-            scaler.scale_[flat] = [np.nanstd(X[:, j]) or 1.0 for j in flat]
-            equal = ", ".join(names[j] for j in flat)
-            notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
+    if scale is not Scale.robust:
+        return getattr(preprocessing, name)().fit(np.column_stack(columns)), notes
+    # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.
+    low, middle, high = np.transpose([_quartiles(column) for column in columns])
+    scaler = preprocessing.RobustScaler().fit(np.column_stack([column[:2] for column in columns]))
+    flat = np.flatnonzero(high == low)
+    scaler.center_, scaler.scale_ = middle, np.where(high > low, high - low, 1.0)
+    if len(flat):  # dividing by their range is not possible
+        scaler.scale_[flat] = [np.nanstd(columns[j]) or 1.0 for j in flat]
+        equal = ", ".join(names[j] for j in flat)
+        notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
     return scaler, notes
+
+
+def _quartiles(column: Array) -> Array:
+    """The quartiles of the values that are there; of very many rows, some at random, but always the same."""
+    many = len(column) > _ENOUGH
+    some = column[np.random.default_rng(0).integers(len(column), size=_ENOUGH)] if many else column
+    return np.nanquantile(some if np.any(~np.isnan(some)) else column, [0.25, 0.5, 0.75])

@@ -9,12 +9,10 @@ import numpy as np
 from rich.markup import escape
 
 from tkmeans.cli import screen
-from tkmeans.cli.estimator_calls import Answer, described
 from tkmeans.cli.prepared_data import Data
+from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table
-
-UNSURE = 0.8  # rows of a lower probability lie between clusters
 
 _MOST_CLUSTERS, _MOST_COLUMNS = 30, 60  # that are printed
 
@@ -23,14 +21,6 @@ def centers_in_units(model: Any, scaler: Any) -> Array:
     """The centres in the user's units."""
     centers = model.cluster_centers_
     return centers if scaler is None else scaler.inverse_transform(centers)
-
-
-def sizes_and_outliers(found: Answer, n_clusters: int) -> tuple[Array, Array]:
-    """The rows of each cluster without outliers, and the outliers that are nearest to it."""
-    strays = np.zeros(len(found.label), dtype=bool) if found.outlier is None else found.outlier
-    masks = (found.known & ~strays, found.known & strays)
-    sizes, outliers = (np.bincount(found.label[mask], minlength=n_clusters) for mask in masks)
-    return sizes, outliers
 
 
 def print_plan(data: Data, *, json: bool) -> None:
@@ -50,16 +40,12 @@ def print_plan(data: Data, *, json: bool) -> None:
         screen.print_table(["column", "holds", "role"], rows, text=[0, 1, 2])
 
 
-def print_sentences(description: Any) -> None:
-    """A sentence for each cluster."""
+def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) -> None:
+    """A sentence on each cluster, and its size, outliers and centre: a line each, or if that is too wide, a column."""
     for sentence in description.sentences()[:_MOST_CLUSTERS]:
         screen.tell(escape(sentence))
-
-
-def print_clusters(data: Data, model: Any, found: Answer) -> None:
-    """The size, outliers and centre of each cluster: a line each, or where that is too wide, a column each."""
     centers = centers_in_units(model, data.scaler)
-    shown, facts = range(min(len(centers), _MOST_CLUSTERS)), _sizes(found, len(centers))
+    shown, facts = range(min(len(centers), _MOST_CLUSTERS)), sizes_of(found, len(centers))
     columns = {name: screen.numbers(centers[:, j].tolist()) for j, name in enumerate(data.columns[:_MOST_COLUMNS])}
     cells = facts | {f"{name} " if name in facts else name: column for name, column in columns.items()}
     if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < screen.width():
@@ -78,47 +64,23 @@ def print_clusters(data: Data, model: Any, found: Answer) -> None:
     screen.tell(f"Centres are in your units; rows are counted without outliers{less}.")
 
 
-def labels_of(found: Answer) -> list[int | None]:
+def labels_of(found: RowAnswers) -> list[int | None]:
     """The cluster of each row; None for those without a value."""
     return [int(label) if known else None for label, known in zip(found.label, found.known, strict=True)]
 
 
-def outlier_places(found: Answer, table: Table) -> dict[str, Any]:
+def outlier_places(found: RowAnswers, table: Table) -> dict[str, Any]:
     """How many outliers there are, and where in the file: in lines of text, else in rows."""
     strays = [] if found.outlier is None else np.flatnonzero(found.outlier).tolist()
     return {"count": len(strays), f"{table.row_word}s": table.places(strays)}
 
 
-def print_sizes(found: Answer, n_clusters: int) -> None:
-    """A line for every cluster: how many rows it has."""
-    facts = _sizes(found, n_clusters)
-    screen.print_table(list(facts), [*zip(*facts.values(), strict=True)])
-
-
-def _sizes(found: Answer, n_clusters: int) -> dict[str, list[str]]:
-    sizes, strays = sizes_and_outliers(found, n_clusters)
+def sizes_of(found: RowAnswers, n_clusters: int) -> dict[str, list[str]]:
+    """Columns of a table: how many rows and outliers each cluster has."""
+    sizes, strays = found.counts(n_clusters)
     share = [f"{size / max(1, np.sum(found.known)):.0%}" for size in sizes]
     counts = {"cluster": range(n_clusters), "rows": sizes, "share": share, "outliers": strays}
     return {name: [*map(str, column)] for name, column in counts.items()}
-
-
-def print_verdict(found: Answer) -> None:
-    """How many outliers there are, and how many rows lie between clusters."""
-    said = []
-    if found.outlier is not None:
-        n_strays, n_rows = int(np.sum(found.outlier)), int(np.sum(found.known))
-        are = "is an outlier" if n_strays == 1 else "are outliers"
-        strays = f"{n_strays} of {n_rows} rows {are}: far from every cluster."
-        said.append(strays if n_strays else "No row is an outlier.")
-    if n_unsure := unsure(found):
-        said.append(f"{n_unsure} {'lies' if n_unsure == 1 else 'lie'} between clusters (probability below {UNSURE}).")
-    if said:
-        screen.tell(" ".join(said))
-
-
-def unsure(found: Answer) -> int:
-    """How many rows lie between clusters."""
-    return 0 if found.probability is None else int(np.sum(found.probability[found.known] < UNSURE))
 
 
 def print_written(files: Mapping[Path | None, str]) -> None:
@@ -142,11 +104,9 @@ def typed(*words: object) -> str:
     return " ".join(["tkmeans", *(shlex.quote(str(word)) for word in words)])
 
 
-def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
+def as_document(data: Data, model: Any, found: RowAnswers, description: Any) -> dict[str, Any]:
     """The result of a fit for machines."""
-    centers = centers_in_units(model, data.scaler)
-    sizes, outliers = sizes_and_outliers(found, len(centers))
-    records = described(model, data).records()
+    centers, records = centers_in_units(model, data.scaler), description.records()
     weights = model.cluster_weights_ if hasattr(model, "cluster_weights_") else model.weights_
     return {
         "file": data.table.source,
@@ -156,17 +116,18 @@ def as_document(data: Data, model: Any, found: Answer) -> dict[str, Any]:
         "scaling": None if data.scaler is None else type(data.scaler).__name__,
         "n_clusters": len(centers),
         "clusters": [
-            {"cluster": k, "rows": sizes[k], "outliers": outliers[k], "weight": weights[k]}
+            {"cluster": k, "rows": records[k]["n_rows"], "outliers": records[k]["n_outliers"], "weight": weights[k]}
             | {key: records[k][key] for key in ("sentence", "traits", "categories", "probability")}
             | {"center": dict(zip(data.columns, centers[k], strict=True))}
             for k in range(len(centers))
         ],
         "labels": labels_of(found),
         "outliers": outlier_places(found, data.table),
-        "unsure": unsure(found),
+        "unsure": found.n_unsure,
         "dof": model.dof_,
         "scale": getattr(model, "scale_", None),  # one for all clusters, if they are round
         "noise": getattr(model, "noise_weight_", None),
+        "agreement": getattr(model, "agreement_", None),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "notes": data.notes,

@@ -8,8 +8,8 @@ import numpy as np
 import typer
 
 from tkmeans.cli import estimator_calls, options, output_files, printed_summary, screen
-from tkmeans.cli.estimator_calls import Answer
-from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, read_file, say
+from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, print_notes, read_file
+from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
 from tkmeans.tables.roles import listed
@@ -18,16 +18,16 @@ Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="What 'tkmeans fit --model' or tkmeans.save() has written.")],
+    model: Annotated[Path, typer.Argument(help="A model file, from 'tkmeans fit --model' or tkmeans.save().")],
     file: options.File,
     output: options.OutputOptions,
     reading: options.ReadingOptions,
-    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Outliers get the cluster -1.")] = False,
+    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Find the cluster of each row of another table.
+    """Assign the rows of another table to the clusters of a saved model.
 
-    The table needs the columns that the model was made from, under the same names; others are carried along.
+    The table must have the columns that the model was fitted on, under the same names; other columns are kept.
     """
     from tkmeans import load
 
@@ -39,8 +39,8 @@ def predict(
     output_files.check_new_columns(table, output)
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
-    X = numbers(table, columns)
-    notes = say(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
+    X = np.column_stack(numbers(table, columns))
+    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
     with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = estimator_calls.answer(steps[-1], Z, table)
@@ -51,8 +51,9 @@ def predict(
         document |= {"labels": printed_summary.labels_of(found), "outliers": outliers}
         screen.print_json(document | {"notes": notes})
     elif str(output.out) != "-":
-        printed_summary.print_sizes(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
-        printed_summary.print_verdict(found)
+        sizes = printed_summary.sizes_of(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
+        screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
+        screen.tell(found.sentence)
         printed_summary.print_written({output.out: "the table with the cluster of each row"})
 
 
@@ -61,7 +62,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
-    """The columns that the model was made from."""
+    """The columns that the model was fitted on."""
     if not hasattr(first, "feature_names_in_"):
         columns = choose(table).names
         if len(columns) != first.n_features_in_:
@@ -73,7 +74,7 @@ def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     columns = [str(name) for name in first.feature_names_in_]
     if lost := [name for name in columns if name not in table.names and table.indicated(name) is None]:
         raise TableError(
-            f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was made from; "
+            f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was fitted on; "
             f"its columns are {listed(table.names)}"
         )
     del first.feature_names_in_  # it has done its work, and the rows go on without names
@@ -86,23 +87,21 @@ def outliers(
     output: options.OutputOptions,
     choice: options.ColumnOptions,
     reading: options.ReadingOptions,
-    rule: Annotated[
-        Rule, typer.Option(help="strays: far from all clusters, if any are; tail: p-values below the level.")
-    ] = Rule.strays,
-    level: Annotated[float | None, typer.Option(help="Of the rule; 0.5 for strays and 0.01 for tail.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many to show, the strangest first.")] = 20,
+    rule: Annotated[Rule, typer.Option(help="strays: far from all clusters; tail: small p-values.")] = Rule.strays,
+    level: Annotated[float | None, typer.Option(help="Level of the rule; 0.5 for strays, 0.01 for tail.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="The number of rows to show, the strangest first.")] = 20,
     json: options.Json = False,
 ) -> None:
-    """List the rows that are far from every cluster, and in which column.
+    """List the rows that are far from every cluster, and the column in which they are.
 
     --out writes these rows to a table.
     """
-    n_clusters = options.number_of_clusters(settings, file)
     output_files.check_files(output.out, source=file, json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
+    n_clusters, _ = estimator_calls.number_of_clusters(data, settings)
     estimator = estimator_calls.fitted(data, n_clusters, settings)
-    found = estimator_calls.answer(estimator, data.Z, data.table, rule=rule.value, level=level)
+    found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]
     output_files.write_output(data.table, output, found, rows=np.sort(strays))
@@ -110,10 +109,10 @@ def outliers(
         described = _described(data, estimator, found, strays)
         screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})
     elif str(output.out) != "-":
-        printed_summary.print_verdict(found)
+        screen.tell(found.sentence)
         shown = strays[:top] if len(strays) else strangest[: min(5, top)]
         if not len(strays):
-            screen.tell("The least typical rows, all the same:")
+            screen.tell("The least typical rows are:")
         _print(_described(data, estimator, found, shown), data.id_column, data.table.row_word)
         screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
         if len(strays) > top:
@@ -121,11 +120,12 @@ def outliers(
         printed_summary.print_written({output.out: f"{screen.count(len(strays), 'row')}"})
 
 
-def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[dict[str, Any]]:
+def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> list[dict[str, Any]]:
     """For each row where it stands, what it is called and which value is the strangest."""
-    away = data.Z[rows] - estimator.cluster_centers_[found.label[rows]]
-    deviations = estimator_calls.deviations(estimator)
-    worst = np.argmax(np.nan_to_num(np.abs(away / deviations[found.label[rows]]), nan=-1.0), axis=1)
+    from tkmeans.report.clustering import deviations
+
+    away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
+    worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
     places = data.table.places(rows.tolist())
     return [
         {
@@ -134,25 +134,21 @@ def _described(data: Data, estimator: Any, found: Answer, rows: Array) -> list[d
             "cluster": int(found.label[i]),
             "outlier_pvalue": float(found.pvalue[i]),
             "column": data.columns[j],
-            "value": float(data.X[i, j]),
-            "spreads": float(away[n, j] / deviations[found.label[i], j]),
+            "value": float(data.values[j][i]),
+            "spreads": float(away[n, j]),
         }
         for n, (i, j) in enumerate(zip(rows, worst, strict=True))
     ]
 
 
 def _print(described: list[dict[str, Any]], id_column: str | None, row_word: str) -> None:
-    named = [] if id_column is None else [id_column]
-    header = [row_word, *named, "nearest cluster", "p-value", "strangest value", "off by"]
-    lines = [
-        [
-            str(row[row_word]),
-            *([row["name"]] if named else []),
-            str(row["cluster"]),
-            f"{row['outlier_pvalue']:.2g}",
-            f"{row['column']} = {screen.number(row['value'])}",
-            f"{row['spreads']:+.1f} spreads",
-        ]
-        for row in described
-    ]
-    screen.print_table(header, lines, text=[1, 4] if named else [3])
+    shown = {
+        row_word: [str(row[row_word]) for row in described],
+        **({} if id_column is None else {id_column: [row["name"] for row in described]}),
+        "nearest cluster": [str(row["cluster"]) for row in described],
+        "p-value": [f"{row['outlier_pvalue']:.2g}" for row in described],
+        "strangest value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
+        "off by": [f"{row['spreads']:+.1f} spreads" for row in described],
+    }
+    text = [j for j, name in enumerate(shown) if name in (id_column, "strangest value")]
+    screen.print_table(list(shown), [*zip(*shown.values(), strict=True)], text=text)

@@ -1,11 +1,13 @@
 """The screen: results on standard output, messages and progress on standard error."""
 
 import ast
+import json
 import math
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rich import progress as bars
@@ -27,22 +29,22 @@ _PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 
 
 def notes(texts: Sequence[str]) -> None:
-    """Say things in passing."""
+    """Print remarks on what was done."""
     for text in texts:
-        _say(text[:1].upper() + text[1:] + ".", "dim")
+        _print_message(text[:1].upper() + text[1:] + ".", "dim")
 
 
 def warn(text: str) -> None:
-    """Say something that should be looked at."""
-    _say(f"Note: {text}", "yellow")
+    """Print a warning."""
+    _print_message(f"Note: {text}", "yellow")
 
 
 def complain(text: str) -> None:
-    """Say why it ends here."""
-    _say(f"Error: {text}", "bold red")
+    """Print an error."""
+    _print_message(f"Error: {text}", "bold red")
 
 
-def _say(text: str, style: str) -> None:
+def _print_message(text: str, style: str) -> None:
     # Lines are only broken for terminals: programs that read messages want them whole.
     err.print(Text(clean(text), style=style), soft_wrap=not err.is_terminal)
 
@@ -72,66 +74,35 @@ def tell(text: str) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that something takes its time; nothing if nobody looks."""
-    columns = (bars.SpinnerColumn(), bars.TextColumn("{task.description}"), bars.TimeElapsedColumn())
-    with progress(*columns) as shown:
-        shown.add_task(escape(clean(what)))
-        yield
-
-
-@contextmanager
 def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A function to be told how many bytes of how many are read, twice: to look at them and to read them."""
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.TaskProgressColumn())
-    with progress(*columns) as shown:
-        bar, seen = shown.add_task(escape(clean(what)), total=None), [0, 0]  # in this pass; in those before
+    """A function of how many bytes of how many are read, which happens twice: to look at them and to read them."""
+    with counting(what) as update:
+        seen = [0, 0]  # in this pass; in those before
 
-        def tell(done: int, total: int) -> None:
-            seen[1] += total if done < seen[0] else 0
+        def count_both(done: int, total: int) -> None:
+            seen[1] += total if done < seen[0] >= total else 0  # a look at the beginning is no pass
             seen[0] = done
-            shown.update(bar, completed=min(done + seen[1], 2 * total), total=2 * total)
+            update(completed=min(done + seen[1], 2 * total), total=2 * total)
 
-        yield tell if err.is_terminal else None
+        yield count_both if err.is_terminal else None
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to be told how many of how many are done; nothing is shown if nobody looks."""
-    with progress_bar(transient=True) as shown:
-        bar = shown.add_task(escape(what), total=None)
-        yield lambda done, total: shown.update(bar, completed=done, total=total)
-
-
-def progress_bar(*, transient: bool) -> bars.Progress:
-    """A bar with what is done, of how much, and the time that is left; nothing if nobody looks."""
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn())
-    return progress(*columns, bars.TimeRemainingColumn(), transient=transient)
-
-
-def progress(*columns: bars.ProgressColumn, transient: bool = True) -> bars.Progress:
-    """Bars of these columns, or of the usual ones; nothing if nobody looks."""
-    return bars.Progress(*columns, console=err, transient=transient, disable=not err.is_terminal)
+def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
+    """A function to update a bar, which shows the share that is done, once it is known, and the time left."""
+    words, share, left = bars.TextColumn("{task.description}"), bars.TaskProgressColumn(), bars.TimeRemainingColumn()
+    kinds = words, bars.BarColumn(), share, left
+    with bars.Progress(*kinds, console=err, transient=transient, disable=not err.is_terminal) as bar:
+        yield partial(bar.update, bar.add_task(escape(clean(what)), total=None))
 
 
 def print_json(document: Any) -> None:
-    """The one thing that goes to standard output with --json."""
+    """The one thing that goes to standard output with --json; null for what is no finite number."""
     from tkmeans.persistence.encoding import pretty
 
-    print(pretty(plain(document)))
-
-
-def plain(value: Any) -> Any:
-    """Numbers of NumPy's as Python's, and None for what JSON has no word for."""
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    text = json.dumps(document, default=lambda value: value.tolist())
+    shown = pretty(json.loads(text, parse_constant=lambda _: None))
+    print(_STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", shown))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:

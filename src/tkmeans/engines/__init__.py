@@ -9,7 +9,7 @@ from tkmeans.engines import reference
 CHOICES = ("auto", "native", "reference")
 
 
-@cache  # so that what is missing is said once
+@cache  # so that what is missing is reported once
 def select(name: str) -> ModuleType:
     """The engine of that name; "auto" is the fastest there is."""
     if name == "reference":

@@ -50,7 +50,7 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
-    """What the model says of each row."""
+    """The model's answers for each row."""
     e = _e_step(block, params, kernel)
     xp = namespace(e.x)
     return Rows(

@@ -62,7 +62,7 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
 
 
 def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
-    """What the model says of each row."""
+    """The model's answers for each row."""
     e = _e_step(block, kernel)
     xp = namespace(e.tau)
     label = xp.argmax(e.log_f, axis=1)

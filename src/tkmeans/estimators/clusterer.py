@@ -21,7 +21,7 @@ from tkmeans.estimators.validation import Check, check_choice, check_integer, ch
 from tkmeans.fit_warnings import warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
-from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, callbacks_told
+from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
@@ -57,7 +57,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _accepts: ClassVar[Accepts] = Accepts()
     _lacks: ClassVar[frozenset[str]] = frozenset()  # methods of this class that make no sense for the estimator
     _family: ClassVar[Any] = Clusters  # the record of the parameters, see `tkmeans.fitted`
-    _numbered_by_rows: ClassVar[bool] = True  # rather than by what the fit says of sizes
+    _numbered_by_rows: ClassVar[bool] = True  # rather than by the sizes of the fit
     _size: ClassVar[str] = "n_clusters"  # the parameter that K is
     _objective: ClassVar[str] = "objective"  # to the reader of a progress report
     _interruptible: ClassVar[bool] = True  # whether Ctrl-C leaves the best parameters so far
@@ -114,8 +114,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:
         """Find the clusters of a source whose features have been checked, and publish them."""
-        told: Any = callbacks_told(self, source) if getattr(self, "_skl_callbacks", None) else nullcontext([])
-        with told as observers:
+        watched: Any = sklearn_callbacks(self, source) if getattr(self, "_skl_callbacks", None) else nullcontext([])
+        with watched as observers:
             survey = source.survey()
             names = getattr(self, "feature_names_in_", None)
             check_survey(survey, self._size, getattr(self, self._size), names, source.dtype.name)
@@ -155,7 +155,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def _observers(self, source: Source) -> Iterator[Observer]:
-        """Those that the parameters ask for."""
+        """Those that the parameters ask for, and those of the context."""
+        yield from OBSERVERS.get()
         if getattr(self, "verbose", 0):
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:
@@ -422,7 +423,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "outlier_pvalues", "pvalue", "outlier_pvalue", np.float64)
 
     def _strays(self, level: float) -> OutlierModel | None:
-        """What the training rows say of strays; None where a noise component says it."""
+        """The strays among the training rows; None where a noise component answers."""
         if "outliers" in self._lacks:
             raise TypeError(f"{type(self).__name__} does not look for outliers; predict without outlier_label")
         if getattr(self._fitted_model.params, "noise", 0):
@@ -597,7 +598,7 @@ def answer(source: Source, function: Callable[[Block], Answer], column: Column, 
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in a fit that has left its best parameters on the estimator, and says so."""
+    """Ctrl-C in a fit that has left its best parameters on the estimator, and reports it."""
 
     def __init__(self, message: str, estimator: Any, fault: BaseException) -> None:
         super().__init__(message)

@@ -112,7 +112,7 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
 
 
 def kind_of(X: Any) -> str:
-    """Say "array", "tensor", "file" or "dask", without importing what X does not come from."""
+    """Return "array", "tensor", "file" or "dask", without importing what X does not come from."""
     library = type(X).__module__.partition(".")[0]
     if library in ("dask", "dask_expr"):
         return "dask"
@@ -225,7 +225,7 @@ def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
     """Weights as an array of NumPy, one per row and not negative."""
     weight = np.asarray(as_numbers(sample_weight, "sample_weight"))
     if weight.dtype.kind == "c":
-        raise TypeError("sample_weight holds complex numbers; say which real ones you mean")
+        raise TypeError("sample_weight holds complex numbers; choose real ones, as by .real or abs()")
     try:
         weight = np.ascontiguousarray(weight, dtype=None if weight.dtype.name in WEIGHTS else np.float64)
     except (TypeError, ValueError) as error:

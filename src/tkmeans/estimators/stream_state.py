@@ -46,7 +46,7 @@ class Waiting(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """Of the latest rows to their centres, the oldest first: they say who is an outlier."""
+    """Of the latest rows to their centres, the oldest first: they decide who is an outlier."""
 
     d2: Array  # (n,)
     n_observed: Array  # (n,) the features that each was measured over

@@ -29,7 +29,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
     Use it like :class:`sklearn.cluster.KMeans`. Far rows count little in the centres (they keep a label, and a small
-    p-value says what they are), so that a few per cent of outliers do not move the clusters.
+    p-value identifies them), so that a few per cent of outliers do not move the clusters.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def student_merit(estimator: Any) -> Callable[[Fit], float]:
 
 
 def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    """The distances of the training rows, which say who is an outlier."""
+    """The distances of the training rows, which decide who is an outlier."""
     d2, mass = distances = training.review.comparable()  # in units of the scale
     params, sizes = training.params, training.review.sizes
     if distances.median > COLLAPSED * source.n_features:

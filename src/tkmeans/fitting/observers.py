@@ -13,6 +13,9 @@ from tkmeans.fitting.checkpoints import Checkpoint
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Frame
 
+# Further observers of every fit in this context, such as the command's progress bar.
+OBSERVERS: ContextVar[tuple[Observer, ...]] = ContextVar("observers", default=())
+
 # The most of a fit's time that writing checkpoints may take.
 SHARE_OF_TIME: ContextVar[float] = ContextVar("share_of_time", default=0.05)
 
@@ -67,8 +70,8 @@ class SklearnCallbacks:
 
 
 @contextmanager
-def callbacks_told(estimator: Any, source: Source) -> Iterator[list[Observer]]:
-    """Tell scikit-learn's callbacks of the fit in the block; what comes out tells them of its runs."""
+def sklearn_callbacks(estimator: Any, source: Source) -> Iterator[list[Observer]]:
+    """Report the fit in the block to scikit-learn's callbacks; the observers report its runs."""
     facts = {"estimator": estimator, "X": getattr(source, "X", None), "metadata": {"sample_weight": source.weight}}
     task = estimator._init_callback_context(max_subtasks=None)
     task.call_on_fit_task_begin(**facts)

@@ -175,7 +175,7 @@ class AxisAligned(Shape):
         return covariances if self.round else covariances[:, features]
 
     def completed(self, stats: ShapeStats, covariances: Array, features: Array) -> ShapeStats:
-        """Features say nothing of each other: what was not observed is as it was."""
+        """Features are independent: what was not observed is as it was."""
         wx = np.zeros_like(stats.n, shape=(len(stats.n), len(features)))
         scatter = stats.n[:, None] * np.broadcast_to(covariances, wx.shape)
         wx[:, features], scatter[:, features] = stats.wx, stats.scatter

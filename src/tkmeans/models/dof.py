@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln
 from tkmeans.stats import Array
 
 # Below 1 the tails are heavier than Cauchy's; above 200 a t distribution cannot be
-# told from a Gaussian and the estimate would drift for ever.
+# distinguished from a Gaussian and the estimate would drift for ever.
 BOUNDS = (1.0, 200.0)
 
 # The most that a row on a centre may weigh more than an ordinary one where nothing is known yet: u(0) = 1 + p/nu.

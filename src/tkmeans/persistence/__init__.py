@@ -221,7 +221,7 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
         elif not kind.endswith("?"):
             raise ModelFileError(f"has a {name} without {field}")
         elif allowed is SCALERS and not kind.startswith("names"):
-            values[field] = None  # of a scaler that was told not to centre, say
+            values[field] = None  # of a scaler that does not centre, for example
     if allowed is ESTIMATORS:
         estimator._restore(values)
     else:

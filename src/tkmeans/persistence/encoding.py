@@ -122,7 +122,7 @@ def _decode_array(written: dict[str, Any]) -> Array:
         raise ModelFileError(f"has an array of the impossible shape {shape!r}")
     for size in shape:
         if not all(isinstance(part, list) and len(part) == size for part in flat):
-            raise ModelFileError(f"has an array that is not of the shape {tuple(shape)} it says")
+            raise ModelFileError(f"has an array that is not of its shape {tuple(shape)}")
         flat = list(chain.from_iterable(flat))
     if dtype.startswith("float"):
         flat = [_decode_float(value) for value in flat]

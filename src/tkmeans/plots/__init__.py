@@ -1,4 +1,4 @@
-"""Pictures of what was found, in the habit of scikit-learn's Displays; they need matplotlib (extra `plots`).
+"""Plots of clusters and fits, in the manner of scikit-learn's Displays; they need matplotlib (extra `plots`).
 
 Nothing here knows our estimators: whatever has centres, labels or weights can be drawn.
 """

@@ -210,7 +210,7 @@ class ClustersDisplay:
         limits : pair of pairs of float, default=None
             The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
         legend : bool, default=True
-            Whether to say what the marks mean.
+            Whether to explain the marks.
 
         Returns
         -------

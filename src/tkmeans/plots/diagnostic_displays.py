@@ -14,7 +14,7 @@ from tkmeans.stats import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The rule of thumb that `Stability.verdict` goes by.
+# The rule of thumb that `Stability.rating` goes by.
 DOUBTFUL, STABLE = 0.6, 0.75
 
 _BINS = 40
@@ -223,7 +223,7 @@ class RobustWeightsDisplay(_Display):
     Parameters
     ----------
     weights : array-like of shape (n_samples,)
-        About 1 for an ordinary row, near 0 for one that has no say.
+        About 1 for an ordinary row, near 0 for one without influence.
     outliers : array-like of bool, shape (n_samples,), default=None
         Which rows are outliers; their bars are hatched.
 
@@ -298,7 +298,7 @@ class StabilityDisplay(_Display):
         The Jaccard similarity of each cluster with the most similar one of a resample; NaN
         where there was nothing to compare.
     sizes : array-like of shape (n_clusters,), default=None
-        Rows in each cluster, told beside its number.
+        Rows in each cluster, shown beside its number.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ class StabilityDisplay(_Display):
         self.points_ = ax.scatter(self.jaccard, heights, s=12, color=style.color(0), alpha=0.55, linewidths=0, zorder=2)
         self.means_ = ax.scatter(self.mean, numbers, s=52, marker="D", color=style.INK, edgecolors="white", zorder=3)
         above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
-        middles = {"do not believe": DOUBTFUL / 2, "doubtful": (DOUBTFUL + STABLE) / 2, "stable": STABLE + 0.125}
+        middles = {"unstable": DOUBTFUL / 2, "doubtful": (DOUBTFUL + STABLE) / 2, "stable": STABLE + 0.125}
         for name, x in middles.items():
             ax.annotate(name, (x, 1.0), (0, 3), **above)
         names = [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers]

@@ -1,7 +1,7 @@
-"""The clustering that a report describes: rows, clusters and what the estimator tells of them, computed once."""
+"""The clustering that a report describes: rows, clusters and what the estimator answers, computed once."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,19 +10,16 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans.cluster_descriptions import SIGMA, median
-from tkmeans.plots.projections import centers_of, column_names
+from tkmeans.cluster_descriptions import SIGMA, Description, described, median
+from tkmeans.plots.projections import centers_of, column_names, full_covariances
 from tkmeans.report.markup import decimals_of
+from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.stats import Array
-
-# What some estimators tell of each row, and the method that tells it.
-_TOLD = {"outliers": "outliers", "pvalues": "outlier_pvalues", "weights": "robust_weights"}
-_TOLD |= {"probabilities": "predict_proba"}
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Rows, clusters, and what the estimator says about them; what it cannot tell is None.
+    """Rows, clusters and what the estimator answers for each row; None for what it cannot answer.
 
     Values are in the user's units. `inputs` and `input_centers` are what the estimator saw: the
     scaler's output, or the same values.
@@ -34,75 +31,38 @@ class Clustering:
     inputs: Array  # (n, p)
     centers: Array  # (K, p)
     input_centers: Array  # (K, p)
-    labels: Array  # (n,)
-    outliers: Array | None  # (n,) bool
-    pvalues: Array | None  # (n,)
+    deviations: Array  # (K, p) of the inputs from their centres
+    rows: RowAnswers
     weights: Array | None  # (n,)
-    probabilities: Array | None  # (n, K)
     remarks: list[str]  # what the estimator warned of
-
-    @property
-    def n_rows(self) -> int:
-        """Rows."""
-        return len(self.values)
-
-    @property
-    def n_columns(self) -> int:
-        """Columns."""
-        return self.values.shape[1]
-
-    @property
-    def n_clusters(self) -> int:
-        """Clusters."""
-        return len(self.centers)
-
-    @cached_property
-    def core(self) -> Array:
-        """Rows that are no outliers, (n,)."""
-        return np.ones(self.n_rows, dtype=bool) if self.outliers is None else ~self.outliers
-
-    @cached_property
-    def filled(self) -> Array:
-        """Rows that have a value, (n,)."""
-        return ~np.isnan(self.values).all(axis=1)
-
-    @cached_property
-    def sizes(self) -> Array:
-        """Rows of each cluster, without outliers and rows without a value, (K,)."""
-        return np.bincount(self.labels[self.core & self.filled], minlength=self.n_clusters)
+    description: Description
 
     @cached_property
     def distances(self) -> Array:
         """How far each row is from its centre, as the estimator saw it; over the columns it has, brought up to all."""
-        d2 = np.square(self.inputs - self.input_centers[self.labels])
+        d2 = np.square(self.inputs - self.input_centers[self.rows.label])
         n_observed = np.sum(~np.isnan(d2), axis=1)
         return np.where(
-            n_observed > 0, np.sqrt(np.nansum(d2, axis=1) * self.n_columns / np.maximum(n_observed, 1)), np.nan
+            n_observed > 0, np.sqrt(np.nansum(d2, axis=1) * d2.shape[1] / np.maximum(n_observed, 1)), np.nan
         )
 
     @cached_property
     def usual_distances(self) -> Array:
         """The median distance of the core of each cluster, (K,)."""
-        known = self.core & ~np.isnan(self.distances)
-        return np.array([median(self.distances[known & (self.labels == k), None])[0] for k in range(self.n_clusters)])
+        own = (self.rows.core & (self.rows.label == k) for k in range(len(self.centers)))
+        return np.array([median(self.distances[rows, None])[0] for rows in own])
 
     @cached_property
     def spreads(self) -> Array:
         """The robust standard deviation of each column in each cluster's core, (K, p)."""
-        away = (self.values[self.core & (self.labels == k)] - center for k, center in enumerate(self.centers))
+        away = (self.values[self.rows.core & (self.rows.label == k)] - center for k, center in enumerate(self.centers))
         return np.array([SIGMA * median(np.abs(own)) for own in away])
 
     @cached_property
-    def overall(self) -> Array:
-        """Quantiles of every column over the core: 5 %, 50 % and 95 %, (3, p)."""
-        rows = self.values[self.core] if self.core.any() else self.values
-        return quantiles(rows, [0.05, 0.5, 0.95])
-
-    @cached_property
-    def apart(self) -> Array:
-        """How far each centre is from the usual, as a share of the range of nine rows in ten, (K, p)."""
-        low, middle, high = self.overall
-        return np.nan_to_num((self.centers - middle) / np.where(high > low, high - low, np.inf))
+    def effects(self) -> Array:
+        """How far each cluster is from the other rows, in units of the spread within clusters, (K, p)."""
+        found = [{trait.column: trait.effect for trait in cluster.traits} for cluster in self.description]
+        return np.array([[of_cluster.get(name, 0.0) for name in self.names] for of_cluster in found])
 
     @cached_property
     def telling(self) -> Array:
@@ -111,11 +71,6 @@ class Clustering:
         between = np.std(self.centers, axis=0)
         score = between / np.where(within > 0, within, np.max(within, initial=0) or 1)
         return np.argsort(-score, kind="stable")
-
-    @cached_property
-    def certainty(self) -> Array | None:
-        """The probability of the cluster that each row was given, (n,)."""
-        return None if self.probabilities is None else self.probabilities.max(axis=1)
 
     @cached_property
     def digits(self) -> list[int | None]:
@@ -128,7 +83,7 @@ class Clustering:
 
     def typical(self, k: int, n: int) -> tuple[Array, Array]:
         """The most typical rows of a cluster and the least typical ones that are no outliers."""
-        own = np.flatnonzero(self.core & (self.labels == k) & ~np.isnan(self.distances))
+        own = np.flatnonzero(self.rows.core & (self.rows.label == k) & ~np.isnan(self.distances))
         complete = own[~np.isnan(self.values[own]).any(axis=1)]
         own = complete if len(complete) >= 2 * n else own  # a row with gaps is near in the little it has
         trust = -self.distances if self.weights is None else self.weights
@@ -137,9 +92,15 @@ class Clustering:
 
 
 def look(
-    estimator: Any, X: Any, *, feature_names: Sequence[str] | None, row_names: Sequence[Any] | None, scaler: Any
+    estimator: Any,
+    X: Any,
+    *,
+    feature_names: Sequence[str] | None,
+    row_names: Sequence[Any] | None,
+    scaler: Any,
+    categories: Mapping[str, Any] | None,
 ) -> Clustering:
-    """Ask a fitted estimator all that it can tell about X."""
+    """Ask a fitted estimator all that it can answer about X."""
     check_is_fitted(estimator)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)
@@ -152,9 +113,8 @@ def look(
         )
     with warnings.catch_warnings(record=True) as heard:  # they belong into the report
         warnings.simplefilter("always", UserWarning)
-        methods = {name: getattr(estimator, method, None) for name, method in _TOLD.items()}
-        told = {name: None if method is None else np.asarray(method(Z)) for name, method in methods.items()}
-        labels = np.asarray(estimator.predict(Z))
+        rows = answers(estimator, Z)._replace(known=~np.isnan(values).all(axis=1))
+        weights = np.asarray(estimator.robust_weights(Z)) if hasattr(estimator, "robust_weights") else None
     return Clustering(
         values=values,
         names=names,
@@ -162,10 +122,20 @@ def look(
         inputs=values if scaler is None else np.asarray(Z, dtype=float),
         centers=input_centers if scaler is None else np.asarray(scaler.inverse_transform(input_centers), dtype=float),
         input_centers=input_centers,
-        labels=labels,
-        **told,
+        deviations=deviations(estimator),
+        rows=rows,
+        weights=weights,
         remarks=list(dict.fromkeys(str(warning.message) for warning in heard)),  # each once
+        description=described(rows, [*values.T], names, categories or {}, len(input_centers)),
     )
+
+
+def deviations(model: Any) -> Array:
+    """How far rows of each cluster typically are from its centre in each column, (K, p)."""
+    covariances = full_covariances(model)
+    if covariances is None:  # one width for all
+        return np.full(centers_of(model).shape, np.sqrt(getattr(model, "scale_", 1.0)))
+    return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 
 
 def quantiles(values: Array, levels: list[float]) -> Array:

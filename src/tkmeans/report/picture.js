@@ -311,11 +311,11 @@ const picture = (() => {
   const turn = () => { // another pair of columns
     fit();
     truthful = nearestIsRight();
-    document.getElementById("told").textContent = truthful
+    document.getElementById("hints").textContent = truthful
       ? "Lines: where one cluster ends and the next begins."
       : K > 1 ? "No borders are drawn: seen from this side, clusters lie in front of each other." : "";
     if (outlier.some(Boolean)) {
-      document.getElementById("told").textContent += " A cross is an outlier; an arrow at the edge points to one beyond it."
+      document.getElementById("hints").textContent += " A cross is an outlier; an arrow at the edge points to one beyond it."
         + (columns.length > 2 ? " One that seems to lie in a cluster is far out in other columns." : "");
     }
     mark(-1);

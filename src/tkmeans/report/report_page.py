@@ -8,10 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from sklearn.pipeline import make_pipeline
-
 from tkmeans.atomic import replacing
-from tkmeans.cluster_descriptions import describe
 from tkmeans.report import sections
 from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, fragment, part, swatch, text
@@ -33,8 +30,8 @@ def write_report(
 ) -> Path:
     """Write what was found as one HTML file, which opens in any browser and needs no network.
 
-    The page holds a picture that can be zoomed, a profile of every cluster, the outliers as a
-    table, how sure it all is, how the fit went, and how it was made.
+    The page holds a sentence on every cluster, a scatter plot that can be zoomed, a card for every cluster with
+    histograms and categories, the outliers as a table, how sure the clusters are, how the fit went and how it was made.
 
     Parameters
     ----------
@@ -79,29 +76,26 @@ def write_report(
     '<!DOCTYPE html>'
     >>> folder.cleanup()
     """
-    found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler)
-    title = title or f"{count(found.n_clusters, 'cluster')} in {count(found.n_rows, 'row')}"
-    whole = estimator if scaler is None else make_pipeline(scaler, estimator)
-    described = describe(whole, found.values, feature_names=found.names, categories=categories)
-    page = _page(found, described.sentences(), estimator, scaler, selection, title, call)
+    names: dict[str, Any] = {"feature_names": feature_names, "row_names": row_names, "categories": categories}
+    found = look(estimator, X, scaler=scaler, **names)
+    title = title or f"{count(len(found.centers), 'cluster')} in {count(len(found.values), 'row')}"
+    page = _page(found, estimator, scaler, selection, title, call)
     with replacing(path) as file:
         file.write(page.encode("utf-8", errors="replace"))  # a name may hold half a character
     return Path(path)
 
 
-def _page(
-    found: Clustering, sentences: list[str], estimator: Any, scaler: Any, selection: Any, title: str, call: str
-) -> str:
+def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
     style, script = part("style.css"), "".join(map(part, ("geometry.js", "picture.js", "report.js")))
-    strays = sections.outliers(found)
-    strays_title = "Least trusted rows" if found.outliers is None else "Outliers"
+    outliers, sentences = sections.outliers(found), found.description.sentences()
+    title_of_outliers = "Rows of least weight" if found.rows.outlier is None else "Outliers"
     data = drawing(found, scaler)
     n_drawn = len(base64.b64decode(data["outliers"]))
-    sample = f"Of {count(found.n_rows, 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "
-    legend = (
-        fragment("legend", cluster=k, swatch=swatch(k), rows=count(int(size), "row"))
-        for k, size in enumerate(found.sizes)
-    )
+    sample = f"Of {count(len(found.values), 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "
+    legend = [
+        fragment("legend", cluster=k, swatch=swatch(k), rows=count(cluster.n_rows, "row"))
+        for k, cluster in enumerate(found.description)
+    ]
     return Template(part("page.html")).substitute(
         style=style,
         script=script,
@@ -111,18 +105,15 @@ def _page(
         title=text(title),
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
         lead=sections.lead(found, type(estimator).__name__),
-        tiles=sections.tiles(found),
+        tiles=sections.tiles(found, estimator),
         remarks=sections.remarks(found, estimator),
-        glossary=sections.glossary(found),
         legend="".join(legend),
-        drawn="" if n_drawn == found.n_rows else sample,
-        clusters=sections.clusters(found),
-        outliers=fragment("outliers", title=strays_title, content=strays) if strays else "",
-        outliers_link=f'<a href="#outliers">{strays_title}</a>' if strays else "",
+        drawn="" if n_drawn == len(found.values) else sample,
+        outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
+        outliers_link='<a href="#outliers">Outliers</a>' if outliers else "",
         how_many=sections.how_many(found, selection),
-        how_sure=sections.how_sure(found),
         data_facts=sections.data_facts(found, scaler),
-        columns=sections.columns(found),
+        **{name: getattr(sections, name)(found) for name in ("glossary", "clusters", "how_sure", "columns")},
         fit_facts=sections.fit_facts(estimator),
         convergence=sections.convergence(estimator),
         made_by=sections.made_by(estimator, call),

@@ -10,7 +10,7 @@ import numpy as np
 from tkmeans.plots import style
 from tkmeans.plots.projections import agreement, drawn_rows, line, principal_plane
 from tkmeans.report.clustering import Clustering, quantiles
-from tkmeans.report.markup import PATHS, shortened
+from tkmeans.report.markup import fragment, shortened
 from tkmeans.stats import Array
 
 MAX_ROWS = 20_000  # drawn
@@ -24,8 +24,8 @@ _CLEAR = 0.9  # a pair of columns that tells so many rows' clusters is shown fir
 
 def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     """What the page's script needs to draw."""
-    outliers = ~found.core
-    drawn = drawn_rows(outliers, np.zeros((found.n_rows, 2)), MAX_ROWS)
+    outliers = np.zeros(len(found.values), dtype=bool) if found.rows.outlier is None else found.rows.outlier
+    drawn = drawn_rows(outliers, np.zeros((len(found.values), 2)), MAX_ROWS)
     slopes = _slopes(found, scaler)
     chosen = np.sort(found.telling[:MAX_COLUMNS])
     columns = [
@@ -33,28 +33,28 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
         for j in chosen
     ]
     view = [0, min(1, len(columns) - 1)]
-    if found.n_columns == 1:
+    if found.values.shape[1] == 1:
         height = line("").project(found.values[drawn], found.values[drawn])[:, 1]
-        columns.append(_packed("height", "(height means nothing)", height, np.full(found.n_clusters, 0.5), 1e-9))
+        columns.append(_packed("height", "(height means nothing)", height, np.full(len(found.centers), 0.5), 1e-9))
         view = [0, 1]
-    elif found.n_columns > 2:
+    elif found.values.shape[1] > 2:
         pair = _clearest_pair(found, drawn)
         view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
-        expected = found.input_centers[found.labels]
-        plane = principal_plane(found.inputs, found.core, expected)
+        expected = found.input_centers[found.rows.label]
+        plane = principal_plane(found.inputs, found.rows.core, expected)
         places, centers = plane.project(found.inputs[drawn], expected[drawn]), plane.place(found.input_centers)
         columns = [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)] + columns
-    certainty = found.certainty
+    certainty = found.rows.probability
     return {
         "columns": columns,
         "view": view,
-        "labels": _base64(found.labels[drawn], "<u2"),
+        "labels": _base64(found.rows.label[drawn], "<u2"),
         "outliers": _base64(outliers[drawn], "u1"),
         "certainty": None if certainty is None else _base64(np.floor(1000 * certainty[drawn]), "<u2"),
         "numbers": _base64(drawn, "<u4"),
         "rows": _names(found, drawn),
         "colors": style.COLORS,
-        "shapes": [PATHS[marker] for marker in style.MARKERS],
+        "shapes": [fragment(f"marker-{marker}") for marker in style.MARKERS],
     }
 
 
@@ -77,7 +77,7 @@ def _packed(
 def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
     """How much the scaler stretches each of the p columns; None if it bends them."""
     if scaler is None:
-        return [1.0] * found.n_columns
+        return [1.0] * found.values.shape[1]
     low, high = quantiles(found.values, [0, 1])
     middle = low + (high - low) / 3
     with warnings.catch_warnings():
@@ -87,12 +87,12 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
         first, second = (three[1] - three[0]) / (middle - low), (three[2] - three[1]) / (high - middle)
     constant = ~(high > low)
     first, second = np.where(constant, 1.0, first), np.where(constant, 1.0, second)
-    return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.n_columns
+    return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.values.shape[1]
 
 
 def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
     """The two columns in which the nearest centre is most often the right one, if that is often enough."""
-    rows = drawn[found.core[drawn]]
+    rows = drawn[found.rows.core[drawn]]
     if len(rows) == 0:
         return None
     rows = rows[:: -(-len(rows) // _TRIED_ROWS)]
@@ -100,9 +100,9 @@ def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
     for pair in itertools.combinations(sorted(found.telling[:_TRIED_COLUMNS]), 2):
         places = found.inputs[rows][:, pair]
         whole = ~np.isnan(places).any(axis=1)
-        told = agreement(places[whole], found.labels[rows][whole], found.input_centers[:, pair])
-        if told > share and whole.mean() > 0.5:
-            best, share = pair, told
+        right = agreement(places[whole], found.rows.label[rows][whole], found.input_centers[:, pair])
+        if right > share and whole.mean() > 0.5:
+            best, share = pair, right
     return best
 
 

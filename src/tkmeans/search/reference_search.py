@@ -16,7 +16,7 @@ from tkmeans.search.criterion import Nearest, State, cap, noise_loss, seen_from_
 from tkmeans.search.seeding import drawn
 from tkmeans.stats import Array
 
-# The constants of search_*.hpp, which says what they are for.
+# The constants of search_*.hpp, which explains them.
 LOW_QUANTILE, LEAST_SHARE_OF_QUANTILE, LEAST_SHARE_OF_SCALE = 0.25, 0.1, 1e-10
 SCALE_STEPS, SCALE_TOLERANCE, RESCALE_GROWTH, SCALE_DRIFT = 10, 0.01, 1.25, 1.2
 MAX_RECEIVERS, REFIT_STEPS, NOTICEABLE_MOVE, NOTICEABLE_SHARE = 4, 2, 0.01, 1.02

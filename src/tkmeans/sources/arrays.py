@@ -77,7 +77,7 @@ class BlockSource(CountedRows):
         return super().example(sample) if self.X is None else self.X
 
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
-        """What `look` says of each row, in arrays, and the merged summary."""
+        """What `look` answers for each row, in arrays, and the merged summary."""
         n_rows = self.n_rows
         whole = [np.empty((n_rows, *(() if c.width is None else (c.width,))), c.dtype) for c in columns]
         if self.like is not None:

@@ -133,7 +133,7 @@ class Source(ABC):
 
     @abstractmethod
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
-        """What `look` says of each row, in the kind of array the rows came in, and the merged summary."""
+        """What `look` answers for each row, in the kind of array the rows came in, and the merged summary."""
 
     @abstractmethod
     def survey(self) -> Survey:
@@ -272,7 +272,7 @@ def nearest_to_zero(centers: Array) -> Array:
     """The origin to measure rows from that are near these centres: of each feature, the smallest coordinate.
 
     A row is then no farther from the origin than from zero, give or take a factor of two, so what rounding
-    takes away is no more than it was given with; even if some centre lies on a row at the end of the world.
+    takes away is no more than it was given with; even if some centre lies on an extremely far row.
     """
     least = np.min(np.abs(centers), axis=0)
     return np.where(np.any(centers == -least, axis=0), -least, least)  # whatever the order of the centres

@@ -83,7 +83,7 @@ class DaskSource(Source):
         return merged(self._surveys)
 
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
-        """What `look` will say of each row: lazy arrays, and no summary."""
+        """What `look` will answer for each row: lazy arrays, and no summary."""
         import dask.array as da
 
         found = self._on_every_partition(_columns, look)

@@ -110,7 +110,7 @@ def _refuse_what_is_no_number(values: Array, name: str) -> None:
             return
         kind, found = "U", f" such as {text!r}"
     if kind in _NO_NUMBERS:
-        raise TypeError(f"{name} holds {_NO_NUMBERS[kind]}{found}; say which numbers you mean, as by astype(float)")
+        raise TypeError(f"{name} holds {_NO_NUMBERS[kind]}{found}; convert it to numbers, as by astype(float)")
 
 
 def _native_floats(values: Array) -> Array:

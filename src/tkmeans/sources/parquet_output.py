@@ -14,7 +14,7 @@ _ROW_GROUP = 1_000_000  # values in a row group of the output
 
 
 def write_parquet(source: Source, look: Callable[[Block], Answer], column: Column, out: Any) -> Path:
-    """Stream what `look` says of each row into a Parquet file; its path."""
+    """Stream what `look` answers for each row into a Parquet file; its path."""
     from tkmeans.sources.arrays import BlockSource
     from tkmeans.tables.file_content import pyarrow
 

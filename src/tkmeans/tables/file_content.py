@@ -13,7 +13,7 @@ import numpy as np
 
 from tkmeans.tables.table import TableError
 
-# Told how many bytes of how many have been read, for those who wait.
+# Called with how many bytes of how many have been read, for progress bars.
 WATCH: ContextVar[Callable[[int, int], None] | None] = ContextVar("watch", default=None)
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
@@ -88,25 +88,25 @@ class Content(NamedTuple):
 
 
 class _Watched(io.FileIO):
-    """A file that tells how much of it has been read."""
+    """A file that reports how much of it has been read."""
 
     def __init__(self, path: Path, size: int, watch: Callable[[int, int], None] | None) -> None:
         super().__init__(path)
         self._size, self._watch = size, watch
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read, and tell."""
+        """Read, and report."""
         found = super().read(-1 if size is None else size)
-        self._tell()
+        self._report()
         return found or b""
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read, and tell."""
+        """Read, and report."""
         found = super().readinto(buffer)
-        self._tell()
+        self._report()
         return found
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._watch is not None:
             self._watch(self.tell(), self._size)
 

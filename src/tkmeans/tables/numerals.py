@@ -43,7 +43,7 @@ class Numerals:
         self._plainly = str.maketrans({"\u2212": "-", decimal: "."} | dict.fromkeys(thousands))
 
     def is_missing(self, cell: str) -> bool:
-        """Whether a cell says that there is no value."""
+        """Whether a cell marks a missing value."""
         return cell.strip().casefold() in self.missing
 
     def number(self, cell: str) -> float | None:
@@ -141,7 +141,7 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
         example = next(cell for cell in plain if re.fullmatch(_GROUPS.format(","), cell))
         raise TableError(
             f"{source}: {example!r} may be {example.replace(',', '.')} or {example.replace(',', '')}; "
-            "add decimal=',' or thousands=',' to say which"
+            "add decimal=',' or thousands=',' to choose"
         )
     if decimal is None:
         votes = Counter({sign: before[sign] for sign in other})

@@ -46,17 +46,17 @@ def choose(
 ) -> Choice:
     """The columns to cluster by, and notes on the others; `taken`, for weights and names of rows, are not chosen."""
     without, keep = ([column_named(table, name) for name in names] for names in (without, keep))
-    told = dict.fromkeys(without, "left out") | dict.fromkeys(taken, "asked for otherwise")
+    given = dict.fromkeys(without, "left out") | dict.fromkeys(taken, "asked for otherwise")
     if columns is not None or table.is_matrix:
         chosen = table.names if columns is None else [column_named(table, name) for name in columns]
-        found = [Role(name, table.kinds.get(name, "indicator"), told.get(name, "")) for name in chosen]
+        found = [Role(name, table.kinds.get(name, "indicator"), given.get(name, "")) for name in chosen]
     else:
-        seen = [(c, told.get(c.name, _role(table, c, keep))) for c in table.first(CHUNK)]
+        seen = [(c, given.get(c.name, _role(table, c, keep))) for c in table.first(CHUNK)]
         found = [Role(c.name, "text" if c.is_text else c.kind, reason) for c, reason in seen]
     names = [role.name for role in found if not role.reason]
     aside: dict[str, list[str]] = {}
     for role in found:
-        if role.reason and role.name not in told:
+        if role.reason and role.name not in given:
             aside.setdefault(role.reason, []).append(role.name)
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:

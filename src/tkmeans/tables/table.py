@@ -26,7 +26,7 @@ class TableError(ValueError):
 
 
 class Reading(NamedTuple):
-    """What a person may say about a file; None or empty where the file shall tell."""
+    """What a person may specify about a file; None or empty where it is to be found out."""
 
     delimiter: str | None = None
     decimal: str | None = None
@@ -79,9 +79,8 @@ class Added(NamedTuple):
     def texts(self, write: Callable[[float], str], unknown: str) -> list[str]:
         """The values as text, those that are not whole numbers by `write`."""
         write = str if np.issubdtype(self.values.dtype, np.integer) else write
-        return [
-            write(value) if known else unknown for value, known in zip(self.values.tolist(), self.known, strict=True)
-        ]
+        pairs = zip(self.values.tolist(), self.known, strict=True)
+        return [write(value) if known else unknown for value, known in pairs]
 
 
 class Table(ABC):
@@ -111,7 +110,7 @@ class Table(ABC):
         return np.dtype(np.float32 if set(names) <= self.singles else np.float64)
 
     def places(self, rows: Sequence[int]) -> list[int]:
-        """Where rows, counted from 0, are in the file, in lines or whatever `row_word` says."""
+        """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
         return [row + 1 if self.row_places is None else self.row_places[row] for row in rows]
 
     # ---- rows of numbers, chunk by chunk --------------------------------------------------
@@ -239,7 +238,7 @@ def _indicator(cells: Cells, value: str) -> Array:
 
 
 def complaint(source: str, column: Column) -> str:
-    """What to say about cells that are not numbers: they become neither text nor missing behind one's back."""
+    """The message about cells that are not numbers: they never become text or missing silently."""
     words = list(dict.fromkeys(word for _, word in column.bad))
     leave = f"without={[column.name]!r} to leave the column out"
     if len(words) <= 3 and column.n_bad == len(column.bad):

@@ -1,4 +1,4 @@
-"""Files that hold tables, read by what their first bytes say and written by what their names say."""
+"""Files that hold tables, recognised by their first bytes when read, by their names when written."""
 
 import csv
 import io
@@ -195,7 +195,7 @@ def write_table(
 ) -> None:
     """Write these rows of a table, or all, with added columns, to an open file.
 
-    The suffix of `like` says the format; without one that is known the table keeps its own. Text stays as it
+    The suffix of `like` gives the format; without one that is known the table keeps its own. Text stays as it
     was, delimiter, decimal sign, quotes and all.
     """
     if clash := [name for name in added if name in table.names]:

@@ -43,13 +43,13 @@ class Survey(NamedTuple):
     is_all: bool  # whether that is all there is
 
     def parted(self) -> tuple[str, str, str | None]:
-        """Comments and Excel's "sep=;" before the table, the table, and the delimiter if that line says it."""
+        """Comments and Excel's "sep=;" before the table, the table, and the delimiter if that line gives it."""
         start, delimiter = 0, None
         for line in io.StringIO(self.head, newline=""):
-            says = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
-            if not says and not line.startswith("#"):
+            is_given = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
+            if not is_given and not line.startswith("#"):
                 break
-            delimiter = line[4] if says else delimiter
+            delimiter = line[4] if is_given else delimiter
             start += len(line)
         return self.head[:start], self.head[start:], delimiter
 

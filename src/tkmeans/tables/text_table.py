@@ -65,7 +65,7 @@ class TextTable(Table):
             if self._notations[name] not in ("number", "code")
             or not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells)
         }
-        # Words for a missing value that Arrow is told; every one of them costs time for every cell.
+        # Words for a missing value that Arrow gets; every one of them costs time for every cell.
         self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
         spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
         self._by_hand = spaced or layout.found.n_quotes % 2 == 1
@@ -139,7 +139,7 @@ class TextTable(Table):
         named = [*self.names, *["\0"] * layout.trailing]
         try:
             file, raw = self._content.native()
-            watch = WATCH.get()
+            watch = WATCH.get() or (lambda *_: None)
             with raw, file:
                 _pass_over(file, len(layout.found.mark) + len(layout.start.encode(layout.found.encoding)))
                 reader = csv.open_csv(
@@ -153,9 +153,9 @@ class TextTable(Table):
                         decimal_point=layout.numerals.decimal,
                     ),
                 )
+                watch(0, self._content.size)
                 for batch in reader:
-                    if watch is not None:
-                        watch(raw.tell(), self._content.size)
+                    watch(raw.tell(), self._content.size)
                     if batch.num_rows:
                         yield batch.columns
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
@@ -172,7 +172,7 @@ class TextTable(Table):
             raise _Again from None
 
     def _cells(self, name: str, array: Any) -> Cells:
-        """Cells from Arrow: numbers as they are, text by what it says."""
+        """Cells from Arrow: numbers as they are, text by its meaning."""
         numerals = self._layout.numerals
         if not hasattr(array, "dictionary"):
             values = numpy_of(array)
@@ -268,12 +268,12 @@ def _pass_over(file: Any, n_bytes: int) -> None:
 
 
 def read_text(content: Content, reading: Reading) -> TextTable:
-    """Find out how a text file is written; what it does not say clearly, the user is asked for."""
+    """Find out how a text file is written; ask the user where the file leaves it open."""
     found, source = survey(content, reading.encoding), content.source
-    preamble, text, said = found.parted()
+    preamble, text, given = found.parted()
     if not text.strip():
         raise TableError(f"{source} is empty")
-    delimiter = reading.delimiter or said or guess_delimiter(text, reading.decimal)
+    delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     n_before = _n_lines(preamble)
     head = _head(text, delimiter, n_before, found.is_all, source)
@@ -315,21 +315,21 @@ def _column_names(head: list[Record], header: bool, delimiter: str, source: str)
         )
     if header and all(width == len(names) + 1 for width in below):
         trailing = all(not record.cells[-1].strip() for record in head[1:])
-        if not trailing:  # the habit of R: row names, and no name for them
+        if not trailing:  # as R writes it: row names, and no name for them
             names = ["", *names]
     return names, trailing
 
 
 def _unusual(layout: Layout, packing: str) -> str:
     """What a reader of CSV would not have expected."""
-    said = [] if layout.delimiter == "," else [NAMED.get(layout.delimiter, repr(layout.delimiter))]
+    unusual = [] if layout.delimiter == "," else [NAMED.get(layout.delimiter, repr(layout.delimiter))]
     if layout.numerals.decimal == ",":
-        said.append("decimal commas")
+        unusual.append("decimal commas")
     if layout.numerals.thousands:
-        said.append(f"digits in groups of three ({layout.numerals.thousands[0]!r})")
+        unusual.append(f"digits in groups of three ({layout.numerals.thousands[0]!r})")
     if layout.found.encoding != "utf-8":
         guess = " (a guess: encoding='...' for another)" if layout.found.is_guess else ""
-        said.append(f"encoding {layout.found.encoding}{guess}")
+        unusual.append(f"encoding {layout.found.encoding}{guess}")
     if packing:
-        said.append(f"compressed by {packing}")
-    return f"read as text with {', '.join(said)}" if said else ""
+        unusual.append(f"compressed by {packing}")
+    return f"read as text with {', '.join(unusual)}" if unusual else ""

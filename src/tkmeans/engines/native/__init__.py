@@ -65,7 +65,7 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
 
 
 def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
-    """What the model says of each row."""
+    """The model's answers for each row."""
     X, origin, inverse_unit, model = _prepared(block, params, kernel)
     n = X.shape[0]
     out = Rows(np.empty(n, np.int64), *(np.empty(n, X.dtype) for _ in range(3)))

@@ -30,7 +30,7 @@ def rows(set: str, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None),
 
 @overload
 def rows(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], inverse_unit: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], model: Model, label: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], d2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], log_density: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], trust: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Fill what the model says of each row."""
+    """Fill the model's answers for each row."""
 
 @overload
 def bases(set: str, d2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], slope: float, log_base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], inverse: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
@@ -111,7 +111,7 @@ def rows_of_shapes(set: str, x: Annotated[NDArray[numpy.float64], dict(shape=(No
 
 @overload
 def rows_of_shapes(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, frame: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], noise: bool, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Fill what the model says of each row, (5, n)."""
+    """Fill the model's answers for each row, (5, n)."""
 
 @overload
 def memberships_of_shapes(set: str, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, frame: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], factors: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], noise: bool, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...

@@ -171,7 +171,7 @@ void take_powers(const Kernel<T>& kernel, int halves, const Pairs& pairs, Index 
     }
 }
 
-// Shares of all pairs, not yet divided by their total. `halves` as whole_halves() says, or 0.
+// Shares of all pairs, not yet divided by their total. `halves` as from whole_halves(), or 0.
 template <class T, class Pairs>
 void weigh(const Tile<T>& tile, const Kernel<T>& kernel, int halves, const Pairs& pairs, EStep<T>& e) {
     const Index rows = tile.panels() * Tile<T>::depth;

@@ -123,7 +123,7 @@ void bind_functions(nb::module_& m) {
             functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
         },
         "set"_a, "x"_a, "origin"_a, "inverse_unit"_a, "model"_a, result("label"), result("d2"), result("log_density"),
-        result("trust"), "Fill what the model says of each row.");
+        result("trust"), "Fill the model's answers for each row.");
 
     m.def(
         "bases",

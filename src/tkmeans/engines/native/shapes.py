@@ -29,7 +29,7 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
 
 
 def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
-    """What the model says of each row."""
+    """The model's answers for each row."""
     n = block.X.shape[0]
     label, *others = _filled(_native.rows_of_shapes, 5 * n, block, kernel).reshape(5, n)
     return ShapeRows(label.astype(np.int64), *others)

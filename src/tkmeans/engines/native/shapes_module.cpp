@@ -56,7 +56,7 @@ void bind_functions(nb::module_& m, const ShapeFunctions<In>& (*functions)(const
     };
     using F = ShapeFunctions<In>;
     bind("summarize_shapes", &F::summarize, sums, "Fill zeros with the sums of an E-step.");
-    bind("rows_of_shapes", &F::rows, rows, "Fill what the model says of each row, (5, n).");
+    bind("rows_of_shapes", &F::rows, rows, "Fill the model's answers for each row, (5, n).");
     bind("memberships_of_shapes", &F::memberships, pairs, "Fill the probability of every component, (n, K).");
     bind("distances_to_shapes", &F::distances, pairs, "Fill the distance to every center in its metric, (n, K).");
 }

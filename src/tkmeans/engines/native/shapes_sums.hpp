@@ -13,7 +13,7 @@ class ShapeAccumulator {
         : model_(model),
           out_(out),
           p_(model.features),
-          width_(round_up(p_, depth) + line_bytes / Index(sizeof(double))),  // a line more for what padded() says
+          width_(round_up(p_, depth) + line_bytes / Index(sizeof(double))),  // a line more, see padded()
           weight_per_total_(ShapeEStep::rows_per_tile(model)),
           centers_(model.components, width_),
           wx_(model.components, width_),

@@ -1,0 +1,65 @@
+"""What a fitted model answers for each row, asked by its public methods: for the command, descriptions and reports."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tkmeans.stats import Array
+
+UNSURE = 0.8  # rows of a lower probability lie between clusters
+_BLOCK = 50_000  # rows whose probabilities for all clusters are in memory at one time
+
+
+class RowAnswers(NamedTuple):
+    """What a model answers for each row; None for what it cannot answer."""
+
+    label: Array  # (n,)
+    known: Array  # (n,) bool: False for rows without a single value
+    outlier: Any = None  # (n,) bool
+    probability: Any = None  # (n,) of the row's cluster
+    pvalue: Any = None  # (n,)
+
+    @property
+    def core(self) -> Array:
+        """Rows that have a value and are no outliers, (n,)."""
+        return self.known if self.outlier is None else self.known & ~self.outlier
+
+    def counts(self, n_clusters: int) -> tuple[Array, Array]:
+        """The rows of each cluster without outliers, and the outliers that are nearest to it."""
+        outliers = self.known & ~self.core
+        sizes, nearest = (np.bincount(self.label[rows], minlength=n_clusters) for rows in (self.core, outliers))
+        return sizes, nearest
+
+    @property
+    def n_unsure(self) -> int:
+        """How many rows lie between clusters."""
+        return 0 if self.probability is None else int(np.sum(self.probability[self.known] < UNSURE))
+
+    @property
+    def sentence(self) -> str:
+        """How many outliers there are, and how many rows lie between clusters."""
+        parts = []
+        if self.outlier is not None:
+            n_outliers, n_rows = int(np.sum(self.outlier)), len(self.label)
+            are = "is an outlier" if n_outliers == 1 else "are outliers"
+            some = f"{n_outliers} of {n_rows} rows {are}: far from every cluster."
+            parts.append(some if n_outliers else "No row is an outlier.")
+        if n := self.n_unsure:
+            parts.append(f"{n} {'row lies' if n == 1 else 'rows lie'} between clusters (probability below {UNSURE}).")
+        return " ".join(parts)
+
+
+def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True, **outlier_rule: Any) -> RowAnswers:
+    """Ask a model what it can answer for each row of X; `fitted` on them, it knows some of it already."""
+    probability = pvalue = outlier = None
+    label = np.asarray(model.labels_ if fitted else model.predict(X))
+    if hasattr(model, "predict_proba"):
+        blocks = (np.asarray(model.predict_proba(X[i : i + _BLOCK])).max(axis=1) for i in range(0, len(X), _BLOCK))
+        probability = np.concatenate([*blocks]).astype(np.float64)
+    if hasattr(model, "outliers"):
+        outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool)
+    if pvalues and hasattr(model, "outlier_pvalues"):
+        pvalue = model.outlier_pvalues_ if fitted else model.outlier_pvalues(X)
+    values = np.asarray(X)
+    known = ~np.isnan(values).all(axis=1) if np.isnan(np.sum(values)) else np.ones(len(values), dtype=bool)
+    return RowAnswers(label, known, outlier, probability, pvalue)
