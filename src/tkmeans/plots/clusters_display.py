@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # Boundaries are drawn where at least this share of the rows stands in the cell of its own
 # cluster: in a projection of many columns they may be fiction.
 TRUTHFUL = 0.95
-
 _MANY = 2000  # rows from which on a vector file would rather hold an image of them
 _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import reduce
 from itertools import cycle
 from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, merged, survey, to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -65,7 +66,7 @@ class BlockSource(CountedRows):
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
-        return merged(self.map(summarize))
+        return reduce(lambda whole, part: whole.merge(part), self.map(summarize))
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""
