@@ -68,7 +68,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/uses",  # the examples that a name occurs in, for its page
     "reference_url": {"tkmeans": None},
     "show_signature": False,
-    "thumbnail_size": (480, 336),  # sharp on a dense screen, too
+    "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (560, 392),  # sharp on a dense screen, too
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -81,7 +82,8 @@ html_sidebars = {"index": [], "which-estimator": [], "mathematics": [], "limits"
 html_theme_options = {
     "logo": {"text": "tkmeans"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

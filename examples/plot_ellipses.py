@@ -43,7 +43,7 @@ for name, model in models.items():
 # An ellipse holds the rows within two standard deviations of a centre. The
 # mixture of Gaussians spends a component on the noise.
 frame = ((-14, 14), (-11, 14))
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 for ax, name in zip(axes, ["GaussianMixture", "StudentTMixture"], strict=True):
     display = ClustersDisplay.from_estimator(
         models[name], X, ax=ax, limits=frame, legend=False

@@ -41,7 +41,7 @@ print("silhouette of KMeans:", best, "clusters")
 # The criterion (smaller is better) with the choice, the runner-up and the
 # share of outliers; and the clusters of the choice.
 fig, (left, right) = plt.subplots(
-    1, 2, figsize=(10, 4.8), layout="constrained"
+    1, 2, figsize=(8.4, 4.4), layout="constrained"
 )
 found.plot(ax=left)
 model = TKMeans(found.best, random_state=0).fit(X)

@@ -43,7 +43,7 @@ for name, palette in palettes.items():
 
 # %%
 fig, axes = plt.subplots(
-    1, 4, figsize=(9, 3), layout="constrained", width_ratios=[4, 1, 1, 1]
+    1, 4, figsize=(7, 2.6), layout="constrained", width_ratios=[4, 1, 1, 1]
 )
 axes[0].imshow(burnt)
 axes[0].set_axis_off()

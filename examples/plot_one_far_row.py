@@ -41,10 +41,9 @@ for name, method in methods.items():
         shifts[name].append(shift.min(axis=1).max())
 
 # %%
-# The centre of ``KMeans`` follows in proportion, and from some distance on
-# the row takes a centre for itself, so that two clusters share the other. A
-# median moves by a bounded amount. The influence of a row on ``TKMeans``
-# first grows with its distance, and then falls to nothing.
+# The centre of ``KMeans`` follows in proportion to the distance. A median
+# moves by a bounded amount. The influence of a row on ``TKMeans`` falls with
+# its distance, to almost nothing.
 fig, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 styles = {"KMeans": "C1--", "KMedians": "C2:", "TKMeans": "C0-"}
 for name, shift in shifts.items():
