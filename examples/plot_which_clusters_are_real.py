@@ -29,7 +29,7 @@ print(found)
 # The clusters with their numbers, and the similarity of each with those of
 # the resamples. The fifth cluster is in another place every time.
 fig, (left, right) = plt.subplots(
-    1, 2, figsize=(8.4, 3.9), layout="constrained"
+    1, 2, figsize=(9, 4), layout="constrained", width_ratios=[5, 6]
 )
 ClustersDisplay.from_estimator(model, X, ax=left, legend=False)
 found.plot(ax=right)

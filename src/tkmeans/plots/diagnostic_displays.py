@@ -344,7 +344,7 @@ class StabilityDisplay(_Display):
         names = [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers]
         ax.set_yticks(numbers, names)
         ax.set(xlim=(0, 1.02), ylim=(n_clusters - 0.5, -0.5), ylabel="cluster")
-        ax.set_xlabel("Jaccard similarity with the resamples; diamonds: the mean")
+        ax.set_xlabel("Jaccard similarity with resamples (diamond: mean)")
 
 
 class LossDisplay(_Display):
