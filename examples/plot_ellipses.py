@@ -40,8 +40,8 @@ for name, model in models.items():
     print(f"{name:<16} {adjusted_rand_score(truth[own], labels[own]):.3f}")
 
 # %%
-# An ellipse holds the rows within two standard deviations of a centre. The
-# mixture of Gaussians spends a component on the noise.
+# An ellipse is two standard deviations wide. One component of the mixture of
+# Gaussians holds the noise together with the small cluster.
 frame = ((-14, 14), (-11, 14))
 fig, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 for ax, name in zip(axes, ["GaussianMixture", "StudentTMixture"], strict=True):

@@ -20,7 +20,7 @@ from tkmeans import TKMeans, describe
 
 wine = load_wine()
 model = make_pipeline(RobustScaler(), TKMeans(3, random_state=0))
-model.fit(wine.data)
+model = model.fit(wine.data)
 
 # %%
 # One sentence for each cluster. The cultivar is a column of text that the

@@ -7,8 +7,8 @@ of the images, a mean shows that; a robust centre does not.
 """
 
 # %%
-# The digits 0, 1 and 4 of scikit-learn's collection, 8 by 8 pixels. In one
-# of ten images a block of pixels is white.
+# The digits 0, 1 and 4 of scikit-learn's collection, 8 by 8 pixels with
+# values from 0 to 16. In one of ten images a block of pixels is at 120.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
