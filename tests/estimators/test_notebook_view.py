@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
+import tkmeans
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
@@ -103,6 +104,15 @@ def test_of_many_clusters_and_features_the_first_are_shown_and_the_others_counte
     page = shown(KMedians(25, random_state=0).fit(wide))
     assert page.tags.count("tr") == 1 + 20
     assert "25 clusters, of which the table shows 20, with 6 of 9 features" in page.text
+
+
+@pytest.mark.parametrize("final", [TKMeans, StudentTMixture, KMedians])
+def test_a_model_without_labels_shows_the_shares_of_the_fit_if_it_has_some(final, tmp_path):
+    tkmeans.save(final(3, random_state=0).fit(X), tmp_path / "model.json", training_rows=False)
+    model = tkmeans.load(tmp_path / "model.json")
+    weights = getattr(model, "cluster_weights_", getattr(model, "weights_", None))
+    expected = ["", "", ""] if weights is None else [f"{100 * weight:.1f} %" for weight in weights]
+    assert shown(model).cells[7::5] == expected
 
 
 def test_labels_that_dask_has_yet_to_compute_are_not_computed():

@@ -60,4 +60,4 @@ def _sentences(estimator: Any, K: int, p: int) -> Iterator[str]:
 
 
 def _percent(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f} %"
+    return "" if np.isnan(share) else f"{100 * share:.{digits}f} %"
