@@ -37,6 +37,20 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def notebook(session: nox.Session) -> None:
+    """The tour of the gallery as a notebook, in a Jupyter kernel; arguments go to tools/notebook."""
+    session.install(".[docs]", *nox.project.dependency_groups(PROJECT, "notebook"))
+    session.run("python", "tools/notebook", *session.posargs)
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """The documentation of this version into a site with all versions, docs/_site; arguments go to tools/site."""
+    session.install(".[docs]")
+    session.run("python", "tools/site", "docs/_site", *session.posargs)
+
+
+@nox.session
 def walk(session: nox.Session) -> None:
     """The files and functions that a call visits, against their limits; after --, arguments of tools/walk."""
     session.install(".[test]")

@@ -2,9 +2,10 @@
 My sensor drifts: will I notice?
 ================================
 
-A machine has four states, and a sensor with two channels that reports them, with five per cent of garbage.
-After a while one of the states begins to move: something wears out. The model learns from one batch
-after the other, forgets slowly, and says when a cluster is no longer where it was.
+A machine has four states, and a sensor with two channels reports them; five
+per cent of what it sends are random numbers. After a while one of the states
+begins to move, because something wears out. The model learns from one batch
+after the other, forgets slowly, and reports which clusters have moved.
 """
 
 # %%
@@ -29,23 +30,29 @@ def batch(t):
 
 
 # %%
-# Every batch is judged before the model learns from it. A row counts half after 2000 more rows.
-model = MiniBatchTKMeans(n_clusters=4, half_life=2000, init_size=2000, random_state=0)
+# The influence of a row halves after 2000 more rows. ``drift_pvalues_``
+# compares the latest rows of each cluster with its centre.
+model = MiniBatchTKMeans(
+    n_clusters=4, half_life=2000, init_size=2000, random_state=0
+)
 track, truth, alarms = [], [], []
 for t in range(60):
     rows, third = batch(t)
-    model.partial_fit(rows)
-    track.append(model.cluster_centers_[np.linalg.norm(model.cluster_centers_ - third, axis=1).argmin(), 1])
+    centers = model.partial_fit(rows).cluster_centers_
+    nearest = np.linalg.norm(centers - third, axis=1).argmin()
+    track.append(centers[nearest, 1])
     truth.append(third[1])
     alarms.append(t >= 10 and model.drift_pvalues_.min() < 0.001 / 4)
-print("first alarm in batch", int(np.argmax(alarms)), "- the state moves from batch 30 on")
-print(f"flagged as garbage in the last batch: {model.outliers(rows).mean():.1%} of the rows")
+print("first alarm in batch", int(np.argmax(alarms)), "(it moves from 30 on)")
+print(f"outliers in the last batch: {model.outliers(rows).mean():.1%}")
 
 # %%
-# The centre follows, with the delay of its memory. The garbage, which would have thrown a mean about, does nothing.
-fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+# The centre follows with a delay that depends on ``half_life``. The random
+# numbers do not move it.
+fig, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
 ax.plot(truth, "k--", label="where the state is")
-ax.plot(track, label="where the model has it")
-ax.plot(np.flatnonzero(alarms), np.asarray(track)[alarms], "rx", label="drift, p < 0.001")
+ax.plot(track, linewidth=2, label="centre of the model")
+late = np.flatnonzero(alarms)
+ax.plot(late, np.asarray(track)[late], "rx", label="drift, p < 0.001")
 ax.set(xlabel="batch", ylabel="second channel")
-ax.legend()
+ax.legend(frameon=False)

@@ -11,8 +11,9 @@ import pytest
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("plot_*.py"))
 
 
-def test_there_are_at_least_five_examples():
-    assert len(EXAMPLES) >= 5
+def test_there_are_a_tour_and_at_least_twelve_examples():
+    assert len(EXAMPLES) >= 1 + 12
+    assert EXAMPLES[0].stem == "plot_0_tour"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

@@ -383,6 +383,13 @@ def test_load_refuses_a_scaler_for_another_number_of_columns(path, tmp_path):
     assert "scales 4 columns but clusters 2" in refusal(path)
 
 
+@pytest.mark.parametrize("field", ["scale_", "dof_"])
+def test_load_refuses_a_negative_scale_or_number_of_degrees_of_freedom(path, field):
+    tkmeans.save(TKMeans(3, random_state=0).fit(X), path)
+    changed(path, lambda document: document["estimator"]["fitted"].update({field: -1.0}))
+    assert f"has a {field} that is not number from 0 on" in refusal(path)
+
+
 @given(st.data(), st.recursive(st.none() | st.booleans() | numbers | st.text() | st.integers(), st.lists, max_leaves=5))
 @settings(max_examples=60, deadline=None)
 def test_a_model_file_with_any_value_either_loads_or_is_refused(tmp_path_factory, data, value):

@@ -1,6 +1,8 @@
 """What a release needs agrees with itself: versions, changelog, recipe, citation, and the commands of the workflows."""
 
+import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -128,3 +130,33 @@ def test_all_files_name_one_version():
         re.search(r'__version__ = "(.*)"', (ROOT / "src/tkmeans/__init__.py").read_text())[1],
     }
     assert len(versions) == 1
+
+
+# ---- the site of the documentation ---------------------------------------------------------
+
+
+def site_of(tmp_path, *versions, address="/"):
+    """What tools/site lists of folders with built documentation."""
+    for version in versions:
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "objects.inv").touch()
+    (tmp_path / "drafts").mkdir()  # is no version
+    listing = runpy.run_path(str(ROOT / "tools/site"))
+    listing["write_lists"](tmp_path, address)
+    return json.loads((tmp_path / "versions.json").read_text())
+
+
+def test_the_menu_of_versions_has_the_newest_first_and_prefers_the_newest_release(tmp_path):
+    found = site_of(tmp_path, "0.9.0", "0.10.0", "1.0.0rc1", "0.2.0", address="https://example.org/")
+    assert [entry["version"] for entry in found] == ["1.0.0rc1", "0.10.0", "0.9.0", "0.2.0"]
+    assert [entry["version"] for entry in found if entry["preferred"]] == ["0.10.0"]
+    assert found[1]["url"] == "https://example.org/0.10.0/"
+    assert 'url=0.10.0/index.html"' in (tmp_path / "index.html").read_text()
+
+
+def test_a_release_is_newer_than_its_candidates(tmp_path):
+    assert [entry["version"] for entry in site_of(tmp_path, "1.0.0rc2", "1.0.0", "1.0.0rc1")] == [
+        "1.0.0",
+        "1.0.0rc2",
+        "1.0.0rc1",
+    ]

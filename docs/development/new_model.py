@@ -4,8 +4,8 @@ Copy this file to begin a model of your own. A model needs four things:
 params, stats, an E-step and an M-step. The loop (`em`), sources, frames,
 threads, files and stopping rules are there already.
 
-The file runs as a test: its end compares the model with scikit-learn and
-SciPy.
+The file runs as a test, `pytest new_model.py`: its end compares the model with
+scikit-learn and SciPy.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def fit(X: Array, start: Array, weight: Array | None = None) -> Fitted:
     )
 
 
-def check_against_scikit_learn() -> None:
+def test_one_feature_agrees_with_scikit_learn() -> None:
     """With one feature, a "tied" covariance is one variance."""
     rng = np.random.default_rng(0)
     X = np.append(rng.normal(50, 2, 300), rng.normal(60, 2, 100))[:, None]
@@ -160,7 +160,7 @@ def check_against_scikit_learn() -> None:
     assert_allclose(ours.log_likelihood, theirs.score(X), rtol=1e-10)
 
 
-def check_against_scipy() -> None:
+def test_two_features_and_weights_agree_with_scipy() -> None:
     """The maximum for two features; sample weights as repeated rows."""
     rng = np.random.default_rng(1)
     groups = [rng.normal([0, 0], 1, (200, 2)), rng.normal([4, 1], 1, (100, 2))]
@@ -183,8 +183,3 @@ def check_against_scipy() -> None:
     weighted = fit(X, start, weight=times.astype(float))
     assert_allclose(weighted.centers, ours.centers, rtol=1e-4)
     assert_allclose(weighted.log_likelihood, most, rtol=1e-9)
-
-
-if __name__ == "__main__":
-    check_against_scikit_learn()
-    check_against_scipy()

@@ -27,7 +27,6 @@ from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Rows
 
 LARGEST = 1e150  # whose square is a number
-
 SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
 
 CHECKS: dict[str, validation.Check] = {

@@ -8,18 +8,7 @@ from typing import Any, final
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from tkmeans.baselines.hard_assignment import (
-    ACCEPTS,
-    CHECKS,
-    LACKS,
-    Centers,
-    HardCenters,
-    HardModel,
-    alternating,
-    cost_of,
-    distances_between,
-    hard_plan,
-)
+from tkmeans.baselines import hard_assignment as hard
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.validation import check_choice
 from tkmeans.fitted import Training
@@ -33,12 +22,12 @@ METHODS = ("swap", "alternate")
 
 @final
 @dataclass
-class Medoids(HardModel):
+class Medoids(hard.HardModel):
     """The centre is the row with the least sum of distances to its cluster."""
 
     def center(self, x: Array, weight: Array) -> Array:
         """The medoid of these rows."""
-        return x[np.argmin(distances_between(x, x, self.metric) @ weight)]
+        return x[np.argmin(hard.distances_between(x, x, self.metric) @ weight)]
 
 
 @final
@@ -111,23 +100,23 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    _checks = CHECKS | {
+    _checks = hard.CHECKS | {
         "metric": partial(check_choice, choices=METRICS),
         "method": partial(check_choice, choices=METHODS),
     }
-    _accepts, _lacks, _family = ACCEPTS, LACKS, HardCenters
+    _accepts, _lacks, _family = hard.ACCEPTS, hard.LACKS, hard.HardCenters
 
     def _model(self, engine: Any) -> Medoids:
         return Medoids(self.metric)
 
     def _plan(self, source: Source) -> Plan:
-        return hard_plan(self, source, self._run_from, _medoids_among)
+        return hard.hard_plan(self, source, self._run_from, _medoids_among)
 
     def _run_from(self, sample: Sample, centers: Array) -> Run:
-        medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
+        medoids = hard.distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
         if self.method == "alternate":
-            return alternating(Medoids(self.metric), sample, sample.X[medoids], self.max_iter)
-        distances = distances_between(sample.X, sample.X, self.metric)
+            return hard.alternating(Medoids(self.metric), sample, sample.X[medoids], self.max_iter)
+        distances = hard.distances_between(sample.X, sample.X, self.metric)
         return partial(_run_of, sample, distances, medoids, self.max_iter)
 
 
@@ -136,13 +125,13 @@ def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_
     medoids, n_iter, converged = swapped(distances, sample.weight, medoids, max_iter)
     cost = float(sample.weight @ distances[:, medoids].min(axis=1))
     stats = SimpleNamespace(objective=-cost)
-    return Outcome(Centers(sample.X[medoids]), stats, [-cost] * (n_iter + 1), n_iter, converged)
+    return Outcome(hard.Centers(sample.X[medoids]), stats, [-cost] * (n_iter + 1), n_iter, converged)
 
 
 def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
     """The cost, and the row numbers of the medoids."""
-    away = distances_between(source.X, training.params.centers, "sqeuclidean")
-    return cost_of(training, fit, source, found) | {"medoid_indices_": away.argmin(axis=0)}
+    away = hard.distances_between(source.X, training.params.centers, "sqeuclidean")
+    return hard.cost_of(training, fit, source, found) | {"medoid_indices_": away.argmin(axis=0)}
 
 
 def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
@@ -177,11 +166,6 @@ def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> t
 
 def _two_nearest(distances: Array, medoids: Array) -> tuple[Array, Array, Array]:
     """The nearest medoid of each row, the distance to it, and that to the next."""
-    to_medoids = distances[:, medoids]
-    rows = np.arange(len(distances))
-    label = to_medoids.argmin(axis=1)
-    first = to_medoids[rows, label]
-    if len(medoids) == 1:
-        return label, first, np.full(len(rows), np.inf)
-    to_medoids[rows, label] = np.inf
-    return label, first, to_medoids.min(axis=1)
+    to_medoids = np.column_stack([distances[:, medoids], np.full(len(distances), np.inf)])  # (n, K + 1)
+    first, second = np.partition(to_medoids, 1, axis=1)[:, :2].T
+    return to_medoids.argmin(axis=1), first, second

@@ -120,8 +120,7 @@ def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str)
     try:
         import pooch
     except ImportError:
-        how = "pip install 'tkmeans[datasets]'"
-        raise ImportError(f"fetching the data set {name!r} needs pooch: {how}; or {ways_out}") from None
+        raise ImportError(f"fetching {name!r} needs pooch: pip install 'tkmeans[datasets]'; or {ways_out}") from None
     url = f"{base_url}{name}.mat"
     folder = Path(data_home) if data_home is not None else pooch.os_cache("tkmeans")
     pooch.get_logger().setLevel("WARNING")

@@ -163,8 +163,7 @@ def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
     """
     rng = check_random_state(random_state)
     dense = np.array([[-0.85, -0.2], [-0.65, 0.2], [-0.45, -0.2]]) + rng.uniform(-0.02, 0.02, (3, 2))
-    wide = np.array([[0.4, -0.8], [0.4, 0.8], [0.65, 0.0], [0.9, -0.8], [0.9, 0.8]])
-    wide = wide + rng.uniform(-0.05, 0.05, (5, 2))
+    wide = np.array([[0.4, -0.8], [0.4, 0.8], [0.65, 0.0], [0.9, -0.8], [0.9, 0.8]]) + rng.uniform(-0.05, 0.05, (5, 2))
     spread = np.repeat([0.03, 0.05], [3, 5])
     return _around(np.vstack([dense, wide]), np.repeat([2000, 100], [3, 5]), spread, rng)
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tkmeans import engines
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
+from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
 from tkmeans.fit_warnings import warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
@@ -65,6 +66,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     _fitted_model: FittedModel
     _published: frozenset[str]
+    _html_repr = _repr_html_inner = html_repr
+    _repr_mimebundle_ = mimebundle
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Keep the parameters of `__init__`, unchanged and under their names, as scikit-learn wants it."""

@@ -1,8 +1,8 @@
 """Which classes a model file may hold, and what there is to keep of each.
 
-A field's kind is one of "number", "count" (an integer), "truth", "numbers" (a list),
-"names", "sketch", "floats" and "ints" (arrays), with the shape in brackets: K clusters,
-p features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|" alternatives.
+A field's kind is one of "number", "number from 0 on", "count" (an integer), "truth", "numbers" (a list), "names",
+"sketch", "floats" and "ints" (arrays), with the shape in brackets: K clusters, p features, n training rows.
+"?" marks what may be absent, as after an interrupted fit, or None, "|" alternatives.
 """
 
 from collections.abc import Callable
@@ -27,9 +27,10 @@ class Recipe(NamedTuple):
 
 _ALL: Fields = {"n_features_in_": "count", "feature_names_in_": "names[p]?"}
 _HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "ints[n]?", "inertia_": "number?", "n_iter_": "count"}
+_UP = "number from 0 on"
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
 _PATH |= {"agreement_": "number?", "n_searches_": "count?", "margin_": "number?"}
-_SOFT = _HARD | _PATH | {"scale_": "number", "dof_": "number", "cluster_weights_": "floats[K]"}
+_SOFT = _HARD | _PATH | {"scale_": _UP, "dof_": _UP, "cluster_weights_": "floats[K]"}
 _STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
 _MIXTURE |= {"labels_": "ints[n]?", "covariances_": "covariances", "noise_weight_": "number"} | _STRAYS
@@ -109,6 +110,7 @@ def _is_sketch(value: Any) -> bool:
 
 _IS: dict[str, Callable[[Any], bool]] = {
     "number": lambda value: type(value) is float,
+    _UP: lambda value: type(value) is float and not value < 0,
     "count": lambda value: type(value) is int,
     "truth": lambda value: type(value) is bool,
     "numbers": lambda value: _is_list(value, float),

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # Boundaries are drawn where at least this share of the rows stands in the cell of its own
 # cluster: in a projection of many columns they may be fiction.
 TRUTHFUL = 0.95
-
 _MANY = 2000  # rows from which on a vector file would rather hold an image of them
 _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 
@@ -45,8 +44,8 @@ class ClustersDisplay:
         Whether to draw where one cluster ends and the next begins.
     names : tuple of two str
         The names of the axes.
-    n_rows : int
-        Rows in the data, drawn or not.
+    n_rows : int or None
+        Rows in the data, drawn or not; None if that is not known.
     shapes : ndarray of shape (n_clusters, 2, 2) or None
         Scale matrices in the plane: an ellipse of two standard deviations is drawn for each.
 
@@ -85,22 +84,8 @@ class ClustersDisplay:
     n_rows: int | None = None
     shapes: Array | None = None
 
-    def __post_init__(self) -> None:
-        self.n_rows = len(self.points) if self.n_rows is None else self.n_rows
-
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        features: Sequence[int | str] | None = None,
-        feature_names: Sequence[str] | None = None,
-        boundaries: bool | str = "auto",
-        max_rows: int = 20_000,
-        ax: Axes | None = None,
-        **options: Any,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> Self:
         """Draw X as a fitted estimator sees it.
 
         Parameters
@@ -108,30 +93,14 @@ class ClustersDisplay:
         estimator : fitted clusterer
             One with `predict` and `cluster_centers_` (or `means_`); its `outliers` are marked if it has such a method.
         X : array-like of shape (n_samples, n_features)
-            The rows, in the estimator's units. A row that lacks a value of a drawn column
-            is left out; in the principal plane it stands where its cluster expects it.
-        features : pair of int or str, default=None
-            The columns to draw. None draws two columns if there are no more, and the
-            principal plane of the rows that are no outliers otherwise.
-        feature_names : sequence of str, default=None
-            Names of the columns; those of a data frame are known.
-        boundaries : bool or "auto", default="auto"
-            Whether to draw the borders of the nearest centres. "auto" does so if they tell
-            at least 95 % of the drawn rows' clusters, and there are no ellipses to draw.
-        max_rows : int, default=20000
-            Of more rows a sample is drawn, which holds the outliers.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+            The rows, in the estimator's units.
         **options
-            Passed to :meth:`plot`.
+            `features`, `feature_names`, `boundaries`, `max_rows`, `ax` and the options of :meth:`plot`, as in
+            :meth:`from_predictions`.
         """
-        labels, centers = estimator.predict(X), centers_of(estimator)
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
-        view: dict[str, Any] = {"features": features, "feature_names": feature_names, "boundaries": boundaries}
-        view["covariances"] = full_covariances(estimator)
-        return cls.from_predictions(
-            X, labels, centers=centers, outliers=outliers, max_rows=max_rows, ax=ax, **view, **options
-        )
+        found = {"centers": centers_of(estimator), "covariances": full_covariances(estimator), "outliers": outliers}
+        return cls.from_predictions(X, estimator.predict(X), **found, **options)
 
     @classmethod
     def from_predictions(
@@ -154,7 +123,8 @@ class ClustersDisplay:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows.
+            The rows. A row that lacks a value of a drawn column is left out; in the principal plane it stands where
+            its cluster expects it.
         labels : array-like of shape (n_samples,)
             The cluster of each row; a negative one marks an outlier.
         centers : array-like of shape (n_clusters, n_features), default=None
@@ -163,8 +133,20 @@ class ClustersDisplay:
             Scale matrices of the clusters, to draw an ellipse of two standard deviations around each centre.
         outliers : array-like of bool, shape (n_samples,), default=None
             Which rows are outliers.
-        features, feature_names, boundaries, max_rows, ax, **options
-            As in :meth:`from_estimator`.
+        features : pair of int or str, default=None
+            The columns to draw. None draws two columns if there are no more, and the
+            principal plane of the rows that are no outliers otherwise.
+        feature_names : sequence of str, default=None
+            Names of the columns; those of a data frame are known.
+        boundaries : bool or "auto", default="auto"
+            Whether to draw the borders of the nearest centres. "auto" does so if they tell
+            at least 95 % of the drawn rows' clusters, and there are no ellipses to draw.
+        max_rows : int, default=20000
+            Of more rows a sample is drawn, which holds the outliers.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **options
+            Passed to :meth:`plot`.
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
         X, labels = np.asarray(X, dtype=float), np.asarray(labels)

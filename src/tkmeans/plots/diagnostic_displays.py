@@ -48,7 +48,7 @@ class _Display(ABC):
         self.ax_ = style.axes_for(ax, figsize=self._figsize)
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
-        style.plain(self.ax_)
+        self.ax_.spines[["top", "right"]].set_visible(False)  # there is nothing to read
         return self
 
     @abstractmethod
@@ -190,7 +190,7 @@ class SelectionDisplay(_Display):
             lowest.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             lowest.set_ylabel("outliers")
             ax.tick_params(labelbottom=False)
-            style.plain(lowest)
+            lowest.spines[["top", "right"]].set_visible(False)
         lowest.set_xlabel("number of clusters")
         lowest.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.grid(axis="y", lw=0.4)
@@ -247,8 +247,7 @@ class RobustWeightsDisplay(_Display):
 
     def __init__(self, *, weights: Any, outliers: Any = None) -> None:
         self.weights: Array = np.asarray(weights, dtype=float)
-        none: Array = np.zeros(len(self.weights))
-        self.outliers: Array = np.asarray(none if outliers is None else outliers, dtype=bool)
+        self.outliers: Array = np.zeros(len(self.weights), bool) if outliers is None else np.asarray(outliers, bool)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
@@ -345,7 +344,7 @@ class StabilityDisplay(_Display):
         names = [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers]
         ax.set_yticks(numbers, names)
         ax.set(xlim=(0, 1.02), ylim=(n_clusters - 0.5, -0.5), ylabel="cluster")
-        ax.set_xlabel("Jaccard similarity with the resamples; diamonds: the mean")
+        ax.set_xlabel("Jaccard similarity with resamples (diamond: mean)")
 
 
 class LossDisplay(_Display):

@@ -38,8 +38,3 @@ def axes_for(ax: Axes | None, **figure: Any) -> Axes:
     if ax is None:
         _, ax = plt.subplots(layout="constrained", **figure)
     return ax
-
-
-def plain(ax: Axes) -> None:
-    """No frame where there is nothing to read."""
-    ax.spines[["top", "right"]].set_visible(False)

@@ -6,7 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
+from functools import reduce
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -16,10 +17,7 @@ from tkmeans.stats import Array, Block, Frame, namespace
 # the last bit. Large enough that what Python does per block is negligible, small enough to keep every thread busy.
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
-# Rows that the frame is measured on.
-MEASURED_ROWS = 4096
-
-
+MEASURED_ROWS = 4096  # that the frame is measured on
 _NAMED = 5  # rows in a message, at most
 
 
@@ -65,17 +63,12 @@ class Survey(NamedTuple):
 
     def merge(self, other: Survey) -> Survey:
         """The survey of both sets of rows."""
-        return Survey(
-            self.n_rows + other.n_rows,
-            self.n_counted + other.n_counted,
-            self.total + other.total,
-            min(self.least, other.least),
-            min(self.lightest, other.lightest),
-            max(self.heaviest, other.heaviest),
-            self.observed + other.observed,
-            self.infinite | other.infinite,
-            self.n_empty + other.n_empty,
-            (*self.first_empty, *(self.n_rows + row for row in other.first_empty))[:_NAMED],
+        sums = Survey(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))  # of truths: either
+        return sums._replace(
+            least=min(self.least, other.least),
+            lightest=min(self.lightest, other.lightest),
+            heaviest=max(self.heaviest, other.heaviest),
+            first_empty=(*self.first_empty, *(self.n_rows + row for row in other.first_empty))[:_NAMED],
         )
 
 
@@ -238,10 +231,7 @@ def to_numpy(values: Any) -> Any:
 
 def merged(parts: Iterable[M]) -> M:
     """One summary of many, in their order."""
-    whole: Any = None
-    for part in parts:
-        whole = part if whole is None else whole.merge(part)
-    return cast(M, whole)
+    return reduce(lambda whole, part: whole.merge(part), parts)
 
 
 # ---- the coordinates to work in ---------------------------------------------------

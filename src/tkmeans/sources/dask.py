@@ -5,19 +5,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tkmeans.sources.base import (
-    BLOCK_ROWS,
-    MEASURED_ROWS,
-    Answer,
-    Column,
-    M,
-    Sample,
-    Source,
-    Survey,
-    measure,
-    merged,
-    survey,
-)
+from tkmeans.sources import base
+from tkmeans.sources.base import Answer, Column, M, Sample, Source, Survey, merged
 from tkmeans.stats import Array, Block, Frame
 
 _MERGED_AT_ONCE = 8  # summaries, on the way from the partitions to the one of all rows
@@ -78,7 +67,7 @@ class DaskSource(Source):
         """Count rows and values, in one pass; the counts of each partition are kept."""
         if not self._surveys:
             # The range of weights is looked at before they are made to fit the rows' type.
-            self._surveys = self._compute(self._on_every_partition(merged, survey, weight_dtype=np.float64))
+            self._surveys = self._compute(self._on_every_partition(merged, base.survey, weight_dtype=np.float64))
             self._lengths = [found.n_rows for found in self._surveys]
         return merged(self._surveys)
 
@@ -135,9 +124,9 @@ class DaskSource(Source):
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
         n_counted = self._of_partitions("n_counted")
-        stride = max(1, int(sum(n_counted)) // MEASURED_ROWS)
+        stride = max(1, int(sum(n_counted)) // base.MEASURED_ROWS)
         X, weight = self._rows(np.arange(0, sum(n_counted), stride), n_counted)
-        return measure(X, None if self.weight is None else weight)
+        return base.measure(X, None if self.weight is None else weight)
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
         """About `size` rows in proportion to weight, evenly along the rows; all rows if no more."""
@@ -228,7 +217,7 @@ def _blocks(shared: _Shared, part: Any, weight: Any) -> list[Block]:
     weight = None if weight is None else _array(weight, shared.weight_dtype)
     if weight is not None and weight.shape != X.shape[:1]:
         raise ValueError(f"it has {len(X)} rows, but sample_weight has {len(weight)} there")
-    size = BLOCK_ROWS.get()
+    size = base.BLOCK_ROWS.get()
     cuts = [slice(start, start + size) for start in range(0, max(len(X), 1), size)]
     frame: Any = shared.frame
     return [Block(X[cut], None if weight is None else weight[cut], frame) for cut in cuts]
