@@ -7,8 +7,6 @@ centres (K, p), scatters and covariances (K, p, p), squared distances (K, n).
 from typing import final
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
 
 from tkmeans.stats import Array
 
@@ -58,7 +56,6 @@ class ManyFeatures:
 
     def __init__(self, x: Array) -> None:
         self.x = np.ascontiguousarray(x)  # (n, p)
-        self._features = np.ascontiguousarray(x.T)  # sums over features then run along the rows
 
     def means(self, weight: Array) -> Array:
         """The weighted means."""
@@ -74,20 +71,12 @@ class ManyFeatures:
         return scatter
 
     def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
-        """|L^-1 (x - c)|^2, and the square of the product of L's diagonal, where L is the Cholesky factor of C."""
-        d2, det = np.empty((len(centers), len(self.x))), np.empty(len(centers))
-        away = np.empty_like(self._features)
-        for k, (center, covariance) in enumerate(zip(centers, covariances, strict=True)):
-            np.subtract(self._features, center[:, None], out=away)
-            factor, failed = dpotrf(covariance, lower=1)
-            if failed:  # not positive definite, or not numbers: what the inverse says of it
-                np.einsum("pn,pn->n", np.linalg.inv(covariance) @ away, away, out=d2[k])
-                det[k] = np.linalg.det(covariance)
-                continue
-            dtrsm(1.0, factor, away.T, side=1, lower=1, trans_a=1, overwrite_b=1)  # `away` becomes L^-1 away
-            np.einsum("pn,pn->n", away, away, out=d2[k])
-            det[k] = np.prod(np.diagonal(factor)) ** 2
-        return d2, det
+        """(x - c)^T P (x - c), where P is the inverse of C, and the determinants of C."""
+        d2 = np.empty((len(centers), len(self.x)))
+        for k, (center, precision) in enumerate(zip(centers, np.linalg.inv(covariances), strict=True)):
+            away = self.x - center
+            np.einsum("np,np->n", away @ precision, away, out=d2[k])
+        return d2, np.linalg.det(covariances)
 
 
 Rows = FewFeatures | ManyFeatures

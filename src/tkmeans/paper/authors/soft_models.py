@@ -16,12 +16,10 @@ from scipy.spatial.distance import cdist
 from scipy.special import digamma, gamma
 
 from tkmeans import engines
-from tkmeans.models import Fast
 from tkmeans.paper.authors.moments import ManyFeatures, Rows, rows_of
-from tkmeans.stats import Array, Block, Params
+from tkmeans.stats import Array, Block
 
 FIRST_DOF = 15.0
-_ALMOST_0 = 1e-20  # what stands for alpha -> 0
 
 engine = engines.select("auto")
 
@@ -287,86 +285,26 @@ class ReleasedTKMeans(SoftModel):
 # ---- alpha -> 0 --------------------------------------------------------------------
 
 
-class FastSums(NamedTuple):
-    """Sums under tau, and what they are about."""
-
-    sizes: Array  # (K, 1) sum of tau
-    moments: Array  # (K, p) sum of tau (x - mu_old)
-    objective: float  # Q
-    x: Array  # (n, p)
-    centers: Array  # (K, p) mu_old
-
-    @property
-    def total(self) -> float:
-        """The number of rows."""
-        return float(len(self.x))
-
-    @property
-    def labels(self) -> Array:
-        """The most probable cluster of each row."""
-        return most_probable(fast_memberships(self.x, self.centers)[0])
-
-    def merge(self, other: FastSums) -> FastSums:
-        """All rows, in their order."""
-        sizes, moments, x = self.sizes + other.sizes, self.moments + other.moments, np.concatenate([self.x, other.x])
-        return FastSums(sizes, moments, self.objective + other.objective, x, self.centers)
-
-
 @final
-class ReleasedFast:
-    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
+class ReleasedFast(SoftModel):
+    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++: tau proportional to D^-c, c = (1 + p)/2.
 
     With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the code leaves u out and
-    weights by tau alone. Taken literally the centres would collapse onto single rows. So this is our own `Fast`, tau
-    proportional to D^-c with c = (1 + p)/2 and Q = sum of tau ln D^-c, but for two things:
-
-    * Where D^-c is infinite tau is not a number: a centre that (nearly) stands on a row goes
-      to the origin, and the row counts for nobody. Where all centres do so they stay
-      together, so the "++" variant moves its seeds by 0.01 first.
-    * A centre that no row is near moves all the same. An engine may leave out memberships
-      below 1e-16; for such a centre they are all there is.
+    weights by tau alone. Taken literally the centres would collapse onto single rows. Where D^-c is infinite tau is
+    not a number: a centre that (nearly) stands on a row goes to the origin, and the row counts for nobody. Where all
+    centres do so they stay together, so the "++" variant moves its seeds by 0.01 first.
     """
 
-    climbs = False
+    rows = ManyFeatures
 
-    def e_step(self, params: Spheres) -> Callable[[Block], FastSums]:
-        """A function that does the E-step under `params` for one block of rows."""
-        centers = params.centers
-        ours = Fast(engine=engine).e_step(Params(centers, _ALMOST_0, 1.0, np.zeros(len(centers))))
+    def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
+        """D^-c, and full trust; Q = sum of tau ln D^-c."""
+        ones, exponent = measured.det, (1 + params.centers.shape[1]) / 2
+        return ones, exponent * ones, np.log(measured.d2), np.broadcast_to(1.0, measured.d2.shape)
 
-        def visit(block: Block) -> FastSums:
-            x, stats = block.frame.enter(block.X), ours(block)
-            if np.min(stats.n) < 1 or may_be_infinite(x, centers):
-                return pair_by_pair(x, centers)
-            # Q = sum of tau ln f = sum of ln (sum of f) + sum of tau ln tau, where our f is (D/alpha)^-c
-            log_unit = (1 + x.shape[1]) / 2 * np.log(_ALMOST_0)
-            q = stats.objective - stats.entropy - stats.total * log_unit
-            return FastSums(stats.observed, stats.wx, q, x, centers)
-
-        return visit
-
-    def m_step(self, stats: FastSums, params: Spheres) -> Spheres:
+    def m_step(self, stats: Memberships, params: Spheres) -> Spheres:
         """Only the centres move, with the weights tau."""
+        rows = stats.measured.rows
         with np.errstate(all="ignore"):
-            return params._replace(centers=numbers(params.centers + stats.moments / stats.sizes))
-
-
-def pair_by_pair(x: Array, centers: Array) -> FastSums:
-    """The sums of all pairs, whatever is infinite or next to nothing."""
-    tau, log_f = fast_memberships(x, centers)
-    sizes = tau.sum(axis=1)[:, None]
-    return FastSums(sizes, tau @ x - sizes * centers, float(np.nansum(tau * log_f)), x, centers)
-
-
-def fast_memberships(x: Array, centers: Array) -> tuple[Array, Array]:
-    """tau, and ln D^-c: both (K, n)."""
-    with np.errstate(all="ignore"):
-        log_f = -(1 + x.shape[1]) / 2 * np.log(cdist(centers, x, "sqeuclidean"))
-        return shares(np.exp(log_f)), log_f
-
-
-def may_be_infinite(x: Array, centers: Array) -> bool:
-    """Whether any row is so near to a centre in its first coordinate that D^-c may be beyond all numbers."""
-    reach = 2 * np.finfo(float).max ** (-1 / (1 + x.shape[1]))
-    up, at = np.sort(x[:, 0]), centers[:, 0]
-    return bool(np.any(np.searchsorted(up, at + reach, "right") > np.searchsorted(up, at - reach)))
+            new = params._replace(centers=numbers(rows.means(stats.tau)))
+        return new._replace(measured=new.measure(rows))
