@@ -1,4 +1,4 @@
-"""The paper's pictures, drawn anew, and those that explain its tables."""
+"""Pictures that explain the paper's tables; the Voronoi cells are those of the released script."""
 
 import io
 from pathlib import Path
@@ -43,7 +43,7 @@ def _save(figure: Any, path: Path) -> None:
 
 
 def loss(path: Path) -> None:
-    """The paper's figure: how three losses grow with the distance."""
+    """How three losses of one row grow with its distance."""
     _pyplot()  # without a window
     _save(LossDisplay.from_range().figure_, path)
 
@@ -59,16 +59,16 @@ def table1(rows: list[Row], path: Path) -> None:
             each = [own[m].published if column == "published" else own[m].means.get(column) for m in METHODS]
             cells = [(i, cell) for i, cell in enumerate(each) if cell is not None]
             if cells:
-                at = np.array([i for i, _ in cells]) + (shift - 1.5) * 0.2
+                at = np.array([i for i, _ in cells]) + (shift - 2) * 0.17
                 means, stds = np.array([(cell.mean, cell.std) for _, cell in cells]).T
-                style = {"fmt": "os^D"[shift], "ms": 4, "lw": 1.2, "color": ("k", "C1", "C2", "C3")[shift]}
+                style = {"fmt": "os^vD"[shift], "ms": 4, "lw": 1.2, "color": ("k", "C1", "C2", "C0", "C3")[shift]}
                 ax.errorbar(means, at, xerr=stds, label=title, **style)
         ax.set_title(name)
         ax.tick_params(axis="y", length=0)
     axes[0, 0].set(xlim=(-0.04, 1.04), ylim=(len(METHODS) - 0.5, -0.5))
     axes[0, 0].set_yticks(range(len(METHODS)), METHODS)
     figure.supxlabel("adjusted Rand index, mean and standard deviation over repetitions")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
     _save(figure, path)
 
 

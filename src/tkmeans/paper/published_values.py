@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
-from itertools import groupby
+from itertools import groupby, product
 from operator import attrgetter
 from string import Template
 from typing import Any, NamedTuple
@@ -15,15 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.paper import text_of
-from tkmeans.paper.experiment_runs import TABLES, Results
+from tkmeans.paper.experiment_runs import COLUMNS, TABLES, Results
 
 REPETITIONS = 100  # "all experiment are repeated 100 times"
 TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}
 AGREES, NEAR = 3.0, 5.0  # standard errors
-COLUMN_TITLES = {"released": "as released", "correct": "correct equations", "defaults": "our defaults"}
+LEAST_REPETITIONS = 10  # the deviation of fewer runs is a guess, and so would be z
+COLUMN_TITLES = {
+    "released": "as released",
+    "correct": "correct equations",
+    "better start": "better start",
+    "defaults": "our defaults",
+}
 
 _MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
-_HEADER = ("method", "published", "as released", "z", "correct equations", "our defaults")
+_HEADER = ("method", "published", "as released", "z", *list(COLUMN_TITLES.values())[1:])
 _RULE = ("---",) * len(_HEADER)
 _place = attrgetter("dataset", "measure")
 
@@ -74,7 +80,7 @@ class Row(NamedTuple):
         Without `rounding`, the printed figures are taken as exact.
         """
         ours = self.means.get(column)
-        if ours is None or self.measure == "seconds":  # their computer is not ours
+        if ours is None or ours.n < LEAST_REPETITIONS or self.measure == "seconds":  # their computer is not ours
             return float("nan")
         return z_score(ours, self.published, printed_unit(self.measure, self.method) if rounding else 0.0)
 
@@ -103,23 +109,28 @@ def printed_unit(measure: str, method: str) -> float:
     return 0.01 if measure == "iterations" or (measure == "ARI" and method == "k-medians") else 0.001
 
 
-def rows(table: str, results: Results) -> list[Row]:
-    """All rows of a table, with what has been run so far."""
-    values: dict[tuple[str, str], dict[str, list[dict[str, float]]]] = {}
+Cells = dict[str, dict[str, Mean]]  # "data set/method/column", then the measure
+
+
+def summarised(results: Results) -> Cells:
+    """The mean of the repetitions of every run, by each measure that it has."""
+    runs: dict[str, list[dict[str, float]]] = {}
     for key, result in results.items():
-        values.setdefault((key.dataset, key.method), {}).setdefault(key.column, []).append(result)
-    return [
-        Row(
-            name,
-            measure,
-            method,
-            published(measure, name, method),
-            {column: _mean([run[measure] for run in runs]) for column, runs in values.get((name, method), {}).items()},
-        )
-        for measure in TABLE_MEASURES[table]
-        for name in TABLES[table]
-        for method in METHODS
-    ]
+        runs.setdefault("/".join(key[:3]), []).append(result)
+    return {
+        place: {measure: _mean([run[measure] for run in of]) for measure, first in of[0].items() if first == first}
+        for place, of in runs.items()
+    }
+
+
+def rows(table: str, cells: Cells) -> list[Row]:
+    """All rows of a table, with what has been run so far."""
+    out = []
+    for measure, name, method in product(TABLE_MEASURES[table], TABLES[table], METHODS):
+        own = {column: cells.get(f"{name}/{method}/{column}", {}) for column in COLUMNS}
+        means = {column: found[measure] for column, found in own.items() if measure in found}
+        out.append(Row(name, measure, method, published(measure, name, method), means))
+    return out
 
 
 def _mean(values: list[float]) -> Mean:
@@ -150,8 +161,8 @@ def marked_z(row: Row, column: str = "released") -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    released, correct, defaults = (number(row.means.get(column), row.measure) for column in COLUMN_TITLES)
-    return [row.method, number(row.published, row.measure), released, marked_z(row), correct, defaults]
+    released, *others = (number(row.means.get(column), row.measure) for column in COLUMN_TITLES)
+    return [row.method, number(row.published, row.measure), released, marked_z(row), *others]
 
 
 def markdown(table: Iterable[Row]) -> str:

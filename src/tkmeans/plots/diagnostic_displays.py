@@ -21,7 +21,7 @@ _BINS = 40
 _CURVES = {
     "l1": (r"$\ell_1$: k-medians", ":", 2),
     "l2": (r"$\ell_2$: k-means", "--", 5),
-    "log l2": (r"$\log\ell_2$: t-k-means", "-", 0),
+    "log l2": (r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$", "-", 0),
 }
 
 
@@ -349,7 +349,10 @@ class StabilityDisplay(_Display):
 
 
 class LossDisplay(_Display):
-    """The paper's figure: how three losses grow with the distance of a row from its centre.
+    """How three losses grow with the distance d of a row from its centre: ``|d|``, ``d^2`` and ``ln(1 + d^2)``.
+
+    The last is the paper's loss (eqn:Jtkmeans) where nu alpha = 1, without its factor (nu + p) / 2. Only shapes can be
+    compared: what makes it robust is that its slope, the pull of a row on the centre, falls to 0.
 
     Parameters
     ----------

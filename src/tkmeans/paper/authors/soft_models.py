@@ -19,7 +19,7 @@ from tkmeans import engines
 from tkmeans.paper.authors.moments import ManyFeatures, Rows, rows_of
 from tkmeans.stats import Array, Block
 
-FIRST_DOF = 15.0
+FIRST_DOF, FIRST_SCALE = 15.0, 0.01  # of t-k-means
 
 engine = engines.select("auto")
 
@@ -243,7 +243,7 @@ class Spheres(NamedTuple):
     @classmethod
     def around(cls, centers: Array) -> Spheres:
         """Where the released code begins."""
-        return cls(centers, 0.01, FIRST_DOF)
+        return cls(centers, FIRST_SCALE, FIRST_DOF)
 
     def measure(self, rows: Rows) -> Measured:
         """How far rows are from these centres."""
