@@ -19,6 +19,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 from sklearn.cluster import KMeans
@@ -26,8 +27,9 @@ from sklearn.cluster import KMeans
 from benchmarks import common  # noqa: F401  (where the data sets are)
 from tkmeans import TKMeans
 from tkmeans.datasets import SYNTHETIC, fetch_benchmark, scaled
+from tkmeans.em import Never
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
-from tkmeans.paper import experiment_runs, published_values
+from tkmeans.paper import experiment_runs, figures, published_values
 from tkmeans.paper.authors.methods import uniform
 from tkmeans.paper.authors.soft_models import FIRST_DOF, FIRST_SCALE
 from tkmeans.paper.published_values import (
@@ -43,7 +45,7 @@ from tkmeans.paper.published_values import (
     pipes,
     published,
 )
-from tkmeans.paper.reproduction import agreeing, read_results, summary
+from tkmeans.paper.reproduction import agreeing, summary
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, RESULTS, FACTS = DOCS / "reproduction.md", DOCS / "reproduction/results.json", DOCS / "reproduction/facts.json"
@@ -305,6 +307,33 @@ def shares_of_other_rows(name: str) -> list[float]:
     return out
 
 
+def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:
+    """The literal limit alpha -> 0: every centre falls onto a row; with tau alone none does."""
+    X, _, n_clusters = experiment_runs.prepared(name)
+    start = uniform(X, n_clusters, np.random.RandomState(seed))
+    figure, axes = figures.pyplot().subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
+    literal, released = r"weights $\tau u\propto\tau/D$: the limit, literally", r"weights $\tau$: as released"
+    for ax, power, title in ((axes[0], 1, literal), (axes[1], 0, released)):
+        # Below the rounding error of the coordinates a centre *is* a row.
+        ax.plot(np.maximum(nearest_rows(X, start, power), 1e-16), "C0", lw=0.9, alpha=0.8)
+        ax.axhspan(1e-17, 3e-16, color="0.88", lw=0)
+        ax.set(title=title, xlabel="iteration", yscale="log", xlim=(0, 60), ylim=(1e-17, 3))
+    axes[1].text(59, 5e-17, "rounding error: the centre is a row", ha="right", va="center", fontsize=8)
+    axes[0].set_ylabel("distance to the nearest row")
+    figure.suptitle(f"Fast t-k-means on {name}, from one uniform start: a line for each centre")
+    figures.save(figure, path)
+
+
+def nearest_rows(X: np.ndarray, start: np.ndarray, power: int, n_iter: int = 60) -> np.ndarray:
+    """How far each centre is from its nearest row at every iteration, (n_iter + 1, K)."""
+    tree = KDTree(X)
+    path = [tree.query(start)[0]]
+    for _ in range(n_iter):  # the loop tells the objective, not the centres: one step at a time
+        start = experiment_runs.limit(X, start, power, Never(), 1).params.centers
+        path.append(tree.query(start)[0])
+    return np.array(path)
+
+
 # ---- the paper's sentences about its tables, held against these tables ------------------
 
 BASELINES, PROPOSED = METHODS[:6], METHODS[6:]
@@ -375,9 +404,16 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="compare the page with its sources, and write nothing")
     if not parser.parse_args().check:
         FACTS.write_text(json.dumps(facts(), indent=1) + "\n", encoding="utf-8")
+        collapse(RESULTS.with_name("collapse.png"))
         PAGE.write_text(made(), encoding="utf-8")
     if made() != PAGE.read_text(encoding="utf-8"):
         raise SystemExit(f"{PAGE} is not what {RESULTS.name} gives: run python -m benchmarks.reproduction_page")
+
+
+def read_results(path: Path) -> Cells:
+    """The means of all runs that `tkmeans reproduce` wrote."""
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return {place: {measure: Mean(*mean) for measure, mean in own.items()} for place, own in kept.items()}
 
 
 def made() -> str:

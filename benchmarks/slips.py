@@ -23,7 +23,7 @@ from tkmeans.datasets import contaminate
 from tkmeans.em import SmallMove, em
 from tkmeans.models.dof import solve_dof
 from tkmeans.paper.authors.methods import METHODS, uniform
-from tkmeans.paper.authors.moments import ManyFeatures
+from tkmeans.paper.authors.moments import Rows
 from tkmeans.paper.authors.soft_models import FIRST_DOF, Memberships, Spheres, mean_log_u_minus_u, next_dof, numbers
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame
@@ -61,7 +61,7 @@ class Slips:
 
     def look(self, x: np.ndarray, params: Spheres) -> Memberships:
         """tau and u of every pair, without Q."""
-        nu, p, measured = params.dof, x.shape[1], params.measure(ManyFeatures(x))
+        nu, p, measured = params.dof, x.shape[1], params.measure(Rows(x))
         log_base = np.log1p(measured.d2 / (nu * params.scale))
         log_f = -((FIRST_DOF if self.frozen else nu) + p) / 2 * log_base
         log_f -= log_f.max(axis=0)

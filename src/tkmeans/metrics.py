@@ -20,11 +20,9 @@ __all__ = ["adjusted_rand_score", "centroid_index", "clustering_mse", "within_be
 def centroid_index(centers: Any, other: Any) -> int:
     """Count the clusters whose centre another clustering lacks.
 
-    Each centre of one clustering is assigned to the nearest centre of the other; those of the other that none was
-    assigned to are its orphans. The index is the number of orphans, of the direction that has more of them. It is 0
-    if both have the same clusters, up to where exactly their centres lie, and c if c clusters have no centre, or
-    share one: a local optimum that needs c centres moved. It counts clusters, large or small, where the adjusted
-    Rand index counts pairs of rows.
+    Each centre of one clustering is assigned to the nearest one of the other, and those that none is assigned to are
+    counted; then the other way round, and the larger count is the index. It is 0 if both have the same clusters, and c
+    if c centres would have to move. It counts clusters, where the adjusted Rand index counts pairs of rows.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks import reproduction_page
-from tkmeans.paper import experiment_runs, reproduction
+from tkmeans.paper import experiment_runs
 from tkmeans.paper.published_values import Mean, publication
 
 
@@ -17,7 +17,7 @@ def test_the_page_of_the_documentation_is_what_the_stored_runs_give():
 
 
 def test_a_changed_mean_changes_the_page_of_the_documentation():
-    cells = reproduction.read_results(reproduction_page.RESULTS)
+    cells = reproduction_page.read_results(reproduction_page.RESULTS)
     facts = json.loads(reproduction_page.FACTS.read_text(encoding="utf-8"))
     cells["S1/GMM/correct"]["ARI"] = Mean(0.123, 0.0, 25, 0.123, 0.123)
     assert reproduction_page.page(cells, facts) != reproduction_page.PAGE.read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_no_result_is_typed_by_hand_into_the_page_of_the_documentation():
 
 
 def test_the_stored_runs_are_those_of_a_hundred_repetitions():
-    cells = reproduction.read_results(reproduction_page.RESULTS)
+    cells = reproduction_page.read_results(reproduction_page.RESULTS)
     for place, own in cells.items():
         _, method, column = place.split("/")
         assert own["seconds"].n == (25 if method in ("GMM", "TMM") and column != "released" else 100)

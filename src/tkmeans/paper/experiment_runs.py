@@ -11,13 +11,12 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
@@ -36,7 +35,6 @@ from tkmeans.stats import Array, Frame, Outcome, Params
 
 MEASURES = ("ARI", "CI", "on a row", "MSE", "W/B", "iterations", "seconds")
 TABLES = {"table1": SYNTHETIC, "table2": REAL, "table3": ("iris",)}
-_REPS_PER_TASK = 5
 _MOST_OF_SLOW = 25  # repetitions of a mixture in the columns that are not compared with the published figures
 _GAUSSIAN = 1e8  # degrees of freedom
 # glibc keeps freed memory at hand up to twice the largest block that was freed so far, 32 MiB at most. Without
@@ -70,16 +68,13 @@ def _mixture(dof: float | str, start: str, max_iter: int = 500, tol: float = 1e-
 
     def fit(X: Array, centers: Array, seed: int) -> Run:
         K, p = centers.shape
-        first = {
-            "means_init": centers,
-            "weights_init": np.full(K, 1 / K),
-            "precisions_init": np.tile(np.eye(p), (K, 1, 1)),
-        }
+        first: dict[str, Any] = {"weights_init": np.full(K, 1 / K), "precisions_init": np.tile(np.eye(p), (K, 1, 1))}
         if start == "k-means":
-            first = {"means_init": KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_}
-        free = {"noise": False, "shrinkage": 0.0, "size_ratio": np.inf, "shared_dof": False, "reg_covar": 1e-6}
-        stop = {"tol": tol, "max_iter": max_iter, "accelerate": False}
-        return _by(lambda *_: StudentTMixture(K, dof=dof, **first, **free, **stop))(X, centers, seed)
+            first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
+        free: dict[str, Any] = {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False}
+        plain: dict[str, Any] = {"reg_covar": 1e-6, "tol": tol, "max_iter": max_iter, "accelerate": False}
+        mixture = StudentTMixture(K, dof=dof, means_init=centers, **first, **free, **plain)
+        return _by(lambda *_: mixture)(X, centers, seed)
 
     return fit
 
@@ -272,20 +267,11 @@ def _write(path: Path, results: Results) -> None:
 
 
 def _results(keys: list[Key], n_jobs: int) -> Iterator[tuple[Key, dict[str, float]]]:
-    tasks = [keys[i : i + _REPS_PER_TASK] for i in range(0, len(keys), _REPS_PER_TASK)]
-    if n_jobs == 1:
-        for task in tasks:
-            yield from _do(task)
-        return
-    with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
-        try:
-            for done in as_completed([pool.submit(_do, task) for task in tasks]):
-                yield from done.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    """Runs as they are done, with one thread each: the cores are busy with other runs."""
+    with threadpool_limits(1), parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        yield from Parallel(return_as="generator_unordered", batch_size=5)(delayed(_do)(key) for key in keys)
 
 
-def _do(keys: list[Key]) -> list[tuple[Key, dict[str, float]]]:
+def _do(key: Key) -> tuple[Key, dict[str, float]]:
     np.empty(_BLOCK_TO_KEEP, np.uint8)
-    with threadpool_limits(1):  # the cores are busy with other runs
-        return [(key, run(key)) for key in keys]
+    return key, run(key)

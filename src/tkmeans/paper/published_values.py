@@ -21,12 +21,8 @@ REPETITIONS = 100  # "all experiment are repeated 100 times"
 TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}
 AGREES, NEAR = 3.0, 5.0  # standard errors
 LEAST_REPETITIONS = 10  # the deviation of fewer runs is a guess, and so would be z
-COLUMN_TITLES = {
-    "released": "as released",
-    "correct": "correct equations",
-    "better start": "better start",
-    "defaults": "our defaults",
-}
+COLUMN_TITLES = {"released": "as released", "correct": "correct equations"}
+COLUMN_TITLES |= {"better start": "better start", "defaults": "our defaults"}
 
 _MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
 _HEADER = ("method", "published", "as released", "z", *list(COLUMN_TITLES.values())[1:])
@@ -178,25 +174,23 @@ def html(table: Iterable[Row], title: str) -> str:
     parts = []
     for (name, measure), group in groupby(table, _place):
         parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
-        parts.append("<tr>" + "".join(f"<th>{escape(text)}</th>" for text in _HEADER) + "</tr>")
+        parts.append("<tr>" + "".join(f"<th>{escape(text)}" for text in _HEADER))
         for row in group:
-            tinted = f'<td class="{row.verdict()}">' if row.verdict() else "<td>"
-            cells = [f"{tinted if i in (2, 3) else '<td>'}{escape(text)}</td>" for i, text in enumerate(_cells(row))]
-            parts.append("<tr>" + "".join(cells) + "</tr>")
+            tint = {2: f' class="{row.verdict()}"', 3: f' class="{row.verdict()}"'} if row.verdict() else {}
+            parts.append("<tr>" + "".join(f"<td{tint.get(i, '')}>{escape(text)}" for i, text in enumerate(_cells(row))))
         parts.append("</table>")
     return Template(text_of("table_page.html")).substitute(title=escape(title), tables="\n".join(parts))
 
 
 def as_csv(table: Sequence[Row]) -> str:
     """One line for each row, full precision."""
-    columns = list(dict.fromkeys([*COLUMN_TITLES, *(column for row in table for column in row.means)]))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    heads = [f"{column}_{part}" for column in columns for part in Mean._fields]
+    heads = [f"{column}_{part}" for column in COLUMNS for part in Mean._fields]
     writer.writerow(["dataset", "measure", "method", "published_mean", "published_std", *heads, "z", "verdict"])
     nothing = [""] * len(Mean._fields)
     for row in table:
-        means = [part for column in columns for part in row.means.get(column, nothing)]
+        means = [part for column in COLUMNS for part in row.means.get(column, nothing)]
         z = "" if math.isnan(row.z()) else row.z()
         writer.writerow([row.dataset, row.measure, row.method, *row.published, *means, z, row.verdict()])
     return out.getvalue()

@@ -11,7 +11,7 @@ import numpy as np
 from tkmeans.atomic import replacing
 from tkmeans.datasets import SYNTHETIC
 from tkmeans.paper import experiment_runs, figures, published_values, text_of
-from tkmeans.paper.published_values import COLUMN_TITLES, LEAST_REPETITIONS, METHODS, Cells, Mean, Row, markdown, pipes
+from tkmeans.paper.published_values import COLUMN_TITLES, LEAST_REPETITIONS, METHODS, Cells, Row, markdown, pipes
 
 
 def reproduce(
@@ -67,12 +67,6 @@ def reproduce(
 def seconds(runs: Iterable[dict[str, float]]) -> float:
     """What these runs took of one core."""
     return sum(run["seconds"] for run in runs)
-
-
-def read_results(path: Path) -> Cells:
-    """The means of all runs that `reproduce` wrote."""
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return {place: {measure: Mean(*mean) for measure, mean in own.items()} for place, own in kept.items()}
 
 
 def _write(path: Path, text: str) -> Path:

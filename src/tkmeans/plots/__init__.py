@@ -11,12 +11,14 @@ from tkmeans.plots.diagnostic_displays import (
     SelectionDisplay,
     StabilityDisplay,
 )
+from tkmeans.plots.robustness_display import RobustnessDisplay
 
 __all__ = [
     "ClustersDisplay",
     "ConvergenceDisplay",
     "LossDisplay",
     "RobustWeightsDisplay",
+    "RobustnessDisplay",
     "SelectionDisplay",
     "StabilityDisplay",
 ]

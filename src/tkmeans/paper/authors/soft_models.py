@@ -1,8 +1,4 @@
-"""The released soft methods: GMM and TMM, with a covariance matrix for each component; t-k-means and its fast variant.
-
-Arrays (K, n) are worked on cluster by cluster where there is much to do: what is made on the
-way then stays in the processor's cache, which is twice as quick for 50 clusters.
-"""
+"""The released soft methods: GMM and TMM, with a covariance for each component; t-k-means and its fast variant."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import digamma, gamma
 
 from tkmeans import engines
-from tkmeans.paper.authors.moments import ManyFeatures, Rows, rows_of
+from tkmeans.paper.authors.moments import Rows
 from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01  # of t-k-means
@@ -48,15 +44,15 @@ class Memberships(NamedTuple):
 
     @property
     def labels(self) -> Array:
-        """The most probable component of each row."""
-        return most_probable(self.tau)
+        """The most probable component of each row; the first where nothing is known."""
+        return np.argmax(np.where(np.isnan(self.tau), -np.inf, self.tau), axis=0)
 
     def merge(self, other: Memberships) -> Memberships:
         """All rows, in their order."""
         (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
         pairs = ((d2, more_d2), (self.tau, other.tau), (self.trust, other.trust))
         d2, tau, trust = (np.concatenate(pair, axis=1) for pair in pairs)
-        measured = Measured(type(rows)(np.concatenate([rows.x, more_rows.x])), d2, det)
+        measured = Measured(Rows(np.concatenate([rows.x, more_rows.x])), d2, det)
         return Memberships(measured, tau, trust, self.sizes + other.sizes, self.objective + other.objective)
 
 
@@ -67,7 +63,6 @@ class SoftModel(ABC):
     """
 
     climbs = False
-    rows: Callable[[Array], Rows] = staticmethod(rows_of)
 
     @abstractmethod
     def density(self, measured: Measured, params: Any) -> tuple[Array, Array, Array, Array]:
@@ -80,13 +75,13 @@ class SoftModel(ABC):
             with np.errstate(all="ignore"):
                 measured = params.measured
                 if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
-                    measured = params.measure(self.rows(block.frame.enter(block.X)))
+                    measured = params.measure(Rows(block.frame.enter(block.X)))
                 height, fall, away, trust = self.density(measured, params)
                 f = np.empty_like(away)
                 for k in range(len(f)):
                     engine.exponentials(away[k], -fall[k], f[k])
                     f[k] *= height[k]  # afterwards: what overflows without it is infinite with it
-                tau = shares(f)
+                tau = np.divide(f, f.sum(axis=0), out=f)  # not a number where that is 0/0 or infinite
                 sizes, log_height = tau.sum(axis=1), np.log(height)
                 q = float(log_height @ sizes - fall @ np.einsum("kn,kn->k", tau, away))
                 if not np.isfinite(q):
@@ -96,10 +91,10 @@ class SoftModel(ABC):
         return visit
 
 
-def bases(d2: Array, slope: Array) -> tuple[Array, Array]:
+def bases(d2: Array, slope: Any) -> tuple[Array, Array]:
     """ln(1 + slope D), and 1/(1 + slope D): both (K, n)."""
     log_base, inverse = np.empty_like(d2), np.empty_like(d2)
-    for k, own in enumerate(slope):
+    for k, own in enumerate(np.broadcast_to(slope, len(d2))):
         engine.bases(d2[k], own, log_base[k], inverse[k])
     return log_base, inverse
 
@@ -117,31 +112,15 @@ def next_dof(mean_log_u_minus_u: Array, dof: Array, n_features: int) -> Array:
     return 1 / -eta + 0.01
 
 
-def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Array, gain: Array) -> Array:
+def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Any, gain: Any) -> Array:
     """The mean of ln u - u under tau in each cluster, (K,), where u = gain / (1 + slope D)."""
-    log_base, inverse = np.empty_like(d2[0]), np.empty_like(d2[0])
-    sums = np.empty((2, len(tau)))
-    for k, (own, own_slope) in enumerate(zip(tau, np.broadcast_to(slope, len(tau)), strict=True)):
-        engine.bases(d2[k], own_slope, log_base, inverse)
-        sums[:, k] = own @ log_base, own @ inverse
-    log_base_mean, inverse_mean = sums / sizes
+    log_base_mean, inverse_mean = (np.einsum("kn,kn->k", tau, each) / sizes for each in bases(d2, slope))
     return np.log(gain) - log_base_mean - gain * inverse_mean
 
 
 def numbers(centers: Array) -> Array:
     """The same, with 0 for what is not a number."""
     return np.where(np.isnan(centers), 0.0, centers)
-
-
-def shares(f: Array) -> Array:
-    """Each cluster's part of the density; not a number where that is 0/0 or infinite."""
-    f /= f.sum(axis=0)
-    return f
-
-
-def most_probable(tau: Array) -> Array:
-    """The cluster of each row; the first where nothing is known."""
-    return np.argmax(np.where(np.isnan(tau), -np.inf, tau), axis=0)
 
 
 # ---- mixtures ------------------------------------------------------------------------
@@ -260,8 +239,6 @@ class ReleasedTKMeans(SoftModel):
     * nu follows from the new centres and the new alpha: see `next_dof`.
     """
 
-    rows = ManyFeatures
-
     def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
         ones = measured.det
@@ -294,8 +271,6 @@ class ReleasedFast(SoftModel):
     not a number: a centre that (nearly) stands on a row goes to the origin, and the row counts for nobody. Where all
     centres do so they stay together, so the "++" variant moves its seeds by 0.01 first.
     """
-
-    rows = ManyFeatures
 
     def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
         """D^-c, and full trust; Q = sum of tau ln D^-c."""
