@@ -94,7 +94,7 @@ def table(lines: list[list[str]]) -> str:
 
 
 def two_answers(share: float) -> tuple[list[str], bool]:
-    """Log-likelihood and ARI from the truth and from the search, with a clump; and whether the wrong one is likelier."""
+    """Log-likelihood and ARI from the truth and by the search, with a clump; and whether the wrong one is likelier."""
     rng = np.random.RandomState(1)
     n, half = round(len(ROWS) * share / (1 - share)), np.ptp(ROWS, axis=0) / 2
     heap = np.array([0.6, 1.0]) * 10 * half + 0.01 * half * rng.standard_normal((n, 2))
