@@ -48,7 +48,7 @@ ROWS = CENTERS[LABELS] + np.random.default_rng(0).normal(size=(1000, 2))
 METHODS: dict[str, Callable[[float], Any]] = {
     "KMeans, n_init=10": lambda share: KMeans(5, n_init=10, random_state=0),  # noqa: ARG005
     "KMedians": lambda share: KMedians(5, random_state=0),  # noqa: ARG005
-    "trimmed k-means": lambda share: TrimmedKMeans(5, trimmed=share, random_state=0),
+    "trimmed k-means": lambda share: TrimmedKMeans(5, trimmed=share, n_init=100, random_state=0),
     "GaussianMixture": lambda share: GaussianMixture(5, random_state=0),  # noqa: ARG005
     "TKMeans": lambda share: TKMeans(5, random_state=0),  # noqa: ARG005
     "StudentTMixture": lambda share: StudentTMixture(5, random_state=0),  # noqa: ARG005
@@ -56,7 +56,9 @@ METHODS: dict[str, Callable[[float], Any]] = {
 TOLD = {"trimmed k-means": "K and the share"}
 OURS = ("TKMeans", "StudentTMixture")
 LEAST_ARI = 0.95
-RUNS, ROWS_OF_RUN, FEATURES = 300, 300, (1, 2, 5, 10, 20)
+ROWS_OF_RUN, FEATURES = 300, (1, 2, 5, 10, 20)
+MEASURED_DOFS = (1.0, 3.0, "estimate")  # with the others integration is enough
+VERY_FAR = 1e5  # standard deviations
 BAR = {("far", 0.40), ("cauchy", 0.50), ("clump", 0.25), ("point", 0.20)}  # wanted of ours
 
 
@@ -83,6 +85,27 @@ def curve(make: Callable[[float], Any], kind: str, options: argparse.Namespace, 
 def percent(share: float) -> str:
     """A share up to which a method holds."""
     return "–" if np.isnan(share) else f"{share:.0%}"
+
+
+def shares_held(each: Any) -> str:
+    """The shares at which a curve holds, without those at which it does not."""
+    held = [x for x, ari in zip(each.x, each.values["ari"].min(axis=1), strict=True) if ari >= LEAST_ARI]
+    return ", ".join(f"{x:.0%}" for x in held) or "none"
+
+
+def implosion(each: Any) -> str:
+    """From which share on the scale is less than a thousandth of the clean one."""
+    gone = each.x[each.values["scale"].min(axis=1) < 1e-3]
+    return (
+        f"From a share of {gone[0]:.0%} on it falls below a thousandth"
+        if len(gone)
+        else "Here it stays above a thousandth"
+    )
+
+
+def influence_line(values: np.ndarray) -> list[str]:
+    """The largest influence up to 30 deviations, the last of these, and the one of a very far row."""
+    return [f"{values[:-1].max():.2f}", f"{values[-2]:.2f}", f"{values[-1]:.3g}"]
 
 
 def table(lines: list[list[str]]) -> str:
@@ -124,23 +147,28 @@ def measured_efficiency(dof: Any, p: int) -> float:
     """The mean squared error of means over that of centres, over samples of normal rows."""
     rng = np.random.default_rng(p)
     errors = np.zeros(2)
-    for _ in range(RUNS):
+    for _ in range(runs(p)):
         X = rng.normal(size=(ROWS_OF_RUN, p))
         centre = TKMeans(1, dof=dof, init=np.zeros((1, p))).fit(X).cluster_centers_[0]
         errors += np.sum(X.mean(axis=0) ** 2), np.sum(centre**2)
     return errors[0] / errors[1]
 
 
+def runs(p: int) -> int:
+    """Samples that make the efficiency exact to two or three hundredths."""
+    return max(200, 3000 // p)
+
+
 def efficiencies(jobs: int) -> list[list[str]]:
     """A line for each dof."""
     dofs = (1.0, 2.0, 3.0, 5.0, 10.0, "estimate")
-    found = Parallel(n_jobs=jobs)(delayed(measured_efficiency)(dof, p) for dof in dofs for p in FEATURES)
+    pairs = [(dof, p) for dof in MEASURED_DOFS for p in FEATURES]
+    found = dict(zip(pairs, Parallel(n_jobs=jobs)(delayed(measured_efficiency)(*pair) for pair in pairs), strict=True))
     lines = []
-    for i, dof in enumerate(dofs):
-        each = found[i * len(FEATURES) : (i + 1) * len(FEATURES)]
-        exact = ["" if dof == "estimate" else f"{exact_efficiency(dof, p):.3f} " for p in FEATURES]
-        lines.append([f"{dof:g}" if dof != "estimate" else dof])
-        lines[-1] += [f"{e}({m:.3f})" for e, m in zip(exact, each, strict=True)]
+    for dof in dofs:
+        exact = ["" if dof == "estimate" else f"{exact_efficiency(dof, p):.3f}" for p in FEATURES]
+        told = [f" ({found[dof, p]:.2f})" if dof in MEASURED_DOFS else "" for p in FEATURES]
+        lines.append([str(dof), *((e + m).strip() for e, m in zip(exact, told, strict=True))])
     return lines
 
 
@@ -162,7 +190,7 @@ def draw(curves: dict[tuple[str, str], Any], influences: dict[str, Any]) -> None
     figure.savefig(IMAGES / "robustness-ari.png", dpi=100)
     plt.close(figure)
 
-    figure, axes = plt.subplots(2, 5, figsize=(13, 5.8), sharex=True, sharey="row", layout="constrained")
+    figure, axes = plt.subplots(2, 5, figsize=(13, 6.4), sharex=True, sharey="row", layout="constrained")
     for row, measure in zip(axes, ("shift", "scale"), strict=True):
         for ax, (kind, title) in zip(row, KINDS.items(), strict=True):
             display = RobustnessDisplay(curves={m: curves[m, kind] for m in METHODS}, measure=measure).plot(ax=ax)
@@ -170,6 +198,7 @@ def draw(curves: dict[tuple[str, str], Any], influences: dict[str, Any]) -> None
             ax.set(xlabel="", title=title if measure == "shift" else "")
             if ax is not row[0]:
                 ax.set_ylabel("")
+            ax.set_ylim(*((1e-3, 1e5) if measure == "shift" else (1e-2, 2e2)))
             for line in display.lines_:
                 line.set_markersize(3)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False)
@@ -205,19 +234,23 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         for at in DISTANCES
     }
     started = {kind: curve(lambda _: TKMeans(5, init=CENTERS), kind, options).holds_up_to() for kind in KINDS}
-    six = {
-        kind: curve(lambda _: TKMeans(6, random_state=0), kind, options).holds_up_to() for kind in ("clump", "point")
-    }
+    six = {kind: curve(lambda _: TKMeans(6, random_state=0), kind, options) for kind in ("clump", "point")}
+    one_row = METHODS | {"TKMeans, dof=1": lambda _: TKMeans(5, dof=1.0, random_state=0)}
+    at_most = {"distances": [*range(31), VERY_FAR], "random_state": 0, "n_jobs": options.jobs}
+    all_influences = {m: influence_curve(make(1 / (len(ROWS) + 1)), ROWS, **at_most) for m, make in one_row.items()}
     influences = {
-        name: influence_curve(make(0.0), ROWS, random_state=0, n_jobs=options.jobs) for name, make in METHODS.items()
+        m: RobustnessCurve(c.x[:-1], {"influence": c.values["influence"][:-1]}) for m, c in all_influences.items()
     }
+    lone = np.vstack([ROWS, [[100.0, 100.0]]])
     answers = [two_answers(share) for share in (0.05, 0.1, 0.2, 0.3, 0.5)]
     wrong = [line[0] for line, likelier in answers if likelier]
     at = {kind: FRACTIONS.index(hold["TKMeans", kind]) for kind in KINDS}
     scales = [curves["TKMeans", kind].values["scale"][i] for kind, i in at.items()]
     told = {
         "draws": str(options.draws),
-        "runs": str(RUNS),
+        "runs": f"{runs(FEATURES[0])} (p = {FEATURES[0]}) to {runs(FEATURES[-1])} (p = {FEATURES[-1]})",
+        "dof_without": f"{TKMeans(5, random_state=0).fit(ROWS).dof_:.0f}",
+        "dof_with": f"{TKMeans(5, random_state=0).fit(lone).dof_:.1f}",
         "rows": str(ROWS_OF_RUN),
         "holds": table([[m, TOLD.get(m, "K"), *(percent(hold[m, kind]) for kind in KINDS)] for m in METHODS]),
         "distances": table(
@@ -236,19 +269,14 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
             if wrong
             else "In this draw the search ends at the right answer wherever the fit from the truth does."
         ),
-        "six_clump": percent(six["clump"]),
-        "six_point": percent(six["point"]),
+        "six_clump": shares_held(six["clump"]),
+        "six_point": shares_held(six["point"]),
+        "implosion": implosion(curves["TKMeans", "point"]),
         "tk_shift": f"{max(np.max(curves['TKMeans', kind].values['shift'][i]) for kind, i in at.items()):.2f}",
         "tk_scale_low": f"{np.min(scales):.2f}",
         "tk_scale_high": f"{np.max(scales):.2f}",
-        "km_shift": f"{min(np.min(curves['KMeans, n_init=10', kind].values['shift'][1]) for kind in KINDS):.1f} to "
-        f"{max(np.max(curves['KMeans, n_init=10', kind].values['shift'][1]) for kind in KINDS):.1f}",
-        "influence": table(
-            [
-                [m, *(f"{x:.2f}" for x in (c.values["influence"].max(), c.values["influence"][-1, 0]))]
-                for m, c in influences.items()
-            ]
-        ),
+        "km_shift": f"{np.min(curves['KMeans, n_init=10', 'far'].values['shift'][1]):.0f}",
+        "influence": table([[m, *influence_line(c.values["influence"][:, 0])] for m, c in all_influences.items()]),
         "efficiency": table(efficiencies(options.jobs)),
     }
     if options.write:
