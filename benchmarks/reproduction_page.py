@@ -35,7 +35,6 @@ from tkmeans.paper.authors.soft_models import FIRST_DOF, FIRST_SCALE
 from tkmeans.paper.published_values import (
     METHODS,
     REPETITIONS,
-    Cell,
     Cells,
     Mean,
     Row,
@@ -203,7 +202,7 @@ class Standing(NamedTuple):
 
     dataset: str
     measure: str
-    best: Cell
+    best: Mean
     method: str
     ours: Mean
     unscaled: Mean | None
@@ -376,7 +375,7 @@ def claims() -> dict[str, Any]:
     }
 
 
-def standard_errors(a: Cell, b: Cell) -> float:
+def standard_errors(a: Mean, b: Mean) -> float:
     """By how many standard errors the mean of `a` exceeds that of `b`, each of a hundred runs."""
     error = math.sqrt((a.std**2 + b.std**2) / REPETITIONS)
     return (a.mean - b.mean) / error if error > 0 else math.copysign(math.inf, a.mean - b.mean)

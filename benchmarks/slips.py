@@ -25,8 +25,15 @@ from tkmeans.em import SmallMove, em
 from tkmeans.models import student
 from tkmeans.models.dof import solve_dof
 from tkmeans.paper.authors.methods import METHODS, uniform
-from tkmeans.paper.authors.moments import Rows
-from tkmeans.paper.authors.soft_models import FIRST_DOF, Memberships, Spheres, mean_log_u_minus_u, next_dof, numbers
+from tkmeans.paper.authors.soft_models import (
+    FIRST_DOF,
+    Memberships,
+    Rows,
+    Spheres,
+    mean_log_u_minus_u,
+    next_dof,
+    numbers,
+)
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Block, Frame, Params
 

@@ -124,10 +124,9 @@ def breakdown_curve(
     y = clean.labels if y is None else np.asarray(y)
     check_consistent_length(X, y)
     rng = check_random_state(random_state)
-    added = [
-        _strays(X, kind, round(len(X) * share / (1 - share)), distance, rng) for share in shares for _ in range(n_draws)
-    ]
-    fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, rows])) for rows in added)
+    added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
+    tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
+    fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
     means, spread = _clusters(X, y)
     found = [
         (adjusted_rand_score(y, fit.labels[: len(X)]), _shift(means, fit.centers) / spread, fit.scale / clean.scale)
@@ -210,8 +209,7 @@ def _width(model: Any, X: Array) -> float:
     if hasattr(model, "covariances_"):  # the geometric mean of all axes of all components
         C, matrices = np.asarray(model.covariances_), model.covariance_type in ("full", "tied")
         return float(np.exp(np.mean(np.linalg.slogdet(C)[1] / X.shape[1] if matrices else np.log(C)) / 2))
-    squared = getattr(model, "scale_", getattr(model, "inertia_", np.nan) / X.size)
-    return float(np.sqrt(squared))
+    return float(np.sqrt(getattr(model, "scale_", getattr(model, "inertia_", np.nan) / X.size)))
 
 
 def _clusters(X: Array, y: Array) -> tuple[Array, float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from tkmeans.paper.authors.moments import Rows
+from tkmeans.paper.authors.soft_models import Rows
 
 
 def example(p, n=200, n_components=5):

@@ -17,7 +17,7 @@ from tkmeans.em import em
 from tkmeans.paper import experiment_runs, figures, published_values, reproduction
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.experiment_runs import COLUMNS, UNSCALED, Key, fitted
-from tkmeans.paper.published_values import METHODS, Cell, Mean, Row, published, z_score
+from tkmeans.paper.published_values import METHODS, Mean, Row, published, z_score
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +153,7 @@ def test_two_processes_give_the_same_runs_of_the_reproduction_as_one(tmp_path):
 @pytest.mark.parametrize(
     "ours", [mean(0.85, 0.04, 25), mean(0.75, 0.04, 25), mean(0.8003, 0.0, 100), mean(0.802, 0, 9)]
 )
-@pytest.mark.parametrize("cell", [Cell(0.8, 0.06), Cell(0.8, 0.0)])
+@pytest.mark.parametrize("cell", [Mean(0.8, 0.06), Mean(0.8, 0.0)])
 def test_the_z_score_is_the_least_over_all_figures_that_round_to_the_published_ones(ours, cell):
     zs = [
         (ours.mean - m) / math.sqrt(s**2 / 100 + ours.std**2 / ours.n)
@@ -165,9 +165,9 @@ def test_the_z_score_is_the_least_over_all_figures_that_round_to_the_published_o
 
 
 def test_the_z_score_of_different_exact_figures_without_variance_is_infinite():
-    assert z_score(mean(0.8003, 0.0, 100), Cell(0.8, 0.0), 0.0) == math.inf
-    assert z_score(mean(0.8, 0.0, 100), Cell(0.8, 0.0), 0.0) == 0.0
-    assert z_score(mean(0.85, 0.04, 25), Cell(0.8, 0.06), 0.0) == pytest.approx(0.05 / math.sqrt(0.006**2 + 0.008**2))
+    assert z_score(mean(0.8003, 0.0, 100), Mean(0.8, 0.0), 0.0) == math.inf
+    assert z_score(mean(0.8, 0.0, 100), Mean(0.8, 0.0), 0.0) == 0.0
+    assert z_score(mean(0.85, 0.04, 25), Mean(0.8, 0.06), 0.0) == pytest.approx(0.05 / math.sqrt(0.006**2 + 0.008**2))
 
 
 def test_means_and_deviations_in_the_reproduced_tables_are_those_of_the_runs():
@@ -182,7 +182,7 @@ def test_means_and_deviations_in_the_reproduced_tables_are_those_of_the_runs():
 
 
 def test_agreement_with_the_published_figures_is_coloured_and_marked():
-    cell = Cell(0.5, 0.0995)  # with the half unit of rounding a standard error of 0.01
+    cell = Mean(0.5, 0.0995)  # with the half unit of rounding a standard error of 0.01
     at = {"GMM": 0.5, "TMM": 0.4595, "k-means": 0.5905}  # 0, 4 and 9 of them from the end of the rounding interval
     rows = [Row("A1", "ARI", method, cell, {"released": mean(value, 0.0, 10)}) for method, value in at.items()]
     assert [row.verdict() for row in rows] == ["agrees", "near", "differs"]

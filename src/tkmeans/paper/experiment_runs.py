@@ -222,8 +222,7 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     """All these runs: those in the file are read from it, the others are done and added to it."""
     done = read(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or not path.read_bytes().endswith(b"\n"):
-        _write(path, done)  # the next line would go on where the last one was cut off
+    _write(path, done)  # without what was cut off, or written by another version
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
@@ -246,7 +245,7 @@ def read(path: Path) -> Results:
         try:
             key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
             results[key] = {measure: float(line[measure]) for measure in MEASURES}
-        except (TypeError, ValueError):
+        except (KeyError, TypeError, ValueError):
             continue
     return results
 

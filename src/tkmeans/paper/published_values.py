@@ -30,11 +30,14 @@ _RULE = ("---",) * len(_HEADER)
 _place = attrgetter("dataset", "measure")
 
 
-class Cell(NamedTuple):
-    """A mean and a standard deviation over repetitions."""
+class Mean(NamedTuple):
+    """A mean and a standard deviation over n repetitions, and the least and the most of them where they are known."""
 
     mean: float
     std: float
+    n: int = REPETITIONS
+    least: float = math.nan
+    most: float = math.nan
 
 
 @cache
@@ -43,22 +46,12 @@ def publication() -> dict[str, Any]:
     return tomllib.loads(text_of("publication.toml"))
 
 
-def published(measure: str, dataset: str, method: str) -> Cell:
+def published(measure: str, dataset: str, method: str) -> Mean:
     """What the paper printed."""
-    return Cell(*publication()["cells"][measure][dataset][method])
+    return Mean(*publication()["cells"][measure][dataset][method])
 
 
 METHODS = tuple(publication()["cells"]["ARI"]["A1"])
-
-
-class Mean(NamedTuple):
-    """Of the repetitions that were done."""
-
-    mean: float
-    std: float
-    n: int
-    least: float
-    most: float
 
 
 class Row(NamedTuple):
@@ -67,7 +60,7 @@ class Row(NamedTuple):
     dataset: str
     measure: str
     method: str
-    published: Cell
+    published: Mean
     means: Mapping[str, Mean]  # of each column that has been run
 
     def z(self, column: str = "released", *, rounding: bool = True) -> float:
@@ -86,7 +79,7 @@ class Row(NamedTuple):
         return "" if math.isnan(z) else "agrees" if z <= AGREES else "near" if z <= NEAR else "differs"
 
 
-def z_score(ours: Mean, published: Cell, unit: float) -> float:
+def z_score(ours: Mean, published: Mean, unit: float) -> float:
     """The difference of the means in standard errors, beyond what rounding to `unit` explains.
 
     Mean and deviation were both printed rounded: a mean may be off by half a unit, and a deviation of 0.000 can be
@@ -94,7 +87,7 @@ def z_score(ours: Mean, published: Cell, unit: float) -> float:
     """
     difference = ours.mean - published.mean
     beyond = max(abs(difference) - unit / 2, 0.0)
-    error = math.sqrt((published.std + unit / 2) ** 2 / REPETITIONS + ours.std**2 / ours.n)
+    error = math.sqrt((published.std + unit / 2) ** 2 / published.n + ours.std**2 / ours.n)
     if beyond == 0:
         return 0.0
     return math.copysign(beyond / error if error > 0 else math.inf, difference)
@@ -142,7 +135,7 @@ def pipes(lines: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def number(mean: Mean | Cell | None, measure: str) -> str:
+def number(mean: Mean | None, measure: str) -> str:
     """A mean and its standard deviation with the paper's digits."""
     if mean is None:
         return "-"
@@ -192,5 +185,5 @@ def as_csv(table: Sequence[Row]) -> str:
     for row in table:
         means = [part for column in COLUMNS for part in row.means.get(column, nothing)]
         z = "" if math.isnan(row.z()) else row.z()
-        writer.writerow([row.dataset, row.measure, row.method, *row.published, *means, z, row.verdict()])
+        writer.writerow([row.dataset, row.measure, row.method, *row.published[:2], *means, z, row.verdict()])
     return out.getvalue()

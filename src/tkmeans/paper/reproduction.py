@@ -59,14 +59,9 @@ def reproduce(
         ]
     finish(
         f"{time.monotonic() - began:.0f} s in all; the {len(results)} runs, earlier ones included, "
-        f"took {seconds(results.values()):.0f} s of one core"
+        f"took {sum(run['seconds'] for run in results.values()):.0f} s of one core"
     )
     return written
-
-
-def seconds(runs: Iterable[dict[str, float]]) -> float:
-    """What these runs took of one core."""
-    return sum(run["seconds"] for run in runs)
 
 
 def _write(path: Path, text: str) -> Path:

@@ -7,11 +7,11 @@ from tkmeans.plots.clusters_display import ClustersDisplay
 from tkmeans.plots.diagnostic_displays import (
     ConvergenceDisplay,
     LossDisplay,
+    RobustnessDisplay,
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
 )
-from tkmeans.plots.robustness_display import RobustnessDisplay
 
 __all__ = [
     "ClustersDisplay",
