@@ -312,8 +312,8 @@ ARI on the rows that belong to clusters, mean over {draws} draws (the paper's se
 rows that a method calls noise count as one more cluster. **Bold: better than both of ours.** Every method has its
 default settings but for what it is told: the number of clusters K, or also the exact share of contaminating rows, which
 nobody knows. "Noise by NNclean" lets R guess which rows are noise at first; "noise told" starts with the right number
-of them, the rows with the most distant neighbours. Seconds are CPU seconds of one fit, without the start of R; a fit that takes more than {limit:g} is given
-up, "over limit". {versions} {missing}
+of them, the rows with the most distant neighbours. Seconds are CPU seconds of one fit, without the start of R; a fit
+that takes more than {limit:g} is given up, "over limit". {versions} {missing}
 
 ## The paper's sets, clean and contaminated
 

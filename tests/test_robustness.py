@@ -169,6 +169,14 @@ def test_the_added_row_starts_at_the_outermost_centre_and_moves_away_from_the_ot
     assert np.linalg.norm(away - centers.mean(axis=0)) > np.linalg.norm(start - centers.mean(axis=0))
 
 
+# ---- the guide ---------------------------------------------------------------------------
+
+
+def test_the_guide_on_robustness_is_what_its_stored_figures_give():
+    guide = pytest.importorskip("benchmarks.robustness")
+    assert guide.made() == guide.GUIDE.read_text(encoding="utf-8")
+
+
 # ---- pictures ----------------------------------------------------------------------------
 
 
