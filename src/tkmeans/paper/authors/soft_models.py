@@ -35,10 +35,12 @@ class Rows:
         return weight @ self.x / weight.sum(axis=1)[:, None]
 
     def scatters(self, weight: Array, centers: Array) -> Array:
-        """Of the rows whose part is not lost in rounding: most are some other component's altogether."""
+        """Of many features only for rows whose part is not lost in rounding: most are some other component's."""
         scatter = np.empty((len(centers), *2 * centers.shape[1:]))
         for k, (w, center) in enumerate(zip(weight, centers, strict=True)):
-            own = np.flatnonzero(~(w <= np.finfo(float).eps / len(w) * w.sum()))  # not a number counts
+            own: Any = slice(None)
+            if len(center) > 3:
+                own = np.flatnonzero(~(w <= np.finfo(float).eps / len(w) * w.sum()))  # not a number counts
             part = (self._features[:, own] - center[:, None]) * np.sqrt(w[own])
             np.matmul(part, part.T, out=scatter[k])  # symmetric, which halves the work
         return scatter
