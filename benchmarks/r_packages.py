@@ -1,6 +1,6 @@
 """The best of other languages beside us: R's mclust, trimcluster and tclust, on the paper's sets and a hard simulation.
 
-    python -m benchmarks.r_packages [--jobs 2] [--draws 2] [--limit 20] [--keep FILE] [--out docs/benchmarks/r-packages.md]
+    python -m benchmarks.r_packages [--jobs 2] [--draws 2] [--limit 20] [--keep FILE] [--out PAGE]
 
 R is optional. In Debian: apt-get install r-base-core r-cran-mclust r-cran-trimcluster r-cran-prabclus; tclust takes
 part where it is installed. What is missing is left out, and the page lists it. Takes half an hour of one core.

@@ -90,7 +90,8 @@ def percent(share: float) -> str:
 def shares_held(each: Any) -> str:
     """The shares at which a curve holds, without those at which it does not."""
     held = [x for x, ari in zip(each.x, each.values["ari"].min(axis=1), strict=True) if ari >= LEAST_ARI]
-    return ", ".join(f"{x:.0%}" for x in held) or "none"
+    whole = len(held) > 2 and held == [x for x in each.x if held[0] <= x <= held[-1]]
+    return f"{held[0]:.0%} to {held[-1]:.0%}" if whole else ", ".join(f"{x:.0%}" for x in held) or "none"
 
 
 def implosion(each: Any) -> str:
@@ -105,7 +106,7 @@ def implosion(each: Any) -> str:
 
 def influence_line(values: np.ndarray) -> list[str]:
     """The largest influence up to 30 deviations, the last of these, and the one of a very far row."""
-    return [f"{values[:-1].max():.2f}", f"{values[-2]:.2f}", f"{values[-1]:.3g}"]
+    return [f"{values[:-1].max():.2f}", f"{values[-2]:.2f}", f"{values[-1]:,.2f}".replace(",", " ")]
 
 
 def table(lines: list[list[str]]) -> str:
@@ -195,9 +196,8 @@ def draw(curves: dict[tuple[str, str], Any], influences: dict[str, Any]) -> None
         for ax, (kind, title) in zip(row, KINDS.items(), strict=True):
             display = RobustnessDisplay(curves={m: curves[m, kind] for m in METHODS}, measure=measure).plot(ax=ax)
             ax.get_legend().remove()
-            ax.set(xlabel="", title=title if measure == "shift" else "")
-            if ax is not row[0]:
-                ax.set_ylabel("")
+            label = "shift (std. deviations)" if measure == "shift" else "scale (clean: 1)"
+            ax.set(xlabel="", title=title if measure == "shift" else "", ylabel=label if ax is row[0] else "")
             ax.set_ylim(*((1e-3, 1e5) if measure == "shift" else (1e-2, 2e2)))
             for line in display.lines_:
                 line.set_markersize(3)

@@ -33,7 +33,7 @@ class RobustnessCurve:
         "ari": labels, the adjusted Rand index of the uncontaminated rows with their true clusters. "shift": how far the
         worst centre is from the mean of its true cluster, in standard deviations of a cluster; NaN without centres.
         "scale": the estimated width of a cluster over that without contamination; NaN without an estimate.
-        "influence": how far one row moves a centre, in standard deviations, times the rows of its cluster.
+        "influence": how far one row moves a centre, in standard deviations, times the rows of the cluster next to it.
 
     Examples
     --------
@@ -141,7 +141,8 @@ def influence_curve(
 ) -> RobustnessCurve:
     """Find out what one row can do, by adding it farther and farther away from a centre.
 
-    This is Tukey's sensitivity curve of the outermost centre: the row moves away from the middle of all centres.
+    This is Tukey's sensitivity curve, of the centre that moves most. The row starts at the outermost centre and leaves
+    the middle of all centres.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def influence_curve(
     way = away[k] if len(away) > 1 else check_random_state(random_state).standard_normal(X.shape[1])
     rows = clean.centers[k] + spread * at[:, None] * way / np.linalg.norm(way)
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, row])) for row in rows)
-    moved = np.array([np.min(cdist(clean.centers[[k]], fit.centers)) for fit in fits])
+    moved = np.array([_shift(clean.centers, fit.centers) for fit in fits])
     return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(clean.labels == k) + 1)})
 
 
@@ -220,7 +221,7 @@ def _clusters(X: Array, y: Array) -> tuple[Array, float]:
 
 
 def _shift(means: Array, centers: Array | None) -> float:
-    """The distance of the worst centre from the mean that it is paired with; infinite if a mean has no centre."""
+    """The distance of the worst centre from the one that it is paired with; infinite if one has no centre."""
     if centers is None or len(centers) < len(means):
         return float("nan" if centers is None else "inf")
     away = cdist(means, centers)

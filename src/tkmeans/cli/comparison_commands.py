@@ -100,7 +100,7 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions: a look in a minute.")] = False,
     out: Annotated[Path, typer.Option(help="Where to write; the page is put beside it.")] = Path("reproduction"),
     redo: Annotated[
-        str | None, typer.Option(help='Do the runs of one column anew: "released", "correct" or "defaults".')
+        str | None, typer.Option(help='Do the runs of one column anew: "released", "correct", "defaults", ...')
     ] = None,
 ) -> None:
     """Rebuild the paper's tables and figures; a stopped run goes on where it was."""
