@@ -101,7 +101,9 @@ def r(packages: str, expression: str) -> Fit:
             ]
             within = lambda: resource.setrlimit(resource.RLIMIT_CPU, (round(limit), round(limit) + 5))  # noqa: E731
             subprocess.run(["Rscript", "-e", "; ".join(lines)], check=True, capture_output=True, preexec_fn=within)
-            seconds, *labels = np.loadtxt(Path(folder, "labels.csv"))
+            seconds, *labels = np.atleast_1d(np.loadtxt(Path(folder, "labels.csv")))
+        if not labels:  # R could not fit its models, and gives nothing: one cluster for all
+            labels = np.zeros(len(case.X))
         return np.array(labels, int), float(seconds)
 
     return fit
