@@ -330,7 +330,9 @@ rows that a method calls noise count as one more cluster. **Bold: better than bo
 default settings but for what it is told: the number of clusters K, or also the exact share of contaminating rows, which
 nobody knows. "Noise by NNclean" lets R guess which rows are noise at first; "noise told" starts with the right number
 of them, the rows with the most distant neighbours. Seconds are CPU seconds of one fit, without the start of R; a fit
-that takes more than {limit:g} is given up, "over limit". {versions} {missing}
+that takes more than {limit:g} is given up, "over limit", and one that R could not make counts 0.
+{versions}
+{missing}
 
 ## The paper's sets, clean and contaminated
 
@@ -350,7 +352,9 @@ which 18 tell nothing. The contamination:
 
 The strongest that runs without R: 500 starts, three steps each, the five best to the end, told the share; 5 seeds.
 
+```
 {readme}
+```
 """
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "r-packages.md").read_text(encoding="utf-8")
-CELL = re.compile(r"(\*\*)?(\d\.\d{3})(?:\*\*)?")
+CELL = re.compile(r"(\*\*)?(-?\d\.\d{3})(?:\*\*)?")
 
 
 def tables():
     """The header and the lines of cases of every table that has our methods as columns."""
-    for block in re.findall(r"(?:^\|.*\n)+", PAGE, flags=re.MULTILINE):
+    for block in re.findall(r"(?:^\|.*\n){3,}", PAGE, flags=re.MULTILINE):
         header, _, *lines = ([cell.strip() for cell in line.strip("|\n").split("|")] for line in block.splitlines())
         if "TKMeans" in header:
             yield header, [line for line in lines if not line[0].startswith(("mean", "CPU"))]
