@@ -2,8 +2,8 @@
 
 python -m benchmarks.reproduction [--reps 100]
 
-Takes a quarter of an hour; fewer repetitions tell the time in proportion (mixtures have 25 at most outside the column
-"as released"). Table 2, Table 3 and our default are held to their bars by the slow tests of tests/paper.
+Takes a quarter of an hour; fewer repetitions tell the time in proportion (mixtures have a quarter of them outside the
+column "as released"). Table 2, Table 3 and our default are held to their bars by the slow tests of tests/paper.
 """
 
 from __future__ import annotations
