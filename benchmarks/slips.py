@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -21,15 +22,24 @@ from benchmarks.common import CLUSTERS, load, markdown, publish
 from tkmeans import TKMeans
 from tkmeans.datasets import contaminate
 from tkmeans.em import SmallMove, em
+from tkmeans.models import student
 from tkmeans.models.dof import solve_dof
 from tkmeans.paper.authors.methods import METHODS, uniform
-from tkmeans.paper.authors.moments import ManyFeatures
-from tkmeans.paper.authors.soft_models import FIRST_DOF, Memberships, Spheres, mean_log_u_minus_u, next_dof, numbers
+from tkmeans.paper.authors.soft_models import (
+    FIRST_DOF,
+    Memberships,
+    Rows,
+    Spheres,
+    mean_log_u_minus_u,
+    next_dof,
+    numbers,
+)
 from tkmeans.sources import ArraySource
-from tkmeans.stats import Block, Frame
+from tkmeans.stats import Block, Frame, Params
 
 SETS = ("S1", "S2", "A1", "unbalance")
 RUNS = 20
+NU_SAMPLES = 20
 TEXT = f"""ARI, mean ± standard deviation. Rows scaled to [-1, 1] as in the paper.
 
 ## One at a time, on clean rows
@@ -42,7 +52,14 @@ TEXT = f"""ARI, mean ± standard deviation. Rows scaled to [-1, 1] as in the pap
 {RUNS // 2} draws of rows that are uniform in a box ten times as wide as the data; ARI on the original rows. Starts
 are the methods' own, or the true means of the clusters, which a robust method keeps.
 
-{{robust}}"""
+{{robust}}
+## nu = 1/(-eta) is no M-step
+
+t-k-means from the true parameters on {NU_SAMPLES} samples of three clusters whose nu is known, with the nu of the paper
+(1/(-eta), eta pooled) and with the exact root: the mean of what it ends with, and in how many of the samples a step
+lowered the likelihood.
+
+{{dof}}"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +78,7 @@ class Slips:
 
     def look(self, x: np.ndarray, params: Spheres) -> Memberships:
         """tau and u of every pair, without Q."""
-        nu, p, measured = params.dof, x.shape[1], params.measure(ManyFeatures(x))
+        nu, p, measured = params.dof, x.shape[1], params.measure(Rows(x))
         log_base = np.log1p(measured.d2 / (nu * params.scale))
         log_f = -((FIRST_DOF if self.frozen else nu) + p) / 2 * log_base
         log_f -= log_f.max(axis=0)
@@ -149,6 +166,28 @@ def default(Z: np.ndarray, means: np.ndarray, seed: int) -> np.ndarray:
     return TKMeans(len(means), random_state=seed).fit_predict(Z)
 
 
+def nu_steps(nu: float) -> list[str]:
+    """What both updates of nu find, and in how many samples the likelihood fell."""
+    rng = np.random.default_rng(int(nu))
+    found, fell = {"1/(-eta)": [], "exact root": []}, dict.fromkeys(("1/(-eta)", "exact root"), 0)
+    for _ in range(NU_SAMPLES):
+        centers = np.array([[0.0, 0.0], [40.0, 0.0], [0.0, 40.0]])
+        X = np.repeat(centers, 300, axis=0)
+        X += rng.normal(size=X.shape) / np.sqrt(rng.gamma(nu / 2, 2 / nu, size=(900, 1)))
+        source = ArraySource(X, None, Frame(np.zeros(2), 1.0))
+        for name in found:
+            update = (lambda value, *_: 1 / -value) if name == "1/(-eta)" else solve_dof
+            params, history = Params(centers, 1.0, nu, np.full(3, -np.log(3))), []
+            with mock.patch.object(student, "solve_dof", update):
+                for _ in range(200):
+                    stats = source.reduce(student.Student().e_step(params))
+                    history.append(stats.objective)
+                    params = student.Student().m_step(stats, params)
+            found[name].append(params.dof)
+            fell[name] += np.min(np.diff(history)) < -1e-6 * abs(history[0])
+    return [f"{nu:g}", *(f"{np.mean(found[name]):.2f} ({fell[name]} of {NU_SAMPLES})" for name in found)]
+
+
 def main() -> None:
     """Measure and print."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -165,7 +204,8 @@ def main() -> None:
     with threadpool_limits(1), np.errstate(all="ignore"):
         clean = table(["t-k-means with"], {name: one_by_one(model) for name, model in VARIANTS.items()}, RUNS)
         robust = table(["method"], far, RUNS // 2)
-    publish("What the slips of the released code do", TEXT.format(clean=clean, robust=robust), options.out)
+        dof = markdown(["true nu", "nu = 1/(-eta)", "exact root"], [nu_steps(nu) for nu in (1.0, 3.0, 10.0)])
+    publish("What the slips of the released code do", TEXT.format(clean=clean, robust=robust, dof=dof), options.out)
 
 
 if __name__ == "__main__":

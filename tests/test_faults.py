@@ -202,7 +202,7 @@ def test_a_run_of_the_reproduction_whose_line_was_cut_off_is_repeated(tmp_path):
     experiment_runs._write(path, runs)
     path.write_bytes(path.read_bytes()[:-5])  # seconds are 0.123 now
     assert list(experiment_runs.read(path)) == keys[:2]
-    with mock.patch.object(experiment_runs, "_do", lambda keys: [(key, runs[key]) for key in keys]):
+    with mock.patch.object(experiment_runs, "_do", lambda key: (key, runs[key])):
         assert experiment_runs.perform(keys, path, n_jobs=1) == runs
     assert experiment_runs.read(path) == runs
 

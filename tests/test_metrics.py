@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
+from tkmeans.metrics import adjusted_rand_score, centroid_index, clustering_mse, within_between_ratio
 
 X = np.random.default_rng(0).normal(size=(200, 3))
 
@@ -55,3 +55,33 @@ def test_the_adjusted_rand_score_is_scikit_learns():
     from sklearn import metrics
 
     assert adjusted_rand_score is metrics.adjusted_rand_score
+
+
+# ---- the centroid index ------------------------------------------------------------------
+
+
+def orphans(mapped, other):
+    """Centres of `other` that no centre of `mapped` is nearest to, one by one."""
+    nearest = {min(range(len(other)), key=lambda j: np.sum((np.array(c) - other[j]) ** 2)) for c in mapped}
+    return len(other) - len(nearest)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_centroid_index_is_the_larger_number_of_orphans_of_both_directions(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(rng.integers(1, 9), 2)), rng.normal(size=(rng.integers(1, 9), 2))
+    assert centroid_index(a, b) == centroid_index(b, a) == max(orphans(a, b), orphans(b, a))
+
+
+def test_the_centroid_index_counts_the_centres_that_have_to_move():
+    true = np.arange(10.0)[:, None] * 100
+    for moved in range(5):
+        found = true + 1
+        found[:moved] = true[9] + np.arange(moved)[:, None]  # these clusters have no centre
+        assert centroid_index(true, found) == moved
+    assert centroid_index(true, true[::-1] + 3) == 0
+
+
+def test_the_centroid_index_of_centres_with_different_features_is_an_error():
+    with pytest.raises(ValueError, match="centers have 2 features and other 3"):
+        centroid_index(np.zeros((2, 2)), np.zeros((2, 3)))

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tkmeans.estimators import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
     from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
+    from tkmeans.robustness import RobustnessCurve, breakdown_curve, influence_curve
     from tkmeans.selection import Selection, select_n_clusters
     from tkmeans.sources.files import DataFile
     from tkmeans.versions import show_versions
@@ -20,11 +21,14 @@ __all__ = [
     "FastTKMeans",
     "MiniBatchTKMeans",
     "ModelFileError",
+    "RobustnessCurve",
     "Selection",
     "Stability",
     "StudentTMixture",
     "TKMeans",
+    "breakdown_curve",
     "describe",
+    "influence_curve",
     "load",
     "save",
     "select_n_clusters",
@@ -41,6 +45,7 @@ _HOMES = {
     "tkmeans.estimators": ("FastTKMeans", "MiniBatchTKMeans", "StudentTMixture", "TKMeans"),
     "tkmeans.persistence": ("ModelFileError", "load", "save"),
     "tkmeans.report": ("write_report",),
+    "tkmeans.robustness": ("RobustnessCurve", "breakdown_curve", "influence_curve"),
     "tkmeans.selection": ("Selection", "select_n_clusters"),
     "tkmeans.sources.files": ("DataFile",),
     "tkmeans.versions": ("show_versions",),

@@ -1,19 +1,60 @@
-"""How good a clustering is: the three measures of the paper.
+"""How good a clustering is: the three measures of the paper, and the centroid index.
 
-The adjusted Rand index is scikit-learn's `adjusted_rand_score`. The other two need no
+The adjusted Rand index is scikit-learn's `adjusted_rand_score`. MSE and W/B need no
 true labels; the paper's text does not define them, these are the formulas of its code.
 """
 
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_consistent_length
 
 from tkmeans.sources.number_checks import checked_points
 from tkmeans.stats import Array
 
-__all__ = ["adjusted_rand_score", "clustering_mse", "within_between_ratio"]
+__all__ = ["adjusted_rand_score", "centroid_index", "clustering_mse", "within_between_ratio"]
+
+
+def centroid_index(centers: Any, other: Any) -> int:
+    """Count the clusters whose centre another clustering lacks.
+
+    Each centre of one clustering is assigned to the nearest one of the other, and those that none is assigned to are
+    counted; then the other way round, and the larger count is the index. It is 0 if both have the same clusters, and c
+    if c centres would have to move. It counts clusters, where the adjusted Rand index counts pairs of rows.
+
+    Parameters
+    ----------
+    centers : array-like of shape (n_clusters, n_features)
+        The centres of one clustering, for example the true ones.
+    other : array-like of shape (n_other, n_features)
+        The centres of the other.
+
+    Returns
+    -------
+    index : int
+        0 for the same clusters; the order of the arguments does not matter.
+
+    References
+    ----------
+    P. Fränti, M. Rezaei and Q. Zhao, "Centroid index: cluster level similarity measure",
+    Pattern Recognition 47 (2014), 3034-3045.
+
+    Examples
+    --------
+    Two centres in the first cluster, and one for the other two:
+
+    >>> from tkmeans.metrics import centroid_index
+    >>> centroid_index([[0.0], [10.0], [20.0]], [[-1.0], [1.0], [15.0]])
+    1
+    """
+    ours, theirs = checked_points(centers, "centers"), checked_points(other, "other")
+    if ours.shape[1] != theirs.shape[1]:
+        raise ValueError(f"centers have {ours.shape[1]} features and other {theirs.shape[1]}; give both the same")
+    d2 = cdist(ours, theirs, "sqeuclidean")
+    orphans = (d2.shape[axis] - len(np.unique(d2.argmin(axis=axis))) for axis in (0, 1))
+    return max(orphans)
 
 
 def clustering_mse(X: Any, labels: Any) -> float:

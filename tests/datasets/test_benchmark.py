@@ -115,3 +115,19 @@ def test_scaled_maps_every_feature_linearly_to_minus_one_to_one():
     np.testing.assert_allclose(out.max(axis=0), 1)
     for j in range(3):
         assert np.corrcoef(out[:, j], X[:, j])[0, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "name"),
+    [
+        ("dim32", "dim032"),
+        ("dim64", "dim064"),
+        ("Unbalance", "unbalance"),
+        ("DIM032", "dim032"),
+        ("a1", "A1"),
+        ("Seed", "seed"),
+    ],
+)
+def test_the_paper_s_own_spelling_of_a_data_set_is_understood(spelled, name, shared, monkeypatch):
+    monkeypatch.setenv("TKMEANS_DATA", str(shared))
+    assert fetch_benchmark(spelled).name == name

@@ -1,12 +1,10 @@
-"""Both kinds of rows against the definitions."""
+"""Moments and distances of rows against the definitions."""
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from tkmeans.paper.authors.moments import FewFeatures, ManyFeatures, rows_of
-
-KINDS = [FewFeatures, ManyFeatures]
+from tkmeans.paper.authors.soft_models import Rows
 
 
 def example(p, n=200, n_components=5):
@@ -17,11 +15,10 @@ def example(p, n=200, n_components=5):
     return x, weight, rng.uniform(-1, 1, size=(n_components, p)), roots @ roots.swapaxes(1, 2) + 0.01 * np.eye(p)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("p", [1, 2, 3, 8])
-def test_ellipsoid_means_scatters_and_distances_follow_their_definitions(kind, p):
+def test_ellipsoid_means_scatters_and_distances_follow_their_definitions(p):
     x, weight, centers, covariances = example(p)
-    rows = kind(x)
+    rows = Rows(x)
     np.testing.assert_allclose(rows.means(weight), [np.average(x, axis=0, weights=w) for w in weight], rtol=1e-12)
     long_way = [
         sum(w * np.outer(a, a) for w, a in zip(ws, x - c, strict=True)) for ws, c in zip(weight, centers, strict=True)
@@ -38,7 +35,7 @@ def test_ellipsoid_means_scatters_and_distances_follow_their_definitions(kind, p
 def test_a_nan_in_one_ellipsoid_component_does_not_reach_the_others(p):
     x, weight, centers, covariances = example(p)
     weight[1, 17] = covariances[1, 0, 0] = np.nan
-    rows = rows_of(x)
+    rows = Rows(x)
     with np.errstate(invalid="ignore"):
         measured = rows.measure(centers, covariances)
     for found in (rows.scatters(weight, centers), *measured):
@@ -49,7 +46,7 @@ def test_a_nan_in_one_ellipsoid_component_does_not_reach_the_others(p):
 def test_ellipsoid_distances_use_the_inverse_of_a_matrix_that_is_not_positive_definite(p):
     x, _, centers, _ = example(p)
     sign = np.diag([-1.0] + [1.0] * (p - 1))
-    (d2,), det = rows_of(x).measure(centers[:1], sign[None])
+    (d2,), det = Rows(x).measure(centers[:1], sign[None])
     np.testing.assert_allclose(det, -1)
     away = x - centers[0]
     np.testing.assert_allclose(d2, (away[:, 1:] ** 2).sum(axis=1) - away[:, 0] ** 2, atol=1e-13)

@@ -33,9 +33,9 @@ def test_the_published_tables_are_those_of_the_papers_source():
     ]
     for (measure, names), block in zip(headings, blocks, strict=False):
         for method in METHODS:
-            assert [tuple(published(measure, name, method)) for name in names] == block[method]
+            assert [tuple(published(measure, name, method)[:2]) for name in names] == block[method]
     for method, cells in blocks[4].items():
-        assert [tuple(published(measure, "iris", method)) for measure in ("iterations", "seconds")] == cells
+        assert [tuple(published(measure, "iris", method)[:2]) for measure in ("iterations", "seconds")] == cells
 
 
 def test_the_published_tables_have_a_cell_for_every_method_and_data_set():
@@ -47,6 +47,6 @@ def test_the_published_tables_have_a_cell_for_every_method_and_data_set():
 
 
 def test_published_cells_are_found_by_measure_data_set_and_method():
-    assert published("ARI", "unbalance", "k-means") == (0.589, 0.306)
-    assert published("W/B", "wine", "GMM") == (3.280, 2.102)
-    assert published("iterations", "iris", "t-k-means") == (29.76, 5.82)
+    assert published("ARI", "unbalance", "k-means")[:2] == (0.589, 0.306)
+    assert published("W/B", "wine", "GMM")[:2] == (3.280, 2.102)
+    assert published("iterations", "iris", "t-k-means")[:2] == (29.76, 5.82)

@@ -2,18 +2,22 @@
 
 import csv
 import math
+import re
 
 import numpy as np
 import pytest
+from sklearn.mixture import GaussianMixture
 from support.paper_data import data_folder
 from typer.testing import CliRunner
 
+from benchmarks import reproduction_page
+from benchmarks.reproduction_page import equal_to_the_third_decimal, standings
 from tkmeans.cli import app
+from tkmeans.em import em
 from tkmeans.paper import experiment_runs, figures, published_values, reproduction
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.experiment_runs import COLUMNS, UNSCALED, Key, fitted
-from tkmeans.paper.published_values import METHODS, Cell, Mean, Row, published, z_score
-from tkmeans.paper.reproduction import equal_to_the_third_decimal, standings
+from tkmeans.paper.published_values import METHODS, Mean, Row, published, z_score
 
 
 @pytest.fixture(autouse=True)
@@ -22,8 +26,8 @@ def _data(monkeypatch):
     experiment_runs.prepared.cache_clear()
 
 
-def invented(value, reps=4):
-    """Results of which the tables are known beforehand: `value` plus or minus 0.01."""
+def invented(value, reps=10):
+    """Runs of which the tables are known beforehand: `value` plus or minus 0.01."""
     return {
         Key(name, method, column, rep): dict.fromkeys(experiment_runs.MEASURES, value + 0.01 * (-1) ** rep)
         for name in {*experiment_runs.TABLES["table1"], *experiment_runs.TABLES["table2"]}
@@ -32,6 +36,10 @@ def invented(value, reps=4):
         for method in methods
         for rep in range(reps)
     }
+
+
+def table(name, results):
+    return published_values.rows(name, published_values.summarised(results))
 
 
 def mean(value, std, n):
@@ -65,6 +73,43 @@ def test_equal_keys_of_the_reproduction_give_equal_runs_and_columns_share_their_
     experiment_runs.run(Key("iris", "k-means", "correct", 3))
     assert [a[m] for m in ("MSE", "W/B", "iterations")] == [b[m] for m in ("MSE", "W/B", "iterations")]
     np.testing.assert_array_equal(starts[0], starts[2])
+
+
+def test_methods_that_start_alike_in_the_paper_start_at_the_same_points(monkeypatch):
+    starts = {}
+    monkeypatch.setattr(experiment_runs, "fitted", lambda *a: starts.update({a[1]: a[3]}) or fitted(*a))
+    for method in METHODS:
+        experiment_runs.run(Key("iris", method, "released", 0))
+    for method in ("GMM", "TMM", "t-k-means", "fast t-k-means"):
+        np.testing.assert_array_equal(starts[method], starts["k-means"])
+    np.testing.assert_array_equal(starts["k-medians"], starts["k-medoids"])
+    np.testing.assert_allclose(starts["fast t-k-means++"], starts["k-means++"] + 0.01)
+
+
+def test_the_gmm_with_correct_equations_is_that_of_scikit_learn_from_the_papers_start():
+    X, _, n_clusters = experiment_runs.prepared("bezdekiris")
+    start = RELEASED["GMM"].start(X, n_clusters, np.random.RandomState(1))
+    unit = np.tile(np.eye(4), (3, 1, 1))
+    theirs = GaussianMixture(3, means_init=start, weights_init=np.full(3, 1 / 3), precisions_init=unit, tol=1e-6)
+    labels = theirs.set_params(max_iter=500).fit_predict(X)
+    ours = fitted("correct", "GMM", X, start, 0)
+    np.testing.assert_array_equal(ours.labels, labels)
+    np.testing.assert_allclose(ours.centers, theirs.means_, atol=1e-3)
+
+
+def test_t_k_means_with_correct_equations_begins_with_the_released_scale_and_dof(monkeypatch):
+    begun = []
+    monkeypatch.setattr(experiment_runs, "em", lambda *a, **k: begun.append(a[2]) or em(*a, **k))
+    X, _, n_clusters = experiment_runs.prepared("bezdekiris")
+    start = RELEASED["t-k-means"].start(X, n_clusters, np.random.RandomState(1))
+    for column in ("correct", "better start"):
+        fitted(column, "t-k-means", X, start, 0)
+    assert [(params.scale, params.dof) for params in begun] == [
+        (0.01, 15.0),
+        (pytest.approx(np.var(X, 0).mean()), 15.0),
+    ]
+    for params in begun:
+        np.testing.assert_array_equal(params.centers, start)
 
 
 def test_a_stopped_reproduction_continues_where_it_was(tmp_path, monkeypatch):
@@ -108,7 +153,7 @@ def test_two_processes_give_the_same_runs_of_the_reproduction_as_one(tmp_path):
 @pytest.mark.parametrize(
     "ours", [mean(0.85, 0.04, 25), mean(0.75, 0.04, 25), mean(0.8003, 0.0, 100), mean(0.802, 0, 9)]
 )
-@pytest.mark.parametrize("cell", [Cell(0.8, 0.06), Cell(0.8, 0.0)])
+@pytest.mark.parametrize("cell", [Mean(0.8, 0.06), Mean(0.8, 0.0)])
 def test_the_z_score_is_the_least_over_all_figures_that_round_to_the_published_ones(ours, cell):
     zs = [
         (ours.mean - m) / math.sqrt(s**2 / 100 + ours.std**2 / ours.n)
@@ -120,37 +165,37 @@ def test_the_z_score_is_the_least_over_all_figures_that_round_to_the_published_o
 
 
 def test_the_z_score_of_different_exact_figures_without_variance_is_infinite():
-    assert z_score(mean(0.8003, 0.0, 100), Cell(0.8, 0.0), 0.0) == math.inf
-    assert z_score(mean(0.8, 0.0, 100), Cell(0.8, 0.0), 0.0) == 0.0
-    assert z_score(mean(0.85, 0.04, 25), Cell(0.8, 0.06), 0.0) == pytest.approx(0.05 / math.sqrt(0.006**2 + 0.008**2))
+    assert z_score(mean(0.8003, 0.0, 100), Mean(0.8, 0.0), 0.0) == math.inf
+    assert z_score(mean(0.8, 0.0, 100), Mean(0.8, 0.0), 0.0) == 0.0
+    assert z_score(mean(0.85, 0.04, 25), Mean(0.8, 0.06), 0.0) == pytest.approx(0.05 / math.sqrt(0.006**2 + 0.008**2))
 
 
 def test_means_and_deviations_in_the_reproduced_tables_are_those_of_the_runs():
-    rows = published_values.rows("table1", invented(0.5))
+    rows = table("table1", invented(0.5))
     assert len(rows) == 90
     for row in rows:
-        assert row.means["released"] == pytest.approx((0.5, 0.01 * math.sqrt(4 / 3), 4, 0.49, 0.51))
+        assert row.means["released"] == pytest.approx((0.5, 0.01 * math.sqrt(10 / 9), 10, 0.49, 0.51))
         assert row.published == published("ARI", row.dataset, row.method)
         assert set(row.means) == {column for column, methods in COLUMNS.items() if row.method in methods}
-    assert len(published_values.rows("table2", {})) == 72
-    assert all(not row.means and row.verdict() == "" for row in published_values.rows("table2", {}))
+    assert len(table("table2", {})) == 72
+    assert all(not row.means and row.verdict() == "" for row in table("table2", {}))
 
 
 def test_agreement_with_the_published_figures_is_coloured_and_marked():
-    cell = Cell(0.5, 0.0995)  # with the half unit of rounding a standard error of 0.01
+    cell = Mean(0.5, 0.0995)  # with the half unit of rounding a standard error of 0.01
     at = {"GMM": 0.5, "TMM": 0.4595, "k-means": 0.5905}  # 0, 4 and 9 of them from the end of the rounding interval
-    rows = [Row("A1", "ARI", method, cell, {"released": mean(value, 0.0, 9)}) for method, value in at.items()]
+    rows = [Row("A1", "ARI", method, cell, {"released": mean(value, 0.0, 10)}) for method, value in at.items()]
     assert [row.verdict() for row in rows] == ["agrees", "near", "differs"]
     html, text = published_values.html(rows, "A title"), published_values.markdown(rows)
     table = html[html.index("<table>") :]
     assert table.index('"agrees"') < table.index('"near"') < table.index('"differs"')
-    assert "| GMM | 0.500 ± 0.100 | 0.500 ± 0.000 | +0.0 ✓ | - | - |" in text
+    assert "| GMM | 0.500 ± 0.100 | 0.500 ± 0.000 | +0.0 ✓ | - | - | - |" in text
     assert "-4.0 ~" in text
     assert "+9.0 ✗" in text
 
 
 def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
-    rows = published_values.rows("table1", invented(1 / 3))
+    rows = table("table1", invented(1 / 3))
     lines = list(csv.DictReader(published_values.as_csv(rows).splitlines()))
     assert len(lines) == 90
     assert float(lines[0]["released_mean"]) == pytest.approx(1 / 3, rel=1e-12)
@@ -158,42 +203,48 @@ def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
 
 
 def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones():
-    rows = [row for row in published_values.rows("table3", invented(0.5)) if row.measure == "seconds"]
+    rows = [row for row in table("table3", invented(0.5)) if row.measure == "seconds"]
     assert all(row.verdict() == "" for row in rows)
 
 
 # ---- page and figures ----------------------------------------------------------------
 
 
-def test_the_reproduction_page_counts_agreement_lists_exceptions_and_compares_our_default():
+def test_the_written_page_counts_agreement_and_shows_all_tables_and_figures():
     results = invented(0.5)
-    text = reproduction.page(
-        {name: published_values.rows(name, results) for name in experiment_runs.TABLES}, "figs", 1500.0
-    )
-    rows = published_values.rows("table1", results)
-    agree, exact = (sum(row.verdict(rounding=r) == "agrees" for row in rows) for r in (True, False))
-    assert f"in {agree} of 90 cells ({exact} if printed figures are taken as exact)" in text
-    z = -(0.986 - 0.0005 - 0.5) / math.sqrt(0.0005**2 / 100 + 0.01**2 / 3)
-    assert f"| fast t-k-means on S1 | 0.986 ± 0.000 | 0.500 ± 0.012 | 0.490 to 0.510 | {z:.1f} ✗ |" in text
-    assert "| S1 | 0.986 | fast t-k-means | 0.500 ± 0.012 | -0.486 | ✗ | 0.500 ± 0.012 |" in text
-    assert "(figs/collapse.png)" in text
-    assert "took 25.0 minutes of one core: 12.5\nminutes on two" in text
+    text = reproduction.page(published_values.summarised(results), "figs")
+    for name, compared in (("table1", 90), ("table2", 72), ("table3", 9)):
+        rows = table(name, results)
+        agree = sum(row.verdict() == "agrees" for row in rows)
+        assert f"within 3 standard errors in {agree} of {compared} cells" in text
+        assert published_values.markdown(rows) in text
+    assert "(figs/loss.png)" in text
     assert "$" not in text
+
+
+@pytest.mark.parametrize(("reps", "compared"), [(2, False), (9, False), (10, True)])
+def test_few_repetitions_give_no_z_and_the_table_says_that_it_is_a_quick_look(reps, compared):
+    rows = table("table1", invented(0.5, reps))
+    assert all(math.isnan(row.z()) != compared for row in rows)
+    text = reproduction.agreement(rows)
+    assert ("quick look" in text) == (not compared)
+    assert (f"{reps} repetitions" in text) == (not compared)
+    assert ("✗" in published_values.markdown(rows)) == compared
 
 
 def test_our_default_is_compared_with_the_best_published_method_of_every_cell():
     results = invented(0.5)
-    held = {cell.dataset: cell for cell in standings(published_values.rows("table1", results))}
+    held = {cell.dataset: cell for cell in standings(table("table1", results))}
     assert held["unbalance"].method == "fast t-k-means++"
     assert held["unbalance"].short == pytest.approx(0.931 - 0.5)
     assert not any(cell.holds for cell in held.values())
     steady = {key: dict.fromkeys(row, 0.9305) for key, row in results.items()}
-    assert [c.dataset for c in standings(published_values.rows("table1", steady)) if c.holds] == [
+    assert [c.dataset for c in standings(table("table1", steady)) if c.holds] == [
         "S3",
         "S4",
         "unbalance",
     ]
-    table2 = {(cell.dataset, cell.measure): cell for cell in standings(published_values.rows("table2", results))}
+    table2 = {(cell.dataset, cell.measure): cell for cell in standings(table("table2", results))}
     assert table2["wine", "W/B"].best.mean == 0.966
     assert {cell for cell, standing in table2.items() if standing.holds} == {("wine", "MSE"), ("wine", "W/B")}
 
@@ -201,14 +252,14 @@ def test_our_default_is_compared_with_the_best_published_method_of_every_cell():
 def test_the_literal_limit_puts_every_centre_onto_a_row_and_the_released_form_none():
     X, _, n_clusters = experiment_runs.prepared("S1")
     start = RELEASED["fast t-k-means"].start(X, n_clusters, np.random.RandomState(0))
-    assert np.all(figures.nearest_rows(X, start, power=1)[-1] < 1e-6)
-    assert np.all(figures.nearest_rows(X, start, power=0)[-1] > 1e-6)
+    assert np.all(reproduction_page.nearest_rows(X, start, power=1)[-1] < 1e-6)
+    assert np.all(reproduction_page.nearest_rows(X, start, power=0)[-1] > 1e-6)
 
 
 def test_the_figures_of_the_reproduction_are_small_png_files(tmp_path):
     figures.loss(tmp_path / "loss.png")
-    figures.table1(published_values.rows("table1", invented(0.5)), tmp_path / "table1.png")
-    figures.collapse(tmp_path / "collapse.png")
+    figures.table1(table("table1", invented(0.5)), tmp_path / "table1.png")
+    reproduction_page.collapse(tmp_path / "collapse.png")
     figures.voronoi("unbalance", tmp_path / "voronoi.png")
     for path in tmp_path.glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG")
@@ -227,15 +278,19 @@ def test_the_reproduce_command_writes_a_table_in_three_formats(tmp_path):
 def test_reproducing_everything_writes_a_page_beside_the_folder(tmp_path, monkeypatch):
     results = invented(0.5)
     monkeypatch.setattr(experiment_runs, "perform", lambda keys, *a, **k: {key: results[key] for key in keys})
-    for name in ("voronoi", "collapse"):
-        monkeypatch.setattr(figures, name, lambda *args: None)
+    monkeypatch.setattr(figures, "voronoi", lambda *args: None)
     counted, told = [], []
-    written = reproduction.reproduce("all", tmp_path / "pages", reps=3, start=counted.append, finish=told.append)
-    assert counted == [(14 * (9 + 9 + 2) + 10 * 2) * 3]
-    seconds = sum(results[key]["seconds"] for key in experiment_runs.wanted(experiment_runs.TABLES, 3))
+    written = reproduction.reproduce("all", tmp_path / "pages", reps=10, start=counted.append, finish=told.append)
+    assert counted == [(14 * (9 + 7 + 1 + 2) + 10 * 2) * 10 + 14 * (2 + 2 + 1) * 3]  # of mixtures a quarter
+    seconds = sum(results[key]["seconds"] for key in experiment_runs.wanted(experiment_runs.TABLES, 10))
     assert f"the {counted[0]} runs, earlier ones included, took {seconds:.0f} s of one core" in told[0]
     assert tmp_path / "pages.md" in written
-    assert "(pages/table1.png)" in (tmp_path / "pages.md").read_text()
+    text = (tmp_path / "pages.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert "pages/table1.png" in links
+    assert all((tmp_path / link).exists() for link in links if "voronoi" not in link)  # which are left out above
+    made = {key: results[key] for key in experiment_runs.wanted(experiment_runs.TABLES, 10)}
+    assert reproduction_page.read_results(tmp_path / "pages" / "results.json") == published_values.summarised(made)
 
 
 def test_the_reproduce_command_without_a_data_set_exits_with_1_and_the_reason(tmp_path, monkeypatch):
@@ -258,7 +313,8 @@ def hundred(tmp_path_factory):
 
     def rows(table, *columns):
         keys = [key for key in experiment_runs.wanted([table], 100) if key.column in columns]
-        return published_values.rows(table, experiment_runs.perform(keys, folder / "runs.csv"))
+        results = experiment_runs.perform(keys, folder / "runs.csv")
+        return published_values.rows(table, published_values.summarised(results))
 
     return rows
 

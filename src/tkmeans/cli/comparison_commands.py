@@ -97,11 +97,11 @@ def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
 def reproduce(
     what: Annotated[What, typer.Argument(help="The table, the figures, or all of them.")] = What.all,
     reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
-    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions, for a first look.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions, in about a minute.")] = False,
     out: Annotated[Path, typer.Option(help="The folder to write to; the page is written beside it.")] = Path(
         "reproduction"
     ),
-    redo: Annotated[str | None, typer.Option(help="Repeat one column: released, correct or defaults.")] = None,
+    redo: Annotated[str | None, typer.Option(help="Repeat one column, such as released or defaults.")] = None,
 ) -> None:
     """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""
     from tkmeans.paper import reproduction

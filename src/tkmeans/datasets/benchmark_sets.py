@@ -33,7 +33,7 @@ def fetch_benchmark(
     ----------
     name : str
         A1, A2, A3, S1, S2, S3, S4, unbalance, dim032, dim064 (synthetic, with labels),
-        bezdekiris, iris, seed or wine (real).
+        bezdekiris, iris, seed or wine (real); "dim32" and capitals, as in the paper, are understood.
     data_home : path, default=None
         The folder of the cache; None is the usual place for caches of the system.
     return_X_y : bool, default=False
@@ -62,6 +62,9 @@ def fetch_benchmark(
     >>> iris.oddity
     "This is scikit-learn's iris (Bezdek's corrected copy), and is taken from there, with its labels."
     """
+    # As the paper spells them, too: dim32, dim64, Unbalance, Iris and the like.
+    spelled = {known.lower().replace("dim0", "dim"): known for known in _SETS}
+    name = spelled.get(str(name).lower().replace("dim0", "dim"), name)
     if name not in _SETS:
         raise ValueError(f"name must be one of {', '.join(_SETS)}, got {name!r}")
     X, y = _rows(name, data_home, base_url)

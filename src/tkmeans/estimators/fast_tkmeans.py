@@ -1,4 +1,4 @@
-"""FastTKMeans: the paper's fast t-k-means and fast t-k-means++."""
+"""FastTKMeans: fast t-k-means by the rule of the authors' code."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,9 +24,9 @@ from tkmeans.stats import Fit, Params
 class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Fast t-k-means: the rule of the authors' code for a vanishing scale.
 
-    The memberships are those of fuzzy c-means with m = 1 + 2 / (dof + n_features). It finds good centres from poor
-    starts on clean data, but far rows belong to all clusters alike and pull every centre: for data with outliers use
-    ``TKMeans(dof=1.0)``, which is as quick.
+    The limit in the paper's equations cannot be run, because its centres fall onto rows. The memberships are those of
+    fuzzy c-means with m = 1 + 2 / (dof + n_features). It finds good centres from poor starts on clean data, but far
+    rows belong to all clusters alike and pull every centre: for outliers use ``TKMeans(dof=1.0)``, which is as quick.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     dof : float, default=1.0
         The degrees of freedom nu, which is not estimated.
     init : {"k-means++", "robust", "random", "uniform"}, array or callable, default="k-means++"
-        Where to begin. With "k-means++" this is the paper's fast t-k-means++, with "uniform" its fast t-k-means.
+        Where to begin. "k-means++" is what the code calls fast t-k-means++, "uniform" its fast t-k-means.
     n_init : "auto" or int, default="auto"
         How many starts to try; the one with the least inertia is kept. "auto" is 10 for
         "random", "uniform" and a callable, and 1 otherwise.

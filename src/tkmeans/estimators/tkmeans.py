@@ -37,8 +37,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The number of clusters.
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
-        stays between 1 (Cauchy) and 200 (as good as Gaussian). A number fixes it: 1.0 is robust and quickest, a huge
-        one gives a Gaussian mixture.
+        stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
+        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
         Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
         for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
@@ -102,7 +102,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     See Also
     --------
-    FastTKMeans : The paper's fast variant, with no scale to estimate.
+    FastTKMeans : The fast variant of the authors' code, with no scale to estimate.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The paper's pictures, drawn anew, and those that explain its tables."""
+"""Pictures that explain the paper's tables; the Voronoi cells are those of the released script."""
 
 import io
 from pathlib import Path
@@ -8,34 +8,32 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans.atomic import replacing
-from tkmeans.em import Never
 from tkmeans.paper.authors.methods import METHODS as RELEASED
-from tkmeans.paper.authors.methods import uniform
-from tkmeans.paper.experiment_runs import TABLES, fitted, limit, prepared
+from tkmeans.paper.experiment_runs import TABLES, fitted, prepared
 from tkmeans.paper.published_values import COLUMN_TITLES, METHODS, Row
 from tkmeans.plots import LossDisplay
 from tkmeans.plots.projections import cell_borders
-from tkmeans.stats import Array
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """matplotlib's, without a window."""
     try:
         import matplotlib as mpl
     except ImportError:
         raise ImportError("figures need matplotlib: pip install 'tkmeans[plots]'") from None
     mpl.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot as plt
 
-    return pyplot
+    return plt
 
 
-def _save(figure: Any, path: Path) -> None:
-    """With a palette of 64 colours: a third of the size, and nothing here has shades."""
+def save(figure: Any, path: Path) -> None:
+    """Save with a palette of 64 colours: a third of the size, and nothing here has shades."""
     from PIL import Image  # matplotlib needs it too
 
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=100)
-    _pyplot().close(figure)
+    pyplot().close(figure)
     with Image.open(drawn) as picture:
         few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
     with replacing(path) as file:
@@ -43,14 +41,14 @@ def _save(figure: Any, path: Path) -> None:
 
 
 def loss(path: Path) -> None:
-    """The paper's figure: how three losses grow with the distance."""
-    _pyplot()  # without a window
-    _save(LossDisplay.from_range().figure_, path)
+    """How three losses of one row grow with its distance."""
+    pyplot()  # without a window
+    save(LossDisplay.from_range().figure_, path)
 
 
 def table1(rows: list[Row], path: Path) -> None:
     """Table 1 with error bars of one standard deviation: a panel for each set, a line for each method."""
-    figure, axes = _pyplot().subplots(2, 5, figsize=(13, 8.2), sharex=True, sharey=True, layout="constrained")
+    figure, axes = pyplot().subplots(2, 5, figsize=(13, 8.2), sharex=True, sharey=True, layout="constrained")
     for ax, name in zip(axes.flat, TABLES["table1"], strict=True):
         own = {row.method: row for row in rows if row.dataset == name}
         for i in range(0, len(METHODS), 2):
@@ -59,23 +57,23 @@ def table1(rows: list[Row], path: Path) -> None:
             each = [own[m].published if column == "published" else own[m].means.get(column) for m in METHODS]
             cells = [(i, cell) for i, cell in enumerate(each) if cell is not None]
             if cells:
-                at = np.array([i for i, _ in cells]) + (shift - 1.5) * 0.2
+                at = np.array([i for i, _ in cells]) + (shift - 2) * 0.17
                 means, stds = np.array([(cell.mean, cell.std) for _, cell in cells]).T
-                style = {"fmt": "os^D"[shift], "ms": 4, "lw": 1.2, "color": ("k", "C1", "C2", "C3")[shift]}
+                style = {"fmt": "os^vD"[shift], "ms": 4, "lw": 1.2, "color": ("k", "C1", "C2", "C0", "C3")[shift]}
                 ax.errorbar(means, at, xerr=stds, label=title, **style)
         ax.set_title(name)
         ax.tick_params(axis="y", length=0)
     axes[0, 0].set(xlim=(-0.04, 1.04), ylim=(len(METHODS) - 0.5, -0.5))
     axes[0, 0].set_yticks(range(len(METHODS)), METHODS)
     figure.supxlabel("adjusted Rand index, mean and standard deviation over repetitions")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
-    _save(figure, path)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
+    save(figure, path)
 
 
 def voronoi(name: str, path: Path, seed: int = 0) -> None:
     """Centres and their Voronoi cells, as the released script draws them, for three methods."""
     X, y, n_clusters = prepared(name)
-    figure, axes = _pyplot().subplots(1, 3, figsize=(10.5, 3.9), layout="constrained")
+    figure, axes = pyplot().subplots(1, 3, figsize=(10.5, 3.9), layout="constrained")
     shown = (("released", "k-means"), ("released", "fast t-k-means"), ("defaults", "t-k-means"))
     for ax, (column, method) in zip(axes, shown, strict=True):
         start = RELEASED[method].start(X, n_clusters, np.random.RandomState(seed))
@@ -88,43 +86,13 @@ def voronoi(name: str, path: Path, seed: int = 0) -> None:
         title = f"{method}, {COLUMN_TITLES[column]}" if column == "released" else "TKMeans, nothing set"
         ax.set_title(f"{title}: ARI {adjusted_rand_score(y, labels):.3f}", fontsize=10)
     figure.suptitle(name)
-    _save(figure, path)
-
-
-def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:
-    """The literal limit alpha -> 0: every centre falls onto a row; with tau alone none does."""
-    X, _, n_clusters = prepared(name)
-    start = uniform(X, n_clusters, np.random.RandomState(seed))
-    figure, axes = _pyplot().subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
-    literal, released = r"weights $\tau u\propto\tau/D$: the limit, literally", r"weights $\tau$: as released"
-    for ax, power, title in ((axes[0], 1, literal), (axes[1], 0, released)):
-        # Below the rounding error of the coordinates a centre *is* a row.
-        ax.plot(np.maximum(nearest_rows(X, start, power), 1e-16), "C0", lw=0.9, alpha=0.8)
-        ax.axhspan(1e-17, 3e-16, color="0.88", lw=0)
-        ax.set(title=title, xlabel="iteration", yscale="log", xlim=(0, 60), ylim=(1e-17, 3))
-    axes[1].text(59, 5e-17, "rounding error: the centre is a row", ha="right", va="center", fontsize=8)
-    axes[0].set_ylabel("distance to the nearest row")
-    figure.suptitle(f"Fast t-k-means on {name}, from one uniform start: a line for each centre")
-    _save(figure, path)
-
-
-def nearest_rows(X: Array, start: Array, power: int, n_iter: int = 60) -> Array:
-    """How far each centre is from its nearest row at every iteration, (n_iter + 1, K)."""
-    from scipy.spatial import KDTree
-
-    tree = KDTree(X)
-    path = [tree.query(start)[0]]
-    for _ in range(n_iter):  # the loop tells the objective, not the centres: one step at a time
-        start = limit(X, start, power, Never(), 1).params.centers
-        path.append(tree.query(start)[0])
-    return np.array(path)
+    save(figure, path)
 
 
 def draw_all(rows: list[Row], folder: Path) -> list[Path]:
     """Every figure, into one folder."""
     folder.mkdir(parents=True, exist_ok=True)
     loss(folder / "loss.png")
-    collapse(folder / "collapse.png")
     if rows:
         table1(rows, folder / "table1.png")
     for name in TABLES["table1"]:

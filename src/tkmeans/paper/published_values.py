@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
-from itertools import groupby
+from itertools import groupby, product
 from operator import attrgetter
 from string import Template
 from typing import Any, NamedTuple
@@ -15,24 +15,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tkmeans.paper import text_of
-from tkmeans.paper.experiment_runs import TABLES, Results
+from tkmeans.paper.experiment_runs import COLUMNS, TABLES, Results
 
 REPETITIONS = 100  # "all experiment are repeated 100 times"
 TABLE_MEASURES = {"table1": ("ARI",), "table2": ("MSE", "W/B"), "table3": ("iterations", "seconds")}
 AGREES, NEAR = 3.0, 5.0  # standard errors
-COLUMN_TITLES = {"released": "as released", "correct": "correct equations", "defaults": "our defaults"}
+LEAST_REPETITIONS = 10  # the deviation of fewer runs is a guess, and so would be z
+COLUMN_TITLES = {"released": "as released", "correct": "correct equations"}
+COLUMN_TITLES |= {"better start": "better start", "defaults": "our defaults"}
 
 _MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
-_HEADER = ("method", "published", "as released", "z", "correct equations", "our defaults")
+_HEADER = ("method", "published", "as released", "z", *list(COLUMN_TITLES.values())[1:])
 _RULE = ("---",) * len(_HEADER)
 _place = attrgetter("dataset", "measure")
 
 
-class Cell(NamedTuple):
-    """A mean and a standard deviation over repetitions."""
+class Mean(NamedTuple):
+    """A mean and a standard deviation over n repetitions, and the least and the most of them where they are known."""
 
     mean: float
     std: float
+    n: int = REPETITIONS
+    least: float = math.nan
+    most: float = math.nan
 
 
 @cache
@@ -41,22 +46,12 @@ def publication() -> dict[str, Any]:
     return tomllib.loads(text_of("publication.toml"))
 
 
-def published(measure: str, dataset: str, method: str) -> Cell:
+def published(measure: str, dataset: str, method: str) -> Mean:
     """What the paper printed."""
-    return Cell(*publication()["cells"][measure][dataset][method])
+    return Mean(*publication()["cells"][measure][dataset][method])
 
 
 METHODS = tuple(publication()["cells"]["ARI"]["A1"])
-
-
-class Mean(NamedTuple):
-    """Of the repetitions that were done."""
-
-    mean: float
-    std: float
-    n: int
-    least: float
-    most: float
 
 
 class Row(NamedTuple):
@@ -65,7 +60,7 @@ class Row(NamedTuple):
     dataset: str
     measure: str
     method: str
-    published: Cell
+    published: Mean
     means: Mapping[str, Mean]  # of each column that has been run
 
     def z(self, column: str = "released", *, rounding: bool = True) -> float:
@@ -74,7 +69,7 @@ class Row(NamedTuple):
         Without `rounding`, the printed figures are taken as exact.
         """
         ours = self.means.get(column)
-        if ours is None or self.measure == "seconds":  # their computer is not ours
+        if ours is None or ours.n < LEAST_REPETITIONS or self.measure == "seconds":  # their computer is not ours
             return float("nan")
         return z_score(ours, self.published, printed_unit(self.measure, self.method) if rounding else 0.0)
 
@@ -84,7 +79,7 @@ class Row(NamedTuple):
         return "" if math.isnan(z) else "agrees" if z <= AGREES else "near" if z <= NEAR else "differs"
 
 
-def z_score(ours: Mean, published: Cell, unit: float) -> float:
+def z_score(ours: Mean, published: Mean, unit: float) -> float:
     """The difference of the means in standard errors, beyond what rounding to `unit` explains.
 
     Mean and deviation were both printed rounded: a mean may be off by half a unit, and a deviation of 0.000 can be
@@ -92,7 +87,7 @@ def z_score(ours: Mean, published: Cell, unit: float) -> float:
     """
     difference = ours.mean - published.mean
     beyond = max(abs(difference) - unit / 2, 0.0)
-    error = math.sqrt((published.std + unit / 2) ** 2 / REPETITIONS + ours.std**2 / ours.n)
+    error = math.sqrt((published.std + unit / 2) ** 2 / published.n + ours.std**2 / ours.n)
     if beyond == 0:
         return 0.0
     return math.copysign(beyond / error if error > 0 else math.inf, difference)
@@ -103,23 +98,28 @@ def printed_unit(measure: str, method: str) -> float:
     return 0.01 if measure == "iterations" or (measure == "ARI" and method == "k-medians") else 0.001
 
 
-def rows(table: str, results: Results) -> list[Row]:
-    """All rows of a table, with what has been run so far."""
-    values: dict[tuple[str, str], dict[str, list[dict[str, float]]]] = {}
+Cells = dict[str, dict[str, Mean]]  # "data set/method/column", then the measure
+
+
+def summarised(results: Results) -> Cells:
+    """The mean of the repetitions of every run, by each measure that it has."""
+    runs: dict[str, list[dict[str, float]]] = {}
     for key, result in results.items():
-        values.setdefault((key.dataset, key.method), {}).setdefault(key.column, []).append(result)
-    return [
-        Row(
-            name,
-            measure,
-            method,
-            published(measure, name, method),
-            {column: _mean([run[measure] for run in runs]) for column, runs in values.get((name, method), {}).items()},
-        )
-        for measure in TABLE_MEASURES[table]
-        for name in TABLES[table]
-        for method in METHODS
-    ]
+        runs.setdefault("/".join(key[:3]), []).append(result)
+    return {
+        place: {measure: _mean([run[measure] for run in of]) for measure, first in of[0].items() if first == first}
+        for place, of in runs.items()
+    }
+
+
+def rows(table: str, cells: Cells) -> list[Row]:
+    """All rows of a table, with what has been run so far."""
+    out = []
+    for measure, name, method in product(TABLE_MEASURES[table], TABLES[table], METHODS):
+        own = {column: cells.get(f"{name}/{method}/{column}", {}) for column in COLUMNS}
+        means = {column: found[measure] for column, found in own.items() if measure in found}
+        out.append(Row(name, measure, method, published(measure, name, method), means))
+    return out
 
 
 def _mean(values: list[float]) -> Mean:
@@ -135,7 +135,7 @@ def pipes(lines: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def number(mean: Mean | Cell | None, measure: str) -> str:
+def number(mean: Mean | None, measure: str) -> str:
     """A mean and its standard deviation with the paper's digits."""
     if mean is None:
         return "-"
@@ -150,8 +150,8 @@ def marked_z(row: Row, column: str = "released") -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    released, correct, defaults = (number(row.means.get(column), row.measure) for column in COLUMN_TITLES)
-    return [row.method, number(row.published, row.measure), released, marked_z(row), correct, defaults]
+    released, *others = (number(row.means.get(column), row.measure) for column in COLUMN_TITLES)
+    return [row.method, number(row.published, row.measure), released, marked_z(row), *others]
 
 
 def markdown(table: Iterable[Row]) -> str:
@@ -167,25 +167,23 @@ def html(table: Iterable[Row], title: str) -> str:
     parts = []
     for (name, measure), group in groupby(table, _place):
         parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
-        parts.append("<tr>" + "".join(f"<th>{escape(text)}</th>" for text in _HEADER) + "</tr>")
+        parts.append("<tr>" + "".join(f"<th>{escape(text)}" for text in _HEADER))
         for row in group:
-            tinted = f'<td class="{row.verdict()}">' if row.verdict() else "<td>"
-            cells = [f"{tinted if i in (2, 3) else '<td>'}{escape(text)}</td>" for i, text in enumerate(_cells(row))]
-            parts.append("<tr>" + "".join(cells) + "</tr>")
+            tint = {2: f' class="{row.verdict()}"', 3: f' class="{row.verdict()}"'} if row.verdict() else {}
+            parts.append("<tr>" + "".join(f"<td{tint.get(i, '')}>{escape(text)}" for i, text in enumerate(_cells(row))))
         parts.append("</table>")
     return Template(text_of("table_page.html")).substitute(title=escape(title), tables="\n".join(parts))
 
 
 def as_csv(table: Sequence[Row]) -> str:
     """One line for each row, full precision."""
-    columns = list(dict.fromkeys([*COLUMN_TITLES, *(column for row in table for column in row.means)]))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    heads = [f"{column}_{part}" for column in columns for part in Mean._fields]
+    heads = [f"{column}_{part}" for column in COLUMNS for part in Mean._fields]
     writer.writerow(["dataset", "measure", "method", "published_mean", "published_std", *heads, "z", "verdict"])
     nothing = [""] * len(Mean._fields)
     for row in table:
-        means = [part for column in columns for part in row.means.get(column, nothing)]
+        means = [part for column in COLUMNS for part in row.means.get(column, nothing)]
         z = "" if math.isnan(row.z()) else row.z()
-        writer.writerow([row.dataset, row.measure, row.method, *row.published, *means, z, row.verdict()])
+        writer.writerow([row.dataset, row.measure, row.method, *row.published[:2], *means, z, row.verdict()])
     return out.getvalue()

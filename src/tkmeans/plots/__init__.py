@@ -7,6 +7,7 @@ from tkmeans.plots.clusters_display import ClustersDisplay
 from tkmeans.plots.diagnostic_displays import (
     ConvergenceDisplay,
     LossDisplay,
+    RobustnessDisplay,
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
@@ -17,6 +18,7 @@ __all__ = [
     "ConvergenceDisplay",
     "LossDisplay",
     "RobustWeightsDisplay",
+    "RobustnessDisplay",
     "SelectionDisplay",
     "StabilityDisplay",
 ]

@@ -1,4 +1,4 @@
-"""Displays of how a fit went and how far to trust it: convergence, choice of K, weights, stability, losses."""
+"""Displays of how a fit went and how far to trust it: convergence, K, weights, stability, losses, robustness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ _BINS = 40
 _CURVES = {
     "l1": (r"$\ell_1$: k-medians", ":", 2),
     "l2": (r"$\ell_2$: k-means", "--", 5),
-    "log l2": (r"$\log\ell_2$: t-k-means", "-", 0),
+    "log l2": (r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$", "-", 0),
+}
+
+_ROBUSTNESS = {
+    "ari": "ARI of the good rows",
+    "shift": "shift of the worst centre (std. deviations)",
+    "scale": "scale, as a multiple of the clean one",
+    "influence": "influence on the centre (std. deviations)",
 }
 
 
@@ -348,7 +355,10 @@ class StabilityDisplay(_Display):
 
 
 class LossDisplay(_Display):
-    """The paper's figure: how three losses grow with the distance of a row from its centre.
+    """How three losses grow with the distance d of a row from its centre: ``|d|``, ``d^2`` and ``ln(1 + d^2)``.
+
+    The last is the paper's loss (eqn:Jtkmeans) where nu alpha = 1, without its factor (nu + p) / 2. Only shapes can be
+    compared: what makes it robust is that its slope, the pull of a row on the centre, falls to 0.
 
     Parameters
     ----------
@@ -398,4 +408,55 @@ class LossDisplay(_Display):
             label, dashes, cluster = _CURVES[name]
             self.lines_ += ax.plot(self.distance, loss, dashes, lw=2, color=style.color(cluster), label=label)
         ax.set(xlabel="distance to the centre", ylabel="loss")
+        ax.legend(frameon=False)
+
+
+class RobustnessDisplay(_Display):
+    """Breakdown curves or influence curves, a line for each clusterer: the worst of the draws.
+
+    Parameters
+    ----------
+    curves : dict of str to :class:`tkmeans.RobustnessCurve`
+        The curves by the names of their clusterers.
+    measure : {"ari", "shift", "scale", "influence"}, default="ari"
+        What to draw.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        What was drawn into.
+    lines_ : list of Line2D
+        The curves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans import RobustnessCurve
+    >>> from tkmeans.plots import RobustnessDisplay
+    >>> curve = RobustnessCurve(np.array([0.0, 0.1]), {"ari": np.array([[1.0, 1.0], [0.9, 0.2]])})
+    >>> RobustnessDisplay(curves={"KMeans": curve}).plot().lines_[0].get_ydata()
+    array([1. , 0.2])
+    """
+
+    _figsize = (6.2, 3.8)
+
+    def __init__(self, *, curves: dict[str, Any], measure: str = "ari") -> None:
+        if measure not in _ROBUSTNESS:
+            raise ValueError(f"measure must be one of {', '.join(_ROBUSTNESS)}, got {measure!r}")
+        self.curves, self.measure = curves, measure
+
+    def _draw(self, ax: Axes) -> None:
+        from matplotlib.ticker import PercentFormatter
+
+        worst, self.lines_ = np.min if self.measure == "ari" else np.max, []
+        for i, (name, curve) in enumerate(self.curves.items()):
+            look: dict[str, Any] = {"marker": style.marker(i), "color": style.color(i), "ms": 4, "lw": 1.4}
+            self.lines_ += ax.plot(curve.x, worst(curve.values[self.measure], axis=1), label=name, **look)
+        ax.set(xlabel="distance of the added row (std. deviations)", ylabel=_ROBUSTNESS[self.measure])
+        if self.measure != "influence":
+            ax.set_xlabel("contaminating rows, as a share of all")
+            ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        if self.measure in ("shift", "scale"):
+            ax.set_yscale("log")
+        ax.grid(axis="y", lw=0.4)
         ax.legend(frameon=False)

@@ -1,8 +1,4 @@
-"""The released soft methods: GMM and TMM, with a covariance matrix for each component; t-k-means and its fast variant.
-
-Arrays (K, n) are worked on cluster by cluster where there is much to do: what is made on the
-way then stays in the processor's cache, which is twice as quick for 50 clusters.
-"""
+"""The released soft methods: GMM and TMM, with a covariance for each component; t-k-means and its fast variant."""
 
 from __future__ import annotations
 
@@ -16,14 +12,46 @@ from scipy.spatial.distance import cdist
 from scipy.special import digamma, gamma
 
 from tkmeans import engines
-from tkmeans.models import Fast
-from tkmeans.paper.authors.moments import ManyFeatures, Rows, rows_of
-from tkmeans.stats import Array, Block, Params
+from tkmeans.stats import Array, Block
 
-FIRST_DOF = 15.0
-_ALMOST_0 = 1e-20  # what stands for alpha -> 0
+FIRST_DOF, FIRST_SCALE = 15.0, 0.01  # of t-k-means
 
 engine = engines.select("auto")
+
+
+@final
+class Rows:
+    """Rows as the components of a mixture see them: moments, and distances in each one's metric.
+
+    One component after the other: what is made on the way stays in the processor's cache.
+    """
+
+    def __init__(self, x: Array) -> None:
+        self.x = np.ascontiguousarray(x)  # (n, p)
+        self._features = np.ascontiguousarray(x.T)  # sums over features then run along the rows
+
+    def means(self, weight: Array) -> Array:
+        """The weighted means."""
+        return weight @ self.x / weight.sum(axis=1)[:, None]
+
+    def scatters(self, weight: Array, centers: Array) -> Array:
+        """Of many features only for rows whose part is not lost in rounding: most are some other component's."""
+        scatter = np.empty((len(centers), *2 * centers.shape[1:]))
+        for k, (w, center) in enumerate(zip(weight, centers, strict=True)):
+            own: Any = slice(None)
+            if len(center) > 3:
+                own = np.flatnonzero(~(w <= np.finfo(float).eps / len(w) * w.sum()))  # not a number counts
+            part = (self._features[:, own] - center[:, None]) * np.sqrt(w[own])
+            np.matmul(part, part.T, out=scatter[k])  # symmetric, which halves the work
+        return scatter
+
+    def measure(self, centers: Array, covariances: Array) -> tuple[Array, Array]:
+        """(x - c)^T P (x - c), where P is the inverse of C, and the determinants of C."""
+        d2 = np.empty((len(centers), len(self.x)))
+        for k, (center, precision) in enumerate(zip(centers, np.linalg.inv(covariances), strict=True)):
+            away = self._features - center[:, None]
+            np.einsum("pn,pn->n", precision @ away, away, out=d2[k])
+        return d2, np.linalg.det(covariances)
 
 
 class Measured(NamedTuple):
@@ -50,15 +78,15 @@ class Memberships(NamedTuple):
 
     @property
     def labels(self) -> Array:
-        """The most probable component of each row."""
-        return most_probable(self.tau)
+        """The most probable component of each row; the first where nothing is known."""
+        return np.argmax(np.where(np.isnan(self.tau), -np.inf, self.tau), axis=0)
 
     def merge(self, other: Memberships) -> Memberships:
         """All rows, in their order."""
         (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
         pairs = ((d2, more_d2), (self.tau, other.tau), (self.trust, other.trust))
         d2, tau, trust = (np.concatenate(pair, axis=1) for pair in pairs)
-        measured = Measured(type(rows)(np.concatenate([rows.x, more_rows.x])), d2, det)
+        measured = Measured(Rows(np.concatenate([rows.x, more_rows.x])), d2, det)
         return Memberships(measured, tau, trust, self.sizes + other.sizes, self.objective + other.objective)
 
 
@@ -69,7 +97,6 @@ class SoftModel(ABC):
     """
 
     climbs = False
-    rows: Callable[[Array], Rows] = staticmethod(rows_of)
 
     @abstractmethod
     def density(self, measured: Measured, params: Any) -> tuple[Array, Array, Array, Array]:
@@ -82,13 +109,13 @@ class SoftModel(ABC):
             with np.errstate(all="ignore"):
                 measured = params.measured
                 if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
-                    measured = params.measure(self.rows(block.frame.enter(block.X)))
+                    measured = params.measure(Rows(block.frame.enter(block.X)))
                 height, fall, away, trust = self.density(measured, params)
                 f = np.empty_like(away)
                 for k in range(len(f)):
                     engine.exponentials(away[k], -fall[k], f[k])
                     f[k] *= height[k]  # afterwards: what overflows without it is infinite with it
-                tau = shares(f)
+                tau = np.divide(f, f.sum(axis=0), out=f)  # not a number where that is 0/0 or infinite
                 sizes, log_height = tau.sum(axis=1), np.log(height)
                 q = float(log_height @ sizes - fall @ np.einsum("kn,kn->k", tau, away))
                 if not np.isfinite(q):
@@ -98,10 +125,10 @@ class SoftModel(ABC):
         return visit
 
 
-def bases(d2: Array, slope: Array) -> tuple[Array, Array]:
+def bases(d2: Array, slope: Any) -> tuple[Array, Array]:
     """ln(1 + slope D), and 1/(1 + slope D): both (K, n)."""
     log_base, inverse = np.empty_like(d2), np.empty_like(d2)
-    for k, own in enumerate(slope):
+    for k, own in enumerate(np.broadcast_to(slope, len(d2))):
         engine.bases(d2[k], own, log_base[k], inverse[k])
     return log_base, inverse
 
@@ -119,31 +146,15 @@ def next_dof(mean_log_u_minus_u: Array, dof: Array, n_features: int) -> Array:
     return 1 / -eta + 0.01
 
 
-def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Array, gain: Array) -> Array:
+def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Any, gain: Any) -> Array:
     """The mean of ln u - u under tau in each cluster, (K,), where u = gain / (1 + slope D)."""
-    log_base, inverse = np.empty_like(d2[0]), np.empty_like(d2[0])
-    sums = np.empty((2, len(tau)))
-    for k, (own, own_slope) in enumerate(zip(tau, np.broadcast_to(slope, len(tau)), strict=True)):
-        engine.bases(d2[k], own_slope, log_base, inverse)
-        sums[:, k] = own @ log_base, own @ inverse
-    log_base_mean, inverse_mean = sums / sizes
+    log_base_mean, inverse_mean = (np.einsum("kn,kn->k", tau, each) / sizes for each in bases(d2, slope))
     return np.log(gain) - log_base_mean - gain * inverse_mean
 
 
 def numbers(centers: Array) -> Array:
     """The same, with 0 for what is not a number."""
     return np.where(np.isnan(centers), 0.0, centers)
-
-
-def shares(f: Array) -> Array:
-    """Each cluster's part of the density; not a number where that is 0/0 or infinite."""
-    f /= f.sum(axis=0)
-    return f
-
-
-def most_probable(tau: Array) -> Array:
-    """The cluster of each row; the first where nothing is known."""
-    return np.argmax(np.where(np.isnan(tau), -np.inf, tau), axis=0)
 
 
 # ---- mixtures ------------------------------------------------------------------------
@@ -245,7 +256,7 @@ class Spheres(NamedTuple):
     @classmethod
     def around(cls, centers: Array) -> Spheres:
         """Where the released code begins."""
-        return cls(centers, 0.01, FIRST_DOF)
+        return cls(centers, FIRST_SCALE, FIRST_DOF)
 
     def measure(self, rows: Rows) -> Measured:
         """How far rows are from these centres."""
@@ -261,8 +272,6 @@ class ReleasedTKMeans(SoftModel):
     * alpha is measured around the old centres, and with tau u as in eqn:alpha.
     * nu follows from the new centres and the new alpha: see `next_dof`.
     """
-
-    rows = ManyFeatures
 
     def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
@@ -287,86 +296,24 @@ class ReleasedTKMeans(SoftModel):
 # ---- alpha -> 0 --------------------------------------------------------------------
 
 
-class FastSums(NamedTuple):
-    """Sums under tau, and what they are about."""
-
-    sizes: Array  # (K, 1) sum of tau
-    moments: Array  # (K, p) sum of tau (x - mu_old)
-    objective: float  # Q
-    x: Array  # (n, p)
-    centers: Array  # (K, p) mu_old
-
-    @property
-    def total(self) -> float:
-        """The number of rows."""
-        return float(len(self.x))
-
-    @property
-    def labels(self) -> Array:
-        """The most probable cluster of each row."""
-        return most_probable(fast_memberships(self.x, self.centers)[0])
-
-    def merge(self, other: FastSums) -> FastSums:
-        """All rows, in their order."""
-        sizes, moments, x = self.sizes + other.sizes, self.moments + other.moments, np.concatenate([self.x, other.x])
-        return FastSums(sizes, moments, self.objective + other.objective, x, self.centers)
-
-
 @final
-class ReleasedFast:
-    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++.
+class ReleasedFast(SoftModel):
+    """Fast t-k-means, and from shifted k-means++ seeds fast t-k-means++: tau proportional to D^-c, c = (1 + p)/2.
 
     With alpha -> 0 the equations weight a row by tau u, and u is proportional to 1/D; the code leaves u out and
-    weights by tau alone. Taken literally the centres would collapse onto single rows. So this is our own `Fast`, tau
-    proportional to D^-c with c = (1 + p)/2 and Q = sum of tau ln D^-c, but for two things:
-
-    * Where D^-c is infinite tau is not a number: a centre that (nearly) stands on a row goes
-      to the origin, and the row counts for nobody. Where all centres do so they stay
-      together, so the "++" variant moves its seeds by 0.01 first.
-    * A centre that no row is near moves all the same. An engine may leave out memberships
-      below 1e-16; for such a centre they are all there is.
+    weights by tau alone. Taken literally the centres would collapse onto single rows. Where D^-c is infinite tau is
+    not a number: a centre that (nearly) stands on a row goes to the origin, and the row counts for nobody. Where all
+    centres do so they stay together, so the "++" variant moves its seeds by 0.01 first.
     """
 
-    climbs = False
+    def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
+        """D^-c, and full trust; Q = sum of tau ln D^-c."""
+        ones, exponent = measured.det, (1 + params.centers.shape[1]) / 2
+        return ones, exponent * ones, np.log(measured.d2), np.broadcast_to(1.0, measured.d2.shape)
 
-    def e_step(self, params: Spheres) -> Callable[[Block], FastSums]:
-        """A function that does the E-step under `params` for one block of rows."""
-        centers = params.centers
-        ours = Fast(engine=engine).e_step(Params(centers, _ALMOST_0, 1.0, np.zeros(len(centers))))
-
-        def visit(block: Block) -> FastSums:
-            x, stats = block.frame.enter(block.X), ours(block)
-            if np.min(stats.n) < 1 or may_be_infinite(x, centers):
-                return pair_by_pair(x, centers)
-            # Q = sum of tau ln f = sum of ln (sum of f) + sum of tau ln tau, where our f is (D/alpha)^-c
-            log_unit = (1 + x.shape[1]) / 2 * np.log(_ALMOST_0)
-            q = stats.objective - stats.entropy - stats.total * log_unit
-            return FastSums(stats.observed, stats.wx, q, x, centers)
-
-        return visit
-
-    def m_step(self, stats: FastSums, params: Spheres) -> Spheres:
+    def m_step(self, stats: Memberships, params: Spheres) -> Spheres:
         """Only the centres move, with the weights tau."""
+        rows = stats.measured.rows
         with np.errstate(all="ignore"):
-            return params._replace(centers=numbers(params.centers + stats.moments / stats.sizes))
-
-
-def pair_by_pair(x: Array, centers: Array) -> FastSums:
-    """The sums of all pairs, whatever is infinite or next to nothing."""
-    tau, log_f = fast_memberships(x, centers)
-    sizes = tau.sum(axis=1)[:, None]
-    return FastSums(sizes, tau @ x - sizes * centers, float(np.nansum(tau * log_f)), x, centers)
-
-
-def fast_memberships(x: Array, centers: Array) -> tuple[Array, Array]:
-    """tau, and ln D^-c: both (K, n)."""
-    with np.errstate(all="ignore"):
-        log_f = -(1 + x.shape[1]) / 2 * np.log(cdist(centers, x, "sqeuclidean"))
-        return shares(np.exp(log_f)), log_f
-
-
-def may_be_infinite(x: Array, centers: Array) -> bool:
-    """Whether any row is so near to a centre in its first coordinate that D^-c may be beyond all numbers."""
-    reach = 2 * np.finfo(float).max ** (-1 / (1 + x.shape[1]))
-    up, at = np.sort(x[:, 0]), centers[:, 0]
-    return bool(np.any(np.searchsorted(up, at + reach, "right") > np.searchsorted(up, at - reach)))
+            new = params._replace(centers=numbers(rows.means(stats.tau)))
+        return new._replace(measured=new.measure(rows))

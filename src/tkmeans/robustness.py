@@ -1,0 +1,240 @@
+"""How robust a clusterer is: where it breaks as contamination grows, and what one row can do to it."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from tkmeans.estimators.validation import check_choice, check_integer, check_real
+from tkmeans.sources.number_checks import checked_points
+from tkmeans.stats import Array
+
+KINDS = ("far", "cauchy", "inside", "clump", "point")
+FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class RobustnessCurve:
+    """What `breakdown_curve` or `influence_curve` measured.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+        Contaminating rows as a share of all, or the distance of the added row in standard deviations of a cluster.
+    values : dict of str to ndarray of shape (n, n_draws)
+        "ari": labels, the adjusted Rand index of the uncontaminated rows with their true clusters. "shift": how far the
+        worst centre is from the mean of its true cluster, in standard deviations of a cluster; NaN without centres.
+        "scale": the estimated width of a cluster over that without contamination; NaN without an estimate.
+        "influence": how far one row moves a centre, in standard deviations, times the rows of the cluster next to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans import RobustnessCurve
+    >>> RobustnessCurve(np.array([0.0, 0.1, 0.2]), {"ari": np.array([[1.0], [0.99], [0.4]])}).holds_up_to()
+    0.1
+    """
+
+    x: Array
+    values: dict[str, Array]
+
+    def holds_up_to(self, least_ari: float = 0.95) -> float:
+        """Return the largest share up to which every draw has at least this ARI; NaN if not even the first."""
+        holds = np.logical_and.accumulate(np.min(self.values["ari"], axis=1) >= least_ari)
+        return float(self.x[holds][-1]) if holds[0] else float("nan")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the first of the measures as a :class:`tkmeans.plots.RobustnessDisplay`."""
+        from tkmeans.plots import RobustnessDisplay
+
+        measure = next(iter(self.values))
+        return RobustnessDisplay(curves={measure: self}, measure=measure).plot(ax=ax)
+
+
+def breakdown_curve(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    kind: str = "far",
+    fractions: Sequence[float] = FRACTIONS,
+    distance: float = 10.0,
+    n_draws: int = 3,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> RobustnessCurve:
+    """Find out how much contamination a clusterer stands, by adding more and more of it.
+
+    Parameters
+    ----------
+    estimator : object
+        Any clusterer; copies of it are fitted.
+    X : array-like of shape (n_samples, n_features)
+        Rows without contamination.
+    y : array-like of shape (n_samples,), default=None
+        Their true clusters; None takes those that the estimator finds without contamination.
+    kind : {"far", "cauchy", "inside", "clump", "point"}, default="far"
+        The rows that are added. "far": uniform in a box `distance` times as wide as X. "cauchy": rows of X moved by
+        Cauchy noise as wide as X. "inside": uniform in the box of X. "clump": one tight heap, and "point": one value
+        again and again, both in a random direction at `distance` half-widths of X.
+    fractions : sequence of float, default=0 to 0.5 in steps of 0.05
+        Added rows as a share of all rows, below 1.
+    distance : float, default=10.0
+        How far "far", "clump" and "point" are.
+    n_draws : int, default=3
+        How many times contamination is drawn for every fraction.
+    random_state : int, RandomState instance or None, default=None
+        Makes the draws reproducible. The estimator has its own.
+    n_jobs : int, default=None
+        Fits at a time, as elsewhere in scikit-learn.
+
+    Returns
+    -------
+    curve : RobustnessCurve
+        "ari", "shift" and "scale", by fraction and draw.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from tkmeans import TKMeans, breakdown_curve
+    >>> from tkmeans.datasets import make_contaminated
+    >>> X, y = make_contaminated(500, 5, outlier_fraction=0.0, random_state=0)
+    >>> options = {"fractions": [0.0, 0.1, 0.2, 0.3], "n_draws": 1, "random_state": 0}
+    >>> for model in KMeans(5, n_init=10, random_state=0), TKMeans(5, random_state=0):
+    ...     breakdown_curve(model, X, y, **options).holds_up_to()
+    0.0
+    0.3
+    """
+    check_choice("kind", kind, choices=KINDS)
+    check_integer("n_draws", n_draws, least=1)
+    check_real("distance", distance, positive=True)
+    X = checked_points(X, "X")
+    shares = np.asarray(fractions, dtype=float)
+    if not (shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
+        raise ValueError(f"fractions must be numbers from 0 to below 1, got {fractions!r}")
+    clean = _fitted(estimator, X)
+    y = clean.labels if y is None else np.asarray(y)
+    check_consistent_length(X, y)
+    rng = check_random_state(random_state)
+    added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
+    tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
+    fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
+    means, spread = _clusters(X, y)
+    found = [
+        (adjusted_rand_score(y, fit.labels[: len(X)]), _shift(means, fit.centers) / spread, fit.scale / clean.scale)
+        for fit in fits
+    ]
+    by_measure = np.array(found).T.reshape(3, len(shares), n_draws)
+    return RobustnessCurve(shares, dict(zip(("ari", "shift", "scale"), by_measure, strict=True)))
+
+
+def influence_curve(
+    estimator: Any, X: Any, *, distances: Any = None, random_state: Any = None, n_jobs: int | None = None
+) -> RobustnessCurve:
+    """Find out what one row can do, by adding it farther and farther away from a centre.
+
+    This is Tukey's sensitivity curve, of the centre that moves most. The row starts at the outermost centre and leaves
+    the middle of all centres.
+
+    Parameters
+    ----------
+    estimator : object
+        Any clusterer with `cluster_centers_` or `means_`; copies of it are fitted.
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    distances : array-like of shape (n_distances,), default=None
+        Of the added row from the centre, in standard deviations of a cluster; None is 0 to 30.
+    random_state : int, RandomState instance or None, default=None
+        Chooses the direction if there is only one cluster.
+    n_jobs : int, default=None
+        Fits at a time, as elsewhere in scikit-learn.
+
+    Returns
+    -------
+    curve : RobustnessCurve
+        "influence", at every distance. A mean has an influence equal to the distance.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from tkmeans import TKMeans, influence_curve
+    >>> from tkmeans.datasets import make_contaminated
+    >>> X, _ = make_contaminated(300, 3, outlier_fraction=0.0, random_state=0)
+    >>> for model in KMeans(3, n_init=1, random_state=0), TKMeans(3, dof=1.0, random_state=0):
+    ...     influence_curve(model, X, distances=[1.0, 3.0, 9.0]).values["influence"].ravel().round(1)
+    array([1., 3., 9.])
+    array([2.2, 1. , 0.3])
+    """
+    X = checked_points(X, "X")
+    at = np.arange(0, 30.5, 1.0) if distances is None else np.asarray(distances, dtype=float)
+    clean = _fitted(estimator, X)
+    if clean.centers is None:
+        raise ValueError(f"{type(estimator).__name__} has no centres, so no row can move them; use one that has")
+    _, spread = _clusters(X, clean.labels)
+    away = clean.centers - clean.centers.mean(axis=0)
+    k = int(np.argmax(np.linalg.norm(away, axis=1)))
+    way = away[k] if len(away) > 1 else check_random_state(random_state).standard_normal(X.shape[1])
+    rows = clean.centers[k] + spread * at[:, None] * way / np.linalg.norm(way)
+    fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, row])) for row in rows)
+    moved = np.array([_shift(clean.centers, fit.centers) for fit in fits])
+    return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(clean.labels == k) + 1)})
+
+
+class _Found(NamedTuple):
+    """What a fit found."""
+
+    labels: Array  # (n,)
+    centers: Array | None  # (K, p)
+    scale: float  # the width of a cluster, NaN where there is no estimate
+
+
+def _fitted(estimator: Any, X: Array) -> _Found:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that contaminated rows give odd clusters is the point
+        model = clone(estimator)
+        labels = np.asarray(model.fit_predict(X))
+    centers = getattr(model, "cluster_centers_", getattr(model, "means_", None))
+    return _Found(labels, None if centers is None else np.asarray(centers), _width(model, X))
+
+
+def _width(model: Any, X: Array) -> float:
+    """The standard deviation in a cluster, as far as the model estimates one."""
+    if hasattr(model, "covariances_"):  # the geometric mean of all axes of all components
+        C, matrices = np.asarray(model.covariances_), model.covariance_type in ("full", "tied")
+        return float(np.exp(np.mean(np.linalg.slogdet(C)[1] / X.shape[1] if matrices else np.log(C)) / 2))
+    return float(np.sqrt(getattr(model, "scale_", getattr(model, "inertia_", np.nan) / X.size)))
+
+
+def _clusters(X: Array, y: Array) -> tuple[Array, float]:
+    """The mean of each cluster, and the standard deviation within them, pooled over features and clusters."""
+    names, of = np.unique(y, return_inverse=True)
+    means = np.array([X[of == k].mean(axis=0) for k in range(len(names))])
+    return means, float(np.sqrt(np.mean((X - means[of]) ** 2)))
+
+
+def _shift(means: Array, centers: Array | None) -> float:
+    """The distance of the worst centre from the one that it is paired with; infinite if one has no centre."""
+    if centers is None or len(centers) < len(means):
+        return float("nan" if centers is None else "inf")
+    away = cdist(means, centers)
+    return float(np.max(away[linear_sum_assignment(away)]))
+
+
+def _strays(X: Array, kind: str, n: int, distance: float, rng: np.random.RandomState) -> Array:
+    """Rows that belong to no cluster."""
+    middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
+    if kind == "cauchy":
+        return X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, X.shape[1]))
+    if kind in ("far", "inside"):
+        return middle + (distance if kind == "far" else 1.0) * half * rng.uniform(-1, 1, (n, X.shape[1]))
+    way = rng.standard_normal(X.shape[1])
+    heap = middle + distance * half * way / np.max(np.abs(way))
+    return heap + (0.01 if kind == "clump" else 0.0) * half * rng.standard_normal((n, X.shape[1]))
