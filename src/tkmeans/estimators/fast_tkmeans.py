@@ -52,7 +52,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     checkpoint : path, default=None
         A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
     random_state : int, RandomState instance or None, default=None
-        Makes the start reproducible.
+        For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
         Print every iteration if positive.
 
@@ -78,6 +78,12 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Iterations of the best run.
     converged_ : bool
         Whether the best run ended before `max_iter`.
+    agreement_ : float
+        The share of independent searches for a start that ended in these clusters, if there were searches.
+    margin_ : float or None
+        How much better they were than the next best clusters, in nats per row; None if all searches agree.
+    n_searches_ : int
+        How many searches there were.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -120,6 +120,12 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Rows given so far.
     converged_ : bool
         Whether :meth:`fit` ended before `max_iter`.
+    agreement_ : float
+        The share of independent searches for a start that ended in these clusters, if there were searches.
+    margin_ : float or None
+        How much better they were than the next best clusters, in nats per row; None if all searches agree.
+    n_searches_ : int
+        How many searches there were.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)

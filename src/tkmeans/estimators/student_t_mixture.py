@@ -85,7 +85,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     checkpoint : path, default=None
         A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
-        Makes the start reproducible.
+        For starts that are drawn; ``init_params="robust"`` draws nothing from it.
     verbose : int, default=0
         Print every iteration if positive.
     verbose_interval : int, default=10
@@ -115,6 +115,12 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         How probable a distance at least this large is for a row of its component.
     converged_ : bool
         Whether the best run ended before `max_iter`.
+    agreement_ : float
+        The share of independent searches for a start that ended in these clusters, if there were searches.
+    margin_ : float or None
+        How much better they were than the next best clusters, in nats per row; None if all searches agree.
+    n_searches_ : int
+        How many searches there were.
     n_iter_ : int
         Iterations of the best run.
     lower_bound_, lower_bounds_ : float and list of float

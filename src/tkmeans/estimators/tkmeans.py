@@ -44,8 +44,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
         keeps the one with the better integrated classification likelihood.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
-        Where to begin. "robust" searches for the good optimum on a sample of the rows, so
-        that outliers and seeds make no difference. An array holds the centres, of shape (n_clusters, n_features). A
+        Where to begin. "robust" compares independent searches on a sample of the rows; neither
+        seeds nor, in tables of up to 3000 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features). A
         callable takes X, n_clusters and random_state and returns such an array.
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept. "auto" is 10 for "random", "uniform" and a callable, and 1 otherwise.
@@ -66,7 +66,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     checkpoint : path, default=None
         A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
     random_state : int, RandomState instance or None, default=None
-        Makes the start reproducible.
+        For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
         Print every iteration if positive.
 
@@ -95,6 +95,12 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Iterations of the best run.
     converged_ : bool
         Whether the best run ended before `max_iter`.
+    agreement_ : float
+        The share of independent searches for a start that ended in these clusters, if there were searches.
+    margin_ : float or None
+        How much better they were than the next best clusters, in nats per row; None if all searches agree.
+    n_searches_ : int
+        How many searches there were.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)
