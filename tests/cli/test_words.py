@@ -170,3 +170,9 @@ def test_with_json_the_outliers_predict_and_select_k_commands_print_json_and_not
         ("select-k", file, "--max", 3),
     ):
         assert isinstance(json.loads(run(*words, "--json").stdout), dict)
+
+
+def test_the_summary_says_how_many_searches_found_these_clusters(run, tmp_path):
+    rng = np.random.default_rng(0)
+    np.savetxt(tmp_path / "rows.csv", np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(9, 1, (60, 2))]), delimiter=",")
+    assert "2 of 2 independent searches found these clusters." in run("fit", tmp_path / "rows.csv", "-k", 2).stdout

@@ -62,6 +62,9 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) 
     hidden = screen.count(len(data.columns) - len(columns), "column")
     less += f"; {hidden} more: --json shows them" * (len(columns) < len(data.columns))
     screen.tell(f"Centres are in your units; rows are counted without outliers{less}.")
+    if hasattr(model, "agreement_"):
+        found_by = f"{round(model.agreement_ * model.n_searches_)} of {model.n_searches_}"
+        screen.tell(f"{found_by} independent searches found these clusters.")
 
 
 def labels_of(found: RowAnswers) -> list[int | None]:
