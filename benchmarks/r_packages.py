@@ -50,7 +50,7 @@ README_CELLS = (  # the columns of README's table
 
 
 class Case(NamedTuple):
-    """Rows, the cluster of each (-1 for contamination), and what a method may be told."""
+    """Rows, the cluster of each (-1 for contamination), and what a method may be given."""
 
     name: str
     X: np.ndarray
@@ -109,7 +109,7 @@ def r(packages: str, expression: str) -> Fit:
     return fit
 
 
-# By name: what it is told beside the rows, and how it is run. Ours first.
+# By name: what it is given beside the rows, and how it is run. Ours first.
 OURS: dict[str, tuple[str, Fit]] = {
     "TKMeans": ("K", python(lambda c, s: TKMeans(c.K, random_state=s))),
     "StudentTMixture": ("K", python(lambda c, s: StudentTMixture(c.K, random_state=s))),
@@ -130,7 +130,7 @@ _CLEANED = "{{clean <- NNclean(X, 12)$z == 0; {}}}".format(
 IN_R: dict[str, tuple[str, str, str]] = {
     "R mclust": ("K", "mclust", _MCLUST.format("NULL")),
     "R mclust, noise by NNclean": ("K", "mclust prabclus", _CLEANED),
-    "R mclust, noise told": ("K, the share of noise", "mclust", _MCLUST.format("some")),
+    "R mclust, noise given": ("K, the share of noise", "mclust", _MCLUST.format("some")),
     "R trimcluster, 5 runs": (
         "K, the share of noise",
         "trimcluster",
@@ -306,11 +306,11 @@ def lost(cases: list[list[Case]], found: dict[str, tuple[str, Fit]], done: dict)
             gaps = np.round([done[name, method][0] - done[name, ours][0] for name in names], 3)
             each.append(f"{int(np.sum(gaps > 0))} / {int(np.sum(gaps == 0))} / {int(np.sum(gaps < 0))}")
         lines.append([method, found[method][0], *each])
-    return markdown(["method", "told", *(f"better / equal / worse than {ours}" for ours in OURS)], lines)
+    return markdown(["method", "given", *(f"better / equal / worse than {ours}" for ours in OURS)], lines)
 
 
 def of_readme(name: str, kind: str) -> tuple[str, str, float, float]:
-    """Mean and deviation over five seeds of the strongest trimmed k-means that runs without R, told the share."""
+    """Mean and deviation over five seeds of the strongest trimmed k-means that runs without R, given the share."""
     each = []
     for seed in range(5):
         case = paper_case(name, kind, seed)
@@ -327,8 +327,8 @@ def readme_row(done: dict) -> str:
 TEXT = """\
 ARI on the rows that belong to clusters, mean over {draws} draws (the paper's sets: {paper_draws}); all
 rows that a method calls noise count as one more cluster. **Bold: better than both of ours.** Every method has its
-default settings but for what it is told: the number of clusters K, or also the exact share of contaminating rows, which
-nobody knows. "Noise by NNclean" lets R guess which rows are noise at first; "noise told" starts with the right number
+default settings but for what it is given: the number of clusters K, or also the exact share of contamination, which
+nobody knows. "Noise by NNclean" lets R guess which rows are noise at first; "noise given" starts with the right number
 of them, the rows with the most distant neighbours. Seconds are CPU seconds of one fit, without the start of R; a fit
 that takes more than {limit:g} is given up, "over limit", and one that R could not make counts 0.
 {versions}
@@ -350,11 +350,11 @@ which 18 tell nothing. The contamination:
 {hard_lost}
 ## README's row of trimmed k-means
 
-The strongest that runs without R: 500 starts, three steps each, the five best to the end, told the share; 5 seeds.
+The strongest that runs without R: 500 starts, three steps each, the five best to the end, given the share; 5 seeds.
 
-```
+|  | A3 clean | S3 clean | S1 + 5 % far | A1 + 5 % far | unbalance + 5 % far | S2 + 10 % Cauchy | A3 + 30 % far |
+|---|---|---|---|---|---|---|---|
 {readme}
-```
 """
 
 

@@ -92,7 +92,7 @@ def test_pieces_of_one_cluster_are_unstable(Estimator):
     smaller = np.flatnonzero(origin == in_two)[-1]
     found = stability(model, X, n_resamples=40, random_state=0)
     assert found.rating[smaller] == "unstable"
-    assert found.mean[origin == in_two].max() < found.mean[origin != in_two].min()
+    assert found.mean[smaller] < found.mean[origin != in_two].min()  # what it was cut off from may be nearly whole
     assert np.all(found.rating[origin != in_two] == "stable")
 
 

@@ -132,7 +132,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self._publish_fit(plan, fit, source)
             if survey.n_empty:
                 warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
-            if source.agreement is not None:
+            if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
                 warn_of_split_searches(source.agreement, self._size, getattr(self, self._size))
             if not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
@@ -182,7 +182,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if source.agreement is not None:
             n_searches, n_agreeing, margin = source.agreement
             found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches}
-            found["margin_"] = margin if np.isfinite(margin) else None
+            found |= {"margin_": margin} if np.isfinite(margin) else {}
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)

@@ -97,8 +97,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Whether the best run ended before `max_iter`.
     agreement_ : float
         The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float or None
-        How much better they were than the next best clusters, in nats per row; None if all searches agree.
+    margin_ : float
+        How much better they were than the next best clusters, in nats per row, if there were others.
     n_searches_ : int
         How many searches there were.
     n_features_in_ : int

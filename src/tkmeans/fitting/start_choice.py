@@ -70,7 +70,7 @@ def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int =
         if n_searches == ENOUGH * len(parts) and len(candidates) == 1:
             break
         for part in parts:
-            found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])))
+            found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])), 1)
             labels = found.labels if part is sample else _nearest(sample.X, found.centers)
             handicap = 0.0 if tails == TAILS[0] else _handicap(found, candidates[0].found, part.weight)
             _count(candidates, Candidate(found, labels, handicap, part is not sample), core_weight)

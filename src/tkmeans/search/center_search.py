@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # the native engine may be missing
 OVERSHOOT = 2.0  # first seeds per cluster
 TRIALS = 3  # rows tried for each first seed
 BREATH = 0.25  # centres added at a breath, as a share of the clusters
-QUIET_BREATHS = 1  # breaths in a row without a real gain before the search stops
+QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stops
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
 REAL_GAIN = 0.01  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
@@ -63,10 +63,16 @@ class State(NamedTuple):
     nearest: Array  # (n,) how far each row is from its centre: `criterion.distances`
 
 
-def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, tails: float | None = None) -> Found:
+def robust_search(
+    sample: Sample,
+    n_clusters: int,
+    rng: np.random.RandomState,
+    tails: float | None = None,
+    quiet_breaths: int = QUIET_BREATHS,
+) -> Found:
     """Centres that EM can start from with confidence, for a canonical sample.
 
-    `tails` is the nu of the criterion, heavy if None.
+    `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
@@ -83,7 +89,7 @@ def robust_search(sample: Sample, n_clusters: int, rng: np.random.RandomState, t
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
     _exhale(search, n_clusters, rng)
-    search.restore(*_breathe(search, sample, n_clusters, rng))
+    search.restore(*_breathe(search, sample, n_clusters, quiet_breaths, rng))
     search.refine(3)
     centers, scale, masses, nearest = _state(search, sample)
     labels, total = np.empty(n_rows, np.int64), float(np.sum(sample.weight))
@@ -109,7 +115,9 @@ def _inhale(search: Search, n_clusters: int, extra: int, rng: np.random.RandomSt
     return search.inhale(needed, needed + extra, rng.random_sample(2 * search.clusters + draws), draws)
 
 
-def _breathe(search: Search, sample: Sample, n_clusters: int, rng: np.random.RandomState) -> tuple[Array, float]:
+def _breathe(
+    search: Search, sample: Sample, n_clusters: int, quiet_breaths: int, rng: np.random.RandomState
+) -> tuple[Array, float]:
     """Add centres where they promise most, drop the cheapest again, keep the result if it costs less."""
     n_rows = len(sample.X)
     room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
@@ -118,7 +126,7 @@ def _breathe(search: Search, sample: Sample, n_clusters: int, rng: np.random.Ran
     best, cost, complete = _state(search, sample), search.cost, search.clusters == n_clusters
     quiet = 0
     while quiet < STARVING_BREATHS:
-        if quiet >= QUIET_BREATHS:
+        if quiet >= quiet_breaths:
             masses = _state(search, sample).masses
             if np.min(masses) >= TINY_CLUSTER * np.mean(masses):
                 break  # no centre has hardly any rows

@@ -135,7 +135,7 @@ class DaskSource(Source):
             X, weight = self._rows(np.arange(sum(n_counted)), n_counted)
         else:
             each = float(sum(masses)) / size
-            X, times = self._rows((np.arange(size) + rng.random_sample()) * each, masses, by_mass=True)
+            X, times = self._rows((np.arange(size) + rng.random_sample(size)) * each, masses, by_mass=True)
             weight = times * each
         return Sample(self.frame.enter(X).astype(np.float64), weight)
 
