@@ -13,6 +13,7 @@ from tkmeans.atomic import replacing
 from tkmeans.cli import screen
 
 QUICK_REPS = 2
+_FOLDER = typer.Option(help="The folder to write to; the page is written beside it.")
 What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there is to reproduce
 
 
@@ -98,9 +99,7 @@ def reproduce(
     what: Annotated[What, typer.Argument(help="The table, the figures, or all of them.")] = What.all,
     reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
     quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions, in about a minute.")] = False,
-    out: Annotated[Path, typer.Option(help="The folder to write to; the page is written beside it.")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[Path, _FOLDER] = Path("reproduction"),
     redo: Annotated[str | None, typer.Option(help="Repeat one column, such as released or defaults.")] = None,
 ) -> None:
     """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""

@@ -31,8 +31,8 @@ def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
         each = f"{n_clusters} clusters of {screen.count(n_rows, 'row')} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
-    what = f"clustering {screen.count(n_rows, 'row')}"
-    with screen.counting(what) as update, as_messages(data.table.source):
+    rows = screen.count(n_rows, "row")
+    with screen.counting(f"clustering {rows}") as update, as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         update(completed=0, total=1)
         before = OBSERVERS.set((_ShareDone(update, model.tol),))
@@ -99,14 +99,6 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
         options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}
         options["progress"] = lambda done, total: update(completed=done, total=total)
         return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
-
-
-def described(found: RowAnswers, data: Data, n_clusters: int) -> Any:
-    """The clusters in words, by the columns that were clustered and those of text."""
-    from tkmeans.cluster_descriptions import described
-
-    with screen.counting("describing the clusters"):
-        return described(found, data.values, data.columns, data.categories, n_clusters)
 
 
 def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:

@@ -18,7 +18,7 @@ def fit(
     reading: options.ReadingOptions,
     model: Annotated[Path | None, typer.Option(help="Save the model to this file, for 'tkmeans predict'.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report to this file, as HTML.")] = None,
-    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")] = False,
+    mark_outliers: options.MarkOutliers = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show how each column will be used, and exit.")] = False,
     json: options.Json = False,
 ) -> None:
@@ -28,6 +28,8 @@ def fit(
     kept and help to describe the clusters. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """
+    from tkmeans.cluster_descriptions import described
+
     if dry_run:
         printed_summary.print_plan(prepare(file, reading, choice), json=json)
         return
@@ -44,23 +46,20 @@ def fit(
         output_files.save_report(estimator, data, report, selection)
     if str(output.out) == "-":
         return
-    description = estimator_calls.described(found, data, n_clusters)
+    with screen.counting("describing the clusters"):
+        description = described(found, data.values, data.columns, data.categories, n_clusters)
     if json:
         screen.print_json(printed_summary.as_document(data, estimator, found, description))
     else:
         printed_summary.print_clusters(data, estimator, found, description)
         screen.tell(found.sentence)
-        printed_summary.print_written(
-            {output.out: "the table with the cluster of each row", model: "the model", report: "the report"}
-        )
+        table = "the table with the cluster of each row"
+        printed_summary.print_written({output.out: table, model: "the model", report: "the report"})
         again, k = options.typed_again(choice, reading), n_clusters
         to = Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}")
+        written = "writes your table with the cluster of each row"
         suggestions = [
-            (
-                output.out is None,
-                ("fit", file, "-k", k, *again, "--out", to),
-                "writes your table with the cluster of each row",
-            ),
+            (output.out is None, ("fit", file, "-k", k, *again, "--out", to), written),
             (report is None, ("report", file, "-k", k, *again), "writes a report to look at and to pass on"),
             (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
             (True, ("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"),

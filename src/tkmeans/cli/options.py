@@ -15,17 +15,18 @@ from tkmeans.tables import TableError
 
 FAULT, INTERRUPTED = 1, 130  # exit codes; 0 is success, and 2, for wrong usage, is Typer's own
 
-
 Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how columns of different units are made comparable
 Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters
 Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
 
 _FILE = "CSV, Parquet, Feather, JSON, xlsx, ods, DuckDB or NPY, recognised by content; - for standard input."
 _SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows."
+_CLUSTERS = typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")
 _reading = partial(typer.Option, rich_help_panel="How to read the file")
 _choice = partial(typer.Option, rich_help_panel="What to cluster by")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
+MarkOutliers = Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random numbers; the same seed gives the same result.")]
 Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all. The result does not depend on it.")]
@@ -58,9 +59,7 @@ class ColumnOptions(NamedTuple):
 class ModelOptions(NamedTuple):
     """How to fit."""
 
-    k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")] = (
-        None
-    )
+    k: Annotated[int | None, _CLUSTERS] = None
     shape: Annotated[Shape, typer.Option(help=_SHAPES)] = Shape.round
     seed: Seed = 0
     max_iter: Annotated[int, typer.Option(min=1, help="The largest number of iterations.")] = 300
@@ -90,7 +89,10 @@ def typed_again(*records: NamedTuple) -> list[str]:
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """A command from a function: records of options become single options, errors become messages and exit codes."""
+    """A command from a function: records of options become single options.
+
+    What the user can mend becomes a sentence and an exit code, not a traceback.
+    """
     parameters: list[inspect.Parameter] = []
     records = {}
     for parameter in _parameters(function):
@@ -102,9 +104,25 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def run(**given: Any) -> None:
+        from tkmeans.persistence import ModelFileError
+
         for name, record in records.items():
             given[name] = record(**{field: given.pop(field) for field in record._fields})
-        _ending_well(lambda: function(**given))
+        try:
+            return function(**given)
+        except (TableError, ModelFileError, ImportError) as fault:
+            screen.complain(screen.as_options(str(fault)))
+        except BrokenPipeError:
+            raise  # the reader of our output has seen enough
+        except OSError as fault:
+            what = fault.strerror or str(fault)
+            screen.complain(what if fault.filename is None else f"{fault.filename}: {what}")
+        except MemoryError:
+            screen.complain("the memory of this machine is not enough for these data")
+        except KeyboardInterrupt:
+            screen.complain("interrupted; no file was left half-written")
+            raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(FAULT)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(function) or "")  # paragraphs, however wide
@@ -119,25 +137,3 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in inspect.signature(function).parameters.items()
     ]
-
-
-def _ending_well(run: Callable[[], None]) -> None:
-    """Run; report what the user can mend in a sentence, not in a traceback."""
-    from tkmeans.persistence import ModelFileError
-
-    try:
-        run()
-        return
-    except (TableError, ModelFileError, ImportError) as fault:
-        screen.complain(screen.as_options(str(fault)))
-    except BrokenPipeError:
-        raise  # the reader of our output has seen enough
-    except OSError as fault:
-        what = fault.strerror or str(fault)
-        screen.complain(what if fault.filename is None else f"{fault.filename}: {what}")
-    except MemoryError:
-        screen.complain("the memory of this machine is not enough for these data")
-    except KeyboardInterrupt:
-        screen.complain("interrupted; no file was left half-written")
-        raise typer.Exit(INTERRUPTED) from None
-    raise typer.Exit(FAULT)

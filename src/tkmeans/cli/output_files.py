@@ -45,10 +45,8 @@ def check_new_columns(table: Table, output: OutputOptions) -> None:
     """Complain about names that the table already has."""
     clash = [output.prefix + name for name in RESULTS if output.prefix + name in table.names]
     if output.out is not None and clash:
-        raise TableError(
-            f"{table.source} already has a column {clash[0]!r}; add --prefix tk_ to call the new ones "
-            + ", ".join(f"tk_{name}" for name in RESULTS)
-        )
+        way_out = f"add --prefix tk_ to call the new ones {', '.join(f'tk_{name}' for name in RESULTS)}"
+        raise TableError(f"{table.source} already has a column {clash[0]!r}; {way_out}")
 
 
 def write_output(
@@ -70,9 +68,9 @@ def write_output(
         if str(output.out) == "-":
             write_table(table, sys.stdout.buffer, added, rows=rows)
             sys.stdout.buffer.flush()
-            return
-        with replacing(output.out) as file:
-            write_table(table, file, added, rows=rows, like=output.out)
+        else:
+            with replacing(output.out) as file:
+                write_table(table, file, added, rows=rows, like=output.out)
 
 
 def save_model(estimator: Any, data: Data, path: Path) -> None:

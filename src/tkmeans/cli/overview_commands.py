@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -35,17 +35,8 @@ def select_k(
         document = {field: getattr(selection, field) for field in fields}
         screen.print_json({"file": data.table.source, "columns": data.columns} | document)
         return
-    _print(selection)
     best, next_best = selection.best, selection.runner_up
-    second = "" if next_best is None else f"; {next_best} comes next"
-    screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
-    options = typed_again(choice, reading)
-    deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
-    print_next(file, *((typed(deed, file, "-k", best, *options), why) for deed, why in deeds.items()))
-
-
-def _print(selection: Any) -> None:
-    marks = {selection.best: "best", selection.runner_up: "next"}
+    marks = {best: "best", next_best: "next"}
     formats = {"n_clusters": "", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
     values = {name: getattr(selection, name) for name in formats if getattr(selection, name) is not None}
     cells = {name: [format(value, formats[name]) for value in column] for name, column in values.items()}
@@ -54,6 +45,11 @@ def _print(selection: Any) -> None:
     screen.print_table([name.replace("_", " ") for name in cells], rows, text=[len(values)])
     stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in values else ""
     screen.tell(f"Smaller values of icl and bic are better.{stable}")
+    second = "" if next_best is None else f"; {next_best} comes next"
+    screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
+    options = typed_again(choice, reading)
+    deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
+    print_next(file, *((typed(deed, file, "-k", best, *options), why) for deed, why in deeds.items()))
 
 
 def report(

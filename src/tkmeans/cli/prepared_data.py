@@ -83,8 +83,7 @@ def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
     others = [name for name in (id_column, weight_column) if name is not None]
     columns = None if choice.columns is None else split(table, choice.columns)
     encoded = split(table, choice.encode)
-    others += encoded
-    chosen = choose(table, columns, split(table, choice.without), split(table, choice.keep), others)
+    chosen = choose(table, columns, split(table, choice.without), split(table, choice.keep), [*others, *encoded])
     names = chosen.names + levels(table, encoded)
     values = numbers(table, names)
     weights = None if weight_column is None else _weights(table, weight_column)
@@ -101,8 +100,7 @@ def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
 
 def print_notes(table: Table, *texts: str) -> list[str]:
     """Print how the table was read, and these remarks; all of them, as printed."""
-    layout = [table.layout] if table.layout else []
-    notes = [screen.as_options(note) for note in (*layout, *table.notes, *texts)]
+    notes = [screen.as_options(note) for note in (table.layout, *table.notes, *texts) if note]
     screen.notes(notes)
     return notes
 
@@ -123,10 +121,8 @@ def numbers(table: Table, names: list[str]) -> list[Array]:
 def _weights(table: Table, name: str) -> Array:
     """Sample weights from a column."""
     (values,) = numbers(table, [name])
-    wrong = np.flatnonzero(~(values >= 0))
-    if len(wrong):
-        first = wrong[:5].tolist()
-        places = zip(first, table.places(first), strict=True)
+    if len(wrong := np.flatnonzero(~(values >= 0))):
+        places = zip(wrong[:5], table.places(wrong[:5].tolist()), strict=True)
         rows = ", ".join(f"{table.row_word} {place}: {values[i]:g}" for i, place in places)
         found = f"{len(wrong)} in {name!r} are ({rows}); a weight of 0 ignores a row"
         raise TableError(f"{table.source}: weights must not be negative or missing, but {found}")

@@ -9,6 +9,7 @@ import typer
 
 from tkmeans.cli import estimator_calls, options, output_files, printed_summary, screen
 from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, print_notes, read_file
+from tkmeans.cli.printed_summary import labels_of, outlier_places
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
@@ -22,7 +23,7 @@ def predict(
     file: options.File,
     output: options.OutputOptions,
     reading: options.ReadingOptions,
-    mark_outliers: Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")] = False,
+    mark_outliers: options.MarkOutliers = False,
     json: options.Json = False,
 ) -> None:
     """Assign the rows of another table to the clusters of a saved model.
@@ -47,9 +48,8 @@ def predict(
     output_files.write_output(table, output, found, mark_outliers=mark_outliers)
     if json:
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
-        outliers = printed_summary.outlier_places(found, table)
-        document |= {"labels": printed_summary.labels_of(found), "outliers": outliers}
-        screen.print_json(document | {"notes": notes})
+        document |= {"labels": labels_of(found), "outliers": outlier_places(found, table), "notes": notes}
+        screen.print_json(document)
     elif str(output.out) != "-":
         sizes = printed_summary.sizes_of(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
         screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
@@ -66,17 +66,13 @@ def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     if not hasattr(first, "feature_names_in_"):
         columns = choose(table).names
         if len(columns) != first.n_features_in_:
-            raise TableError(
-                f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers, "
-                f"but {table.source} has {len(columns)}: {listed(columns)}"
-            )
+            wanted = f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers"
+            raise TableError(f"{wanted}, but {table.source} has {len(columns)}: {listed(columns)}")
         return columns
     columns = [str(name) for name in first.feature_names_in_]
     if lost := [name for name in columns if name not in table.names and table.indicated(name) is None]:
-        raise TableError(
-            f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was fitted on; "
-            f"its columns are {listed(table.names)}"
-        )
+        lacks = f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was fitted on"
+        raise TableError(f"{lacks}; its columns are {listed(table.names)}")
     del first.feature_names_in_  # it has done its work, and the rows go on without names
     return columns
 
@@ -110,14 +106,13 @@ def outliers(
         screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})
     elif str(output.out) != "-":
         screen.tell(found.sentence)
-        shown = strays[:top] if len(strays) else strangest[: min(5, top)]
         if not len(strays):
             screen.tell("The least typical rows are:")
-        _print(_described(data, estimator, found, shown), data.id_column, data.table.row_word)
+        _print(data, _described(data, estimator, found, strays[:top] if len(strays) else strangest[: min(5, top)]))
         screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
         if len(strays) > top:
             screen.tell(f"{len(strays) - top} more: --top {len(strays)} shows them, --out FILE writes them.")
-        printed_summary.print_written({output.out: f"{screen.count(len(strays), 'row')}"})
+        printed_summary.print_written({output.out: screen.count(len(strays), "row")})
 
 
 def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> list[dict[str, Any]]:
@@ -141,14 +136,14 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
     ]
 
 
-def _print(described: list[dict[str, Any]], id_column: str | None, row_word: str) -> None:
+def _print(data: Data, described: list[dict[str, Any]]) -> None:
     shown = {
-        row_word: [str(row[row_word]) for row in described],
-        **({} if id_column is None else {id_column: [row["name"] for row in described]}),
+        data.table.row_word: [str(row[data.table.row_word]) for row in described],
+        **({} if data.id_column is None else {data.id_column: [row["name"] for row in described]}),
         "nearest cluster": [str(row["cluster"]) for row in described],
         "p-value": [f"{row['outlier_pvalue']:.2g}" for row in described],
         "strangest value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
         "off by": [f"{row['spreads']:+.1f} spreads" for row in described],
     }
-    text = [j for j, name in enumerate(shown) if name in (id_column, "strangest value")]
+    text = [j for j, name in enumerate(shown) if name in (data.id_column, "strangest value")]
     screen.print_table(list(shown), [*zip(*shown.values(), strict=True)], text=text)

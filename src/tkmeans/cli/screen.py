@@ -74,7 +74,7 @@ def tell(text: str) -> None:
 
 
 @contextmanager
-def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
+def reading(what: str) -> Iterator[Callable[[int, int], None]]:
     """A function of how many bytes of how many are read, which happens twice: to look at them and to read them."""
     with counting(what) as update:
         seen = [0, 0]  # in this pass; in those before
@@ -84,7 +84,7 @@ def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
             seen[0] = done
             update(completed=min(done + seen[1], 2 * total), total=2 * total)
 
-        yield count_both if err.is_terminal else None
+        yield count_both
 
 
 @contextmanager

@@ -41,10 +41,8 @@ class Clustering:
     def distances(self) -> Array:
         """How far each row is from its centre, as the estimator saw it; over the columns it has, brought up to all."""
         d2 = np.square(self.inputs - self.input_centers[self.rows.label])
-        n_observed = np.sum(~np.isnan(d2), axis=1)
-        return np.where(
-            n_observed > 0, np.sqrt(np.nansum(d2, axis=1) * d2.shape[1] / np.maximum(n_observed, 1)), np.nan
-        )
+        n_observed, total = np.sum(~np.isnan(d2), axis=1), np.nansum(d2, axis=1) * d2.shape[1]
+        return np.where(n_observed > 0, np.sqrt(total / np.maximum(n_observed, 1)), np.nan)
 
     @cached_property
     def usual_distances(self) -> Array:
@@ -107,10 +105,8 @@ def look(
     names = column_names(values.shape[1], feature_names, *known)
     Z = X if scaler is None else scaler.transform(X)
     input_centers = centers_of(estimator)
-    if values.shape[1] != input_centers.shape[1]:
-        raise ValueError(
-            f"X has {values.shape[1]} columns but {type(estimator).__name__} was fitted on {input_centers.shape[1]}"
-        )
+    if values.shape[1] != (wanted := input_centers.shape[1]):
+        raise ValueError(f"X has {values.shape[1]} columns but {type(estimator).__name__} was fitted on {wanted}")
     with warnings.catch_warnings(record=True) as heard:  # they belong into the report
         warnings.simplefilter("always", UserWarning)
         rows = answers(estimator, Z)._replace(known=~np.isnan(values).all(axis=1))

@@ -64,9 +64,7 @@ def percent(share: float) -> str:
 
 def number(x: float, digits: int = 4) -> str:
     """A number on its own."""
-    if np.isnan(x):
-        return MISSING
-    return f"{x:.{digits}g}".replace("-", "−")
+    return MISSING if np.isnan(x) else f"{x:.{digits}g}".replace("-", "−")
 
 
 def decimals_of(column: Array) -> int | None:
@@ -85,9 +83,7 @@ def decimals_of(column: Array) -> int | None:
 
 def cell(x: float, decimals: int | None) -> str:
     """A value of a column."""
-    if np.isnan(x):
-        return MISSING
-    return (f"{x:.4g}" if decimals is None else f"{x:.{decimals}f}").replace("-", "−")
+    return number(x) if decimals is None or np.isnan(x) else f"{x:.{decimals}f}".replace("-", "−")
 
 
 def part(file: str) -> str:
@@ -121,17 +117,15 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]], *, label: str, kind: str = "") -> str:
-    """A table in a box that scrolls by itself; header cells and rows of cells are complete elements."""
-    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return fragment("table", kind=kind, label=text(label), header="".join(header), body=body)
+    """A table in a box that scrolls by itself; names are HTML, and cells complete elements; "sortable" is a kind."""
+    names = [f'<button type="button">{name}</button>' if "sortable" in kind else name for name in header]
+    parts = {"header": "".join(tag("th", name, scope="col") for name in names), "label": text(label)}
+    return fragment("table", kind=kind, body="".join(f"<tr>{''.join(row)}</tr>" for row in rows), **parts)
 
 
 def swatch(cluster: int) -> str:
     """The marker of a cluster, in its colour."""
     return fragment("swatch", color=style.color(cluster), path=fragment(f"marker-{style.marker(cluster)}"))
-
-
-# ---- charts: a curve, a divided bar; colours come from the page's style --------------------------
 
 
 def line_chart(

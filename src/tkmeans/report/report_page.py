@@ -76,8 +76,7 @@ def write_report(
     '<!DOCTYPE html>'
     >>> folder.cleanup()
     """
-    names: dict[str, Any] = {"feature_names": feature_names, "row_names": row_names, "categories": categories}
-    found = look(estimator, X, scaler=scaler, **names)
+    found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler, categories=categories)
     title = title or f"{count(len(found.centers), 'cluster')} in {count(len(found.values), 'row')}"
     page = _page(found, estimator, scaler, selection, title, call)
     with replacing(path) as file:
@@ -92,22 +91,16 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
     data = drawing(found, scaler)
     n_drawn = len(base64.b64decode(data["outliers"]))
     sample = f"Of {count(len(found.values), 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "
-    legend = [
-        fragment("legend", cluster=k, swatch=swatch(k), rows=count(cluster.n_rows, "row"))
-        for k, cluster in enumerate(found.description)
-    ]
+    sizes = [count(cluster.n_rows, "row") for cluster in found.description]
     return Template(part("page.html")).substitute(
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        **{"style": style, "style_hash": _hash(style), "script": script, "script_hash": _hash(script)},
         data=embedded(data),
         title=text(title),
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
         lead=sections.lead(found, type(estimator).__name__),
         tiles=sections.tiles(found, estimator),
         remarks=sections.remarks(found, estimator),
-        legend="".join(legend),
+        legend="".join(fragment("legend", cluster=k, swatch=swatch(k), rows=rows) for k, rows in enumerate(sizes)),
         drawn="" if n_drawn == len(found.values) else sample,
         outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
         outliers_link='<a href="#outliers">Outliers</a>' if outliers else "",

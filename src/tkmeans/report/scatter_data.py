@@ -16,7 +16,6 @@ from tkmeans.stats import Array
 MAX_ROWS = 20_000  # drawn
 MAX_COLUMNS = 12  # that can be chosen for the axes; the page stays below 2 MB
 _NAME_BYTES = 1_500_000  # for the names of all drawn rows
-
 _FARTHEST = 1e38  # what a float32 can hold
 _TRIED_COLUMNS, _TRIED_ROWS = 6, 2000
 _CLEAR = 0.9  # a pair of columns that tells so many rows' clusters is shown first: it has names and units
@@ -85,8 +84,7 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
         three = np.asarray(scaler.transform(np.array([low, middle, high])), dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = (three[1] - three[0]) / (middle - low), (three[2] - three[1]) / (high - middle)
-    constant = ~(high > low)
-    first, second = np.where(constant, 1.0, first), np.where(constant, 1.0, second)
+    first, second = (np.where(high > low, slope, 1.0) for slope in (first, second))  # 1 if constant
     return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.values.shape[1]
 
 

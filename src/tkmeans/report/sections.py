@@ -1,7 +1,4 @@
-"""Sections of the page, as HTML: in short, clusters, outliers, columns, how sure, the data, the fit, how it was made.
-
-A section without content is empty.
-"""
+"""Sections of the page, as HTML: what was found, how sure it is, and how it was made; empty without content."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,9 +19,7 @@ _CARD_COLUMNS = 6  # on the card of a cluster
 _EXAMPLES = 3  # typical rows, and as many least typical ones
 _FEW_CLUSTERS = 4  # whose examples are unfolded
 _TABLE_COLUMNS = 40
-_LISTED_COLUMNS = 200
-_LISTED_ROWS = 500
-_LISTED_VALUES = 8
+_LISTED_COLUMNS, _LISTED_ROWS, _LISTED_VALUES = 200, 500, 8
 _BINS = 24  # of a histogram
 _SURE = 0.95
 
@@ -85,12 +80,8 @@ def how_many(found: Clustering, selection: Any) -> str:
     names = {"x_name": "number of clusters", "y_name": criterion_title(name)}
     names["label"] = f"{criterion} for {span} clusters; best at {best}"
     chart = markup.line_chart(tried, getattr(selection, name), **names, marks=marks)
-    words = {
-        "numbers": count(len(tried), "number"),
-        "criterion": text(criterion),
-        "meaning": fragment(f"criterion-{name}"),
-    }
-    return fragment("tried", **words, span=span, best=best, next=following, chart=chart)
+    words = {"criterion": text(criterion), "meaning": fragment(f"criterion-{name}"), "span": span, "next": following}
+    return fragment("tried", **words, numbers=count(len(tried), "number"), best=best, chart=chart)
 
 
 def how_sure(found: Clustering) -> str:
@@ -114,12 +105,11 @@ def data_facts(found: Clustering, scaler: Any) -> str:
     missing = np.isnan(found.values)
     gaps = f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
     gaps += "nothing was filled in: a row counts with the values it has"
-    rows = [("Rows", count(len(missing), "row")), ("Columns", count(missing.shape[1], "column"))]
-    rows.append(("Missing values", gaps if missing.any() else "none"))
-    rows.append(("Scaling", fragment(f"scaled-by-{type(scaler).__name__}", name=text(type(scaler).__name__))))
-    if found.row_names is None:
-        rows.append(("Row numbers", "begin with 0"))
-    return facts(rows)
+    rows = {"Rows": count(len(missing), "row"), "Columns": count(missing.shape[1], "column")}
+    rows["Missing values"] = gaps if missing.any() else "none"
+    rows["Scaling"] = fragment(f"scaled-by-{type(scaler).__name__}", name=text(type(scaler).__name__))
+    rows |= {"Row numbers": "begin with 0"} if found.row_names is None else {}
+    return facts(rows.items())
 
 
 def fit_facts(estimator: Any) -> str:
@@ -200,25 +190,23 @@ def columns(found: Clustering) -> str:
         rows.append(cells + [_td(cell(q, found.digits[j]), q) for q in ranges[:, j]])
     note = f"<p>The first {_LISTED_COLUMNS} of {count(len(found.names), 'column')}.</p>"
     note *= len(found.names) > _LISTED_COLUMNS
-    header = [_heading(name) for name in ("Column", "Missing", "Least", "Median", "Largest")]
+    header = ("Column", "Missing", "Least", "Median", "Largest")
     return note + markup.table(header, rows, label="Columns of the data", kind="sortable")
 
 
 def _card(found: Clustering, k: int) -> str:
     cluster = found.description[k]
     name, _, words = cluster.sentence.partition(": ")
-    parts = {"swatch": swatch(k), "name": name, "words": text(words[:1].upper() + words[1:])}
-    parts["share"] = percent(cluster.share)
+    words, share = text(words[:1].upper() + words[1:]), percent(cluster.share)
+    parts = {"swatch": swatch(k), "name": name, "words": words, "share": share}
     sure = "" if cluster.probability is None else f"; their mean probability is {percent(cluster.probability)}"
     if cluster.n_rows == 0:
         return fragment("card", **parts, sure="", content="")
-    n_columns = len(found.names)
-    shown: Array = np.arange(n_columns)
-    note = f'<p class="note">The {_CARD_COLUMNS} columns that set it apart most, of {n_columns}.</p>'
-    if n_columns > _CARD_COLUMNS:
+    shown, note = np.arange(len(found.names)), ""
+    if len(shown) > _CARD_COLUMNS:
+        note = f'<p class="note">The {_CARD_COLUMNS} columns that set it apart most, of {len(shown)}.</p>'
         shown = np.argsort(-np.abs(found.effects[k]), kind="stable")[:_CARD_COLUMNS]
-    profile = fragment("profile", rows="".join(_profile_row(found, k, j) for j in shown))
-    profile += note * (n_columns > _CARD_COLUMNS)
+    profile = fragment("profile", rows="".join(_profile_row(found, k, int(j)) for j in shown)) + note
     values = "".join(_category(category, k) for category in cluster.categories)
     categories = fragment("categories", rows=values) if values else ""
     return fragment("card", **parts, sure=sure, content=profile + categories + _examples(found, k, shown))
@@ -231,17 +219,13 @@ def _category(category: Category, k: int) -> str:
 
 
 def _profile_row(found: Clustering, k: int, j: int) -> str:
-    center, spread, effect = found.centers[k, j], found.spreads[k, j], found.effects[k, j]
+    spread, effect = found.spreads[k, j], found.effects[k, j]
     digits = 1 if found.digits[j] == 0 else found.digits[j]  # a centre of whole numbers is not whole
+    around = "" if np.isnan(spread) else f' <span class="faint">± {cell(spread, digits)}</span>'
     level = "" if abs(effect) < 2 * NOTABLE else "very "
-    return fragment(
-        "profile-row",
-        column=named(found.names[j]),
-        histogram=_histogram(found, k, j),
-        center=cell(center, digits),
-        around="" if np.isnan(spread) else f' <span class="faint">± {cell(spread, digits)}</span>',
-        words="usual" if abs(effect) < NOTABLE else f"{level}{'high' if effect > 0 else 'low'}",
-    )
+    words = "usual" if abs(effect) < NOTABLE else f"{level}{'high' if effect > 0 else 'low'}"
+    shown = {"column": named(found.names[j]), "center": cell(found.centers[k, j], digits), "around": around}
+    return fragment("profile-row", **shown, histogram=_histogram(found, k, j), words=words)
 
 
 def _histogram(found: Clustering, k: int, j: int) -> str:
@@ -259,11 +243,10 @@ def _histogram(found: Clustering, k: int, j: int) -> str:
 
 
 def _examples(found: Clustering, k: int, shown: Array) -> str:
-    header = [tag("th", name, scope="col") for name in ("Row", *(named(found.names[j]) for j in shown))]
+    header = ["Row", *(named(found.names[j]) for j in shown)]
 
     def listed(rows: Array, label: str) -> str:
-        names = (tag("th", _pointer(found, i), scope="row") for i in rows)
-        cells = ([name, *(_value(found, i, j) for j in shown)] for name, i in zip(names, rows, strict=True))
+        cells = ([tag("th", _pointer(found, i), scope="row"), *(_value(found, i, j) for j in shown)] for i in rows)
         return markup.table(header, cells, label=f"{label} of cluster {k}")
 
     typical, rim = found.typical(k, _EXAMPLES)
@@ -274,16 +257,14 @@ def _examples(found: Clustering, k: int, shown: Array) -> str:
 
 def _centers(found: Clustering) -> str:
     shown = np.sort(found.telling[:_TABLE_COLUMNS])
-    header = [_heading(name) for name in ("Cluster", "Rows", *(named(found.names[j]) for j in shown))]
+    header = ["Cluster", "Rows", *(named(found.names[j]) for j in shown)]
     rows = []
     for k, cluster in enumerate(found.description):
-        cells = [tag("th", f"{swatch(k)} {k}", scope="row", data_v=k), _td(f"{cluster.n_rows}", cluster.n_rows)]
-        for j in shown:
+        rows.append([tag("th", f"{swatch(k)} {k}", scope="row", data_v=k), _td(f"{cluster.n_rows}", cluster.n_rows)])
+        for j, value in zip(shown, found.centers[k, shown], strict=True):
             level = int(np.clip(found.effects[k, j] / NOTABLE, -3, 3))
             tint = f"low{-level}" if level < 0 else f"high{level}" if level else None
-            value = found.centers[k, j]
-            cells.append(tag("td", cell(value, found.digits[j]), data_v=_bare(value), class_=tint))
-        rows.append(cells)
+            rows[-1].append(tag("td", cell(value, found.digits[j]), data_v=_bare(value), class_=tint))
     note = "" if len(shown) == len(found.names) else f" (the {len(shown)} columns that tell clusters apart best)"
     unfolded = " open" if len(shown) <= _CARD_COLUMNS else ""
     centers = markup.table(header, rows, label="Centres of all clusters", kind="sortable centers")
@@ -293,7 +274,7 @@ def _centers(found: Clustering) -> str:
 def _row_table(found: Clustering, rows: Array) -> str:
     shown, pvalues = np.sort(found.telling[:_LISTED_VALUES]), found.rows.pvalue
     known = ("Row", "Cluster", "How far", "Stands out in", *(["p-value"] if pvalues is not None else []))
-    header = [_heading(name) for name in (*known, *(named(found.names[j]) for j in shown))]
+    header = [*known, *(named(found.names[j]) for j in shown)]
     body = []
     for i in rows:
         k = int(found.rows.label[i])
@@ -338,7 +319,3 @@ def _td(content: str, value: float) -> str:
 def _bare(value: float) -> str:
     """A number for a script to sort by."""
     return "" if np.isnan(value) else repr(float(value))
-
-
-def _heading(name: str) -> str:
-    return f'<th scope="col"><button type="button">{name}</button></th>'

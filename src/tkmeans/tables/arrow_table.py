@@ -3,9 +3,10 @@
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
+from functools import partial
 from typing import Any, BinaryIO, final
 
 import numpy as np
@@ -16,7 +17,7 @@ from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of, unique_names
 from tkmeans.tables.text_layout import has_header
 
-Batches = Callable[[list[str], int], Iterator[Any]]  # record batches of these columns, about so many rows at a time
+Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
 
 _DAY = 86_400_000_000  # microseconds
 
@@ -122,9 +123,6 @@ def naming(source: str) -> Iterator[None]:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
 
-# ---- files with types -------------------------------------------------------------------------
-
-
 def read_parquet(content: Content) -> ArrowTable:
     """A Parquet file, decoded a few pages at a time."""
     arrow = pyarrow("to read Parquet files")
@@ -148,12 +146,11 @@ def read_parquet(content: Content) -> ArrowTable:
 def read_feather(content: Content) -> ArrowTable:
     """An Arrow file, also known as Feather; its batches are as the writer made them."""
     arrow = pyarrow("to read Feather files")
-    if content.path is None or content.packing or content.begin().startswith(b"\xff\xff\xff\xff"):
+    is_stream = content.begin().startswith(b"\xff\xff\xff\xff")
+    if content.path is None or content.packing or is_stream:
+        read = arrow.ipc.open_stream if is_stream else arrow.ipc.open_file
         with naming(content.source):
-            data = arrow.BufferReader(content.in_memory())
-            stream = content.begin().startswith(b"\xff\xff\xff\xff")
-            whole = (arrow.ipc.open_stream if stream else arrow.ipc.open_file)(data).read_all()
-        return held_table(content.source, whole, format="feather")
+            return held_table(content.source, read(content.in_memory()).read_all(), format="feather")
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
         fields = [schema.names.index(name) for name in names]
@@ -171,26 +168,18 @@ def read_feather(content: Content) -> ArrowTable:
 
 def dataset_table(dataset: Any) -> ArrowTable:
     """A `pyarrow.dataset.Dataset`, filtered or not."""
-
-    def batches(names: list[str], n_rows: int) -> Iterator[Any]:
-        # Little is read ahead here: what is waiting to be computed should be bounded.
-        return dataset.to_batches(columns=names, batch_size=n_rows, batch_readahead=2, fragment_readahead=1)
-
-    return ArrowTable("the dataset", dataset.schema, batches, "other")
+    # Little is read ahead here: what is waiting to be computed should be bounded.
+    batches = partial(dataset.to_batches, batch_readahead=2, fragment_readahead=1)
+    return ArrowTable("the dataset", dataset.schema, lambda names, n: batches(columns=names, batch_size=n), "other")
 
 
 def held_table(source: str, table: Any, *, format: str = "other") -> ArrowTable:
     """A table that Arrow holds in memory."""
     if table.num_rows == 0 or table.num_columns == 0:
         raise TableError(f"{source} is empty: it has {table.num_rows} rows and {table.num_columns} columns")
-
-    def batches(names: list[str], n_rows: int) -> Iterator[Any]:
-        return iter(table.select(names).to_batches(max_chunksize=n_rows))
-
-    return ArrowTable(source, table.schema, batches, format, table.num_rows)
-
-
-# ---- files whose cells have types ---------------------------------------------------------------
+    return ArrowTable(
+        source, table.schema, lambda names, n: table.select(names).to_batches(max_chunksize=n), format, table.num_rows
+    )
 
 
 def read_json(content: Content, reading: Reading) -> ArrowTable:
@@ -281,10 +270,10 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
 def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]], reading: Reading) -> ArrowTable:
     """A table of Python's values; columns that hold more than one type are read like text."""
     arrow = pyarrow("to read this file")
-    columns = {name: [*cells] for name, cells in zip(unique_names(names)[0], zip(*rows, strict=True), strict=True)}
+    unique, notes = unique_names(names)
     texts: dict[str, list[str]] = {}
     arrays = []
-    for name, cells in columns.items():
+    for name, cells in zip(unique, zip(*rows, strict=True), strict=True):
         types = {type(cell) for cell in cells if cell is not None}
         if types <= {int, float}:
             arrays.append(arrow.array(cells, arrow.float64(), from_pandas=True))
@@ -293,8 +282,8 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         else:
             texts[name] = [*map(_word, cells)]
             arrays.append(arrow.array(texts[name], arrow.string()))
-    table = held_table(source, arrow.Table.from_arrays(arrays, names=list(columns)))
-    table.notes = unique_names(names)[1]
+    table = held_table(source, arrow.Table.from_arrays(arrays, names=unique))
+    table.notes = notes
     table.read_text(guess_numerals([cell for cells in texts.values() for cell in cells[:1000]], reading, source), texts)
     return table
 

@@ -14,7 +14,7 @@ import numpy as np
 from tkmeans.tables.table import TableError
 
 # Called with how many bytes of how many have been read, for progress bars.
-WATCH: ContextVar[Callable[[int, int], None] | None] = ContextVar("watch", default=None)
+WATCH: ContextVar[Callable[[int, int], None]] = ContextVar("watch", default=lambda *_: None)
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 
@@ -53,7 +53,7 @@ class Content(NamedTuple):
             import lzma
 
             return lzma.open(self.path or io.BytesIO(self.data))
-        raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size, WATCH.get())
+        raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size)
         if self.packing:
             arrow = pyarrow("to unpack it")
             return arrow.CompressedInputStream(arrow.PythonFile(raw, "r"), self.packing)
@@ -90,25 +90,21 @@ class Content(NamedTuple):
 class _Watched(io.FileIO):
     """A file that reports how much of it has been read."""
 
-    def __init__(self, path: Path, size: int, watch: Callable[[int, int], None] | None) -> None:
+    def __init__(self, path: Path, size: int) -> None:
         super().__init__(path)
-        self._size, self._watch = size, watch
+        self._size, self._watch = size, WATCH.get()
 
     def read(self, size: int | None = -1) -> bytes:
         """Read, and report."""
         found = super().read(-1 if size is None else size)
-        self._report()
+        self._watch(self.tell(), self._size)
         return found or b""
 
     def readinto(self, buffer: Any) -> int | None:
         """Read, and report."""
         found = super().readinto(buffer)
-        self._report()
+        self._watch(self.tell(), self._size)
         return found
-
-    def _report(self) -> None:
-        if self._watch is not None:
-            self._watch(self.tell(), self._size)
 
 
 def content_of(path: str | os.PathLike[str]) -> Content:

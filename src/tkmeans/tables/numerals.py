@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import final
 
@@ -81,10 +81,7 @@ class Numerals:
         is_plain = kind in ("number", "code", "text")
         if is_plain and (quick := self._plain_numbers(cells)) is not None:
             return quick, []
-        readers: dict[str, Callable[[str], float | None]] = {
-            "boolean": lambda cell: _TRUTH.get(cell.casefold()),
-            "date": day_number,
-        }
+        readers = {"boolean": lambda cell: _TRUTH.get(cell.casefold()), "date": day_number}
         read = self.number if is_plain else readers.get(kind, lambda cell: self.number(without_unit(cell, kind)))
         found = [np.nan if self.is_missing(cell) else read(cell.strip()) for cell in cells]
         bad = [i for i, value in enumerate(found) if value is None]
@@ -115,9 +112,7 @@ def unit_of(cell: str) -> str:
 
 def without_unit(cell: str, unit: str) -> str:
     """The number without its unit; as it is if it has another one, or lacks the per cent sign."""
-    if unit == "%" and "%" not in cell:
-        return f"{cell} (no %)"
-    return cell.replace(unit, "", 1).strip()
+    return f"{cell} (no %)" if unit == "%" and "%" not in cell else cell.replace(unit, "", 1).strip()
 
 
 def day_number(cell: str) -> float | None:
@@ -132,17 +127,13 @@ def day_number(cell: str) -> float | None:
 def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:
     """Find out which sign stands before the decimals; complain where only a person can know."""
     before, between, either = _evidence(cells)
-    other = {".": ",", ",": "."}
-    decimal, thousands = reading.decimal, reading.thousands
-    if decimal is None and thousands in other:
-        decimal = other[thousands]
+    other, thousands = {".": ",", ",": "."}, reading.thousands
+    decimal = other.get(thousands or "") if reading.decimal is None else reading.decimal
     if decimal is None and not before and not between and either[","]:
         plain = (_UNIT.sub("", cell).strip() for cell in cells)
         example = next(cell for cell in plain if re.fullmatch(_GROUPS.format(","), cell))
-        raise TableError(
-            f"{source}: {example!r} may be {example.replace(',', '.')} or {example.replace(',', '')}; "
-            "add decimal=',' or thousands=',' to choose"
-        )
+        meanings = f"{example.replace(',', '.')} or {example.replace(',', '')}"
+        raise TableError(f"{source}: {example!r} may be {meanings}; add decimal=',' or thousands=',' to choose")
     if decimal is None:
         votes = Counter({sign: before[sign] for sign in other})
         for sign, against in other.items():  # what groups digits does not stand before decimals

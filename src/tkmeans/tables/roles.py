@@ -12,13 +12,14 @@ from tkmeans.tables.table import CHUNK, Column, Table, TableError, complaint
 
 RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the command adds
 
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
 _ALWAYS_ID = {"id", "ids", "uuid", "guid", "rowid"}
 _POSTAL = {"zip", "zipcode", "postcode", "postalcode", "postal", "plz", "pincode", "fips"}
 _NUMBERING = {"index", "idx", "key", "code", "no", "nr", "num", "number"}  # where values hardly repeat
 _NEARLY = 0.95  # of the values are distinct in a column that identifies rows
 _LONG = 9  # digits, more than a measurement has
 _ENOUGH = 10  # rows in which a pattern is no accident
-_MOST_LEVELS = 50  # of a category that is encoded
+_LEVELS = 50  # at most, of a category that is encoded
 
 
 class Role(NamedTuple):
@@ -95,8 +96,7 @@ def _why_not(column: Column) -> str:
     if column.kind == "boolean" or not np.all(known == np.round(known)):
         return ""
     distinct = np.unique(known)
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+", column.name)
-    words = [word.casefold() for word in words] or [""]
+    words = [word.casefold() for word in _WORD.findall(column.name)] or [""]
     if len(distinct) == len(column.values) > 2 and _counts(known, distinct):
         return "counts the rows"
     if words[-1] in _ALWAYS_ID:
@@ -132,10 +132,8 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
     found = []
     for name in (column_named(table, name) for name in names):
         values = sorted({cell for cell in table.cells(name) if cell})
-        if not 2 <= len(values) <= _MOST_LEVELS:
-            raise TableError(
-                f"{table.source}: column {name!r} has {len(values)} values; 2 to {_MOST_LEVELS} can be encoded"
-            )
+        if not 2 <= len(values) <= _LEVELS:
+            raise TableError(f"{table.source}: column {name!r} has {len(values)} values; 2 to {_LEVELS} can be encoded")
         found += [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
     return found
 
@@ -157,15 +155,12 @@ def check_numbers(table: Table, column: Column) -> None:
     """Complain about cells that are not numbers."""
     if column.is_empty:
         raise TableError(f"{table.source}: column {column.name!r} is empty; leave it out")
-    if not column.n_bad:
-        return
-    if column.is_text:
+    if column.n_bad and column.is_text:
         example = next(cell for cell in table.cells(column.name) if cell)
-        raise TableError(
-            f"{table.source}: column {column.name!r} is text, such as {example!r}; clusters are made of numbers, "
-            f"and columns=['{column.name}={example}', ...] would make one of it"
-        )
-    raise TableError(complaint(table.source, column))
+        way_out = f"clusters are made of numbers, and columns=['{column.name}={example}', ...] would make one of it"
+        raise TableError(f"{table.source}: column {column.name!r} is text, such as {example!r}; {way_out}")
+    if column.n_bad:
+        raise TableError(complaint(table.source, column))
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

@@ -79,8 +79,7 @@ class Added(NamedTuple):
     def texts(self, write: Callable[[float], str], unknown: str) -> list[str]:
         """The values as text, those that are not whole numbers by `write`."""
         write = str if np.issubdtype(self.values.dtype, np.integer) else write
-        pairs = zip(self.values.tolist(), self.known, strict=True)
-        return [write(value) if known else unknown for value, known in pairs]
+        return [write(x) if known else unknown for x, known in zip(self.values.tolist(), self.known, strict=True)]
 
 
 class Table(ABC):
@@ -251,10 +250,8 @@ def complaint(source: str, column: Column) -> str:
     rest = column.n_bad - min(len(column.bad), _NAMED_CELLS)
     named = "; ".join(f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS])
     named += f"; and {rest} more" if rest else ""
-    count = f"{column.n_bad} {'is' if column.n_bad == 1 else 'are'}"
-    return (
-        f"{source}: {column.n_numbers} cells of column {column.name!r} are numbers, but {count} not: {named}; {way_out}"
-    )
+    numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers"
+    return f"{source}: {numbers}, but {column.n_bad} {'is' if column.n_bad == 1 else 'are'} not: {named}; {way_out}"
 
 
 def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:

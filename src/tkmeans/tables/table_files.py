@@ -99,8 +99,8 @@ def read_npy(content: Content) -> Table:
         raise TableError(f"{source} is cut short: {missing} bytes of its {shape[0]} rows are missing")
     if stored.names is None and not by_columns and content.path is not None:
         return MatrixTable(content, offset, shape, stored, None)
-    held = content.path is None
-    array = np.load(io.BytesIO(content.data)) if held else np.load(str(content.path), mmap_mode="r")
+    path = content.path
+    array = np.load(io.BytesIO(content.data)) if path is None else np.load(path, mmap_mode="r")
     if stored.names is None:
         return MatrixTable(content, offset, shape, stored, array)
     fields = {name: np.ascontiguousarray(array[name]) for name in stored.names}
@@ -123,7 +123,11 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
     if type(path).__module__ == "pyarrow._dataset":
         return arrow_table.dataset_table(path)
     if os.fspath(path) != "-" and os.path.isdir(path):
-        return _folder(Path(path), reading)
+        named = (file for file in Path(path).rglob("*") if not file.name.startswith((".", "_")))
+        files = sorted(file for file in named if file.suffix.lower() in _IN_FOLDERS)
+        if not files:
+            raise FileNotFoundError(f"folder {str(path)!r} holds no file of the kinds {', '.join(_IN_FOLDERS)}")
+        return Concatenated([read_table(file, reading) for file in files])
     content = content_of(path)
     try:
         return _read(content, reading)
@@ -156,14 +160,6 @@ def _read(content: Content, reading: Reading) -> Table:
     return read_text(content, reading)
 
 
-def _folder(path: Path, reading: Reading) -> Table:
-    named = (file for file in path.rglob("*") if not file.name.startswith((".", "_")))
-    files = sorted(file for file in named if file.suffix.lower() in _IN_FOLDERS)
-    if not files:
-        raise FileNotFoundError(f"folder {str(path)!r} holds no file of the kinds {', '.join(_IN_FOLDERS)}")
-    return Concatenated([read_table(file, reading) for file in files])
-
-
 @final
 class Concatenated(Table):
     """Files one after the other, with the columns of the first."""
@@ -186,12 +182,7 @@ class Concatenated(Table):
 
 
 def write_table(
-    table: Table,
-    file: BinaryIO,
-    added: Mapping[str, Added],
-    *,
-    rows: Array | None = None,
-    like: str | os.PathLike[str] = "",
+    table: Table, file: BinaryIO, added: Mapping[str, Added], *, rows: Array | None = None, like: str | Path = ""
 ) -> None:
     """Write these rows of a table, or all, with added columns, to an open file.
 
@@ -205,7 +196,13 @@ def write_table(
     if wanted == table.format and isinstance(table, (TextTable, arrow_table.ArrowTable)) and wanted != "other":
         table.write(file, added, rows)
     elif wanted in ("text", "other"):
-        _write_csv(table, file, added, rows)
+        columns = [table.cells(name) for name in table.names]
+        columns += [column.texts("{:.6g}".format, "") for column in added.values()]
+        text = io.StringIO(newline="")
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow([*table.names, *added])
+        lines.writerows([column[i] for column in columns] for i in rows)
+        file.write(text.getvalue().encode())
     elif wanted == "npy":
         fields = {name: _plain(table, name) for name in table.names}
         fields |= {name: column.values for name, column in added.items()}
@@ -215,8 +212,8 @@ def write_table(
         np.save(file, whole, allow_pickle=False)
     else:
         arrow = pyarrow("to write Parquet and Feather files")
-        columns = {name: arrow.array(_plain(table, name, None), from_pandas=True) for name in table.names}
-        arrow_table.held_table(table.source, arrow.table(columns), format=wanted).write(file, added, rows)
+        arrays = {name: arrow.array(_plain(table, name, None), from_pandas=True) for name in table.names}
+        arrow_table.held_table(table.source, arrow.table(arrays), format=wanted).write(file, added, rows)
 
 
 def check_format(path: str | os.PathLike[str]) -> None:
@@ -233,13 +230,3 @@ def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     column = table.column(name)
     as_text = column.n_bad or column.kind in ("date", "code", "text")
     return np.array([cell or nothing for cell in table.cells(name)]) if as_text else column.values
-
-
-def _write_csv(table: Table, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
-    columns = [table.cells(name) for name in table.names]
-    columns += [column.texts("{:.6g}".format, "") for column in added.values()]
-    text = io.StringIO(newline="")
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow([*table.names, *added])
-    lines.writerows([column[i] for column in columns] for i in rows)
-    file.write(text.getvalue().encode())

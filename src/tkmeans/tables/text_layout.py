@@ -13,13 +13,8 @@ from tkmeans.tables.numerals import SPACES, Numerals, unit_of
 from tkmeans.tables.table import TableError
 
 # The longer marks first: UTF-32's begins like UTF-16's.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 # Delimiters, in this order where several divide a file equally well. A blank stands for any run of blanks.
 NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
@@ -57,7 +52,7 @@ class Survey(NamedTuple):
 def survey(content: Content, encoding: str | None) -> Survey:
     """Look at all bytes: the encoding must fit the last of them, too."""
     head, source = content.begin(_BLOCK + 1), content.source
-    mark, marked = next(((mark, name) for mark, name in _MARKS if head.startswith(mark)), (b"", None))
+    mark, marked = next(((mark, name) for mark, name in _MARKS.items() if head.startswith(mark)), (b"", None))
     try:
         wanted = codecs.lookup(encoding).name if encoding else marked
     except LookupError:

@@ -35,6 +35,11 @@ class Layout(NamedTuple):
     width: int  # cells in a row
     trailing: bool  # whether rows end with one more delimiter than the header
 
+    @property
+    def n_bytes_before(self) -> int:
+        """The bytes before the first row."""
+        return len(self.found.mark) + len(self.start.encode(self.found.encoding))
+
 
 class _Again(Exception):
     """What was read so far stands; go on in another way."""
@@ -139,9 +144,8 @@ class TextTable(Table):
         named = [*self.names, *["\0"] * layout.trailing]
         try:
             file, raw = self._content.native()
-            watch = WATCH.get() or (lambda *_: None)
             with raw, file:
-                _pass_over(file, len(layout.found.mark) + len(layout.start.encode(layout.found.encoding)))
+                file.read(layout.n_bytes_before)
                 reader = csv.open_csv(
                     file,
                     csv.ReadOptions(block_size=_BLOCK_BYTES, column_names=named, encoding=encoding),
@@ -153,9 +157,9 @@ class TextTable(Table):
                         decimal_point=layout.numerals.decimal,
                     ),
                 )
-                watch(0, self._content.size)
+                WATCH.get()(0, self._content.size)
                 for batch in reader:
-                    watch(raw.tell(), self._content.size)
+                    WATCH.get()(raw.tell(), self._content.size)
                     if batch.num_rows:
                         yield batch.columns
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
@@ -181,11 +185,9 @@ class TextTable(Table):
                 self._by_cells.add(name)
                 raise _Again
             return Cells(values)
-        distinct = array.dictionary.to_pylist()
-        kind = self._notations[name]
-        found, wrong = numerals.values(distinct, kind)
-        indices = numpy_of(array.indices)
-        if not len(distinct):
+        kind, indices = self._notations[name], numpy_of(array.indices)
+        found, wrong = numerals.values(array.dictionary.to_pylist(), kind)
+        if not len(found):
             return Cells(np.full(len(array), np.nan), texts=array)
         places = np.flatnonzero(np.isin(indices, wrong)) if wrong else np.empty(0, np.int64)
         held = array if kind != "number" or wrong or name in self._by_cells else None
@@ -214,12 +216,13 @@ class TextTable(Table):
         if n_wrong:
             named = "; ".join(f"line {record.line} has {len(record.cells)}" for record in wrong)
             rest = f"; and {n_wrong - _NAMED_LINES} more lines" if n_wrong > _NAMED_LINES else ""
-            first = layout.first_line - _n_lines(layout.header)
-            raise TableError(
-                f"{self.source}: line {first} has {len(self.names)} cells divided by "
-                f"{NAMED.get(layout.delimiter, repr(layout.delimiter))}, but {named}{rest}; put quotation marks "
-                "around cells that contain the delimiter, or add delimiter='...'"
+            first, sign = (
+                layout.first_line - _n_lines(layout.header),
+                NAMED.get(layout.delimiter, repr(layout.delimiter)),
             )
+            found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
+            way_out = "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
+            raise TableError(f"{self.source}: {found}; {way_out}")
 
     def _records(self) -> Iterator[Record]:
         with self._open() as file:
@@ -238,7 +241,7 @@ class TextTable(Table):
 
     def _open(self) -> Any:
         file, layout = self._content.open(), self._layout
-        _pass_over(file, len(layout.found.mark) + len(layout.start.encode(layout.found.encoding)))
+        file.read(layout.n_bytes_before)
         file = file if isinstance(file, io.BytesIO) else io.BufferedReader(file, 1 << 18)
         return io.TextIOWrapper(file, encoding=layout.found.encoding, newline="")
 
@@ -246,8 +249,7 @@ class TextTable(Table):
         layout = self._layout
         body = raw.rstrip("\r\n")
         newline = raw[len(body) :] or layout.newline
-        if trailing:
-            body = body.rstrip().removesuffix(layout.delimiter)
+        body = body.rstrip().removesuffix(layout.delimiter) if trailing else body
         special = (layout.delimiter, '"')
         quoted = ('"' + cell.replace('"', '""') + '"' if any(s in cell for s in special) else cell for cell in cells)
         return layout.delimiter.join([body, *quoted]) + newline
@@ -255,16 +257,6 @@ class TextTable(Table):
 
 def _n_lines(text: str) -> int:
     return sum(1 for _ in io.StringIO(text, newline=""))
-
-
-def _pass_over(file: Any, n_bytes: int) -> None:
-    if file.seekable():
-        file.seek(n_bytes)
-    else:
-        file.read(n_bytes)
-
-
-# ---- the layout -----------------------------------------------------------------------------
 
 
 def read_text(content: Content, reading: Reading) -> TextTable:
@@ -309,10 +301,8 @@ def _column_names(head: list[Record], header: bool, delimiter: str, source: str)
         raise TableError(f"{source} has the names of columns but no rows; add header=False if its only line is data")
     names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
     if len(names) == 1 and delimiter == "," and all(width == 2 for width in below):
-        raise TableError(
-            f"{source}: line {head[0].line} has one name, but there are two cells in the lines below; "
-            "add decimal=',' if these are decimal commas"
-        )
+        found = f"line {head[0].line} has one name, but there are two cells in the lines below"
+        raise TableError(f"{source}: {found}; add decimal=',' if these are decimal commas")
     if header and all(width == len(names) + 1 for width in below):
         trailing = all(not record.cells[-1].strip() for record in head[1:])
         if not trailing:  # as R writes it: row names, and no name for them
