@@ -71,8 +71,7 @@ class Stability:
         It is "stable" (a mean of at least 0.75), "doubtful" (there is something, but which rows belong
         to it is open) or "unstable" (below 0.6).
         """
-        ratings = np.array(["unstable", "doubtful", "stable"])
-        return ratings[np.digitize(self.mean, [DOUBTFUL, STABLE])]
+        return np.array(["unstable", "doubtful", "stable"])[np.digitize(self.mean, [DOUBTFUL, STABLE])]
 
     def __repr__(self) -> str:
         lines = [
@@ -85,17 +84,7 @@ class Stability:
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the similarities of each cluster.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        display : :class:`tkmeans.plots.StabilityDisplay`
-        """
+        """Draw the similarities of each cluster as a :class:`tkmeans.plots.StabilityDisplay`."""
         from tkmeans.plots import StabilityDisplay
 
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)
@@ -113,9 +102,8 @@ def stability(
 ) -> Stability:
     """Find out which clusters to believe, by clustering resamples of the rows.
 
-    A cluster that is in the data is found again when rows are drawn anew, with replacement.
-    For every resample each cluster is compared with the most similar cluster that
-    the estimator finds there, among the rows that were drawn (Hennig's bootstrap).
+    A cluster that is in the data is found again when rows are drawn anew, with replacement. In every resample each
+    cluster is compared with the most similar one that is found there, among the rows drawn (Hennig's bootstrap).
 
     A stable cluster need not be a meaningful one: one cluster for everything is perfectly
     stable. But an unstable one is to do with the sample, or with a wrong number of clusters.

@@ -53,8 +53,7 @@ def centroid_index(centers: Any, other: Any) -> int:
     if ours.shape[1] != theirs.shape[1]:
         raise ValueError(f"centers have {ours.shape[1]} features and other {theirs.shape[1]}; give both the same")
     d2 = cdist(ours, theirs, "sqeuclidean")
-    orphans = (d2.shape[axis] - len(np.unique(d2.argmin(axis=axis))) for axis in (0, 1))
-    return max(orphans)
+    return max(d2.shape[axis] - len(np.unique(d2.argmin(axis=axis))) for axis in (0, 1))  # centres that none chose
 
 
 def clustering_mse(X: Any, labels: Any) -> float:

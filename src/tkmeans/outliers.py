@@ -87,11 +87,8 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
         return -float(distances.mass @ both), -np.append(slopes @ belongs, share_slope)
 
     first_scale = np.log(middle / n_features)
-    bounds = [
-        (first_scale - 8, first_scale + 8),
-        (float(np.log(_CORE_DOF[0])), float(np.log(_CORE_DOF[1]))),
-        (-14.0, 2.0),
-    ]
+    least_dof, most_dof = np.log(_CORE_DOF).tolist()
+    bounds = [(first_scale - 8, first_scale + 8), (least_dof, most_dof), (-14.0, 2.0)]
     one = _least(loss_of_one, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
     starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
     two = _least(loss_of_two, starts, bounds)
@@ -212,6 +209,5 @@ def _least(
     loss: Callable[[Array], tuple[float, Array]], starts: list[list[float]], bounds: list[tuple[float, float]]
 ) -> Any:
     """The best of local minimisations from several starts."""
-    return min(
-        (minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts), key=lambda r: r.fun
-    )
+    fits = (minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts)
+    return min(fits, key=lambda fit: fit.fun)

@@ -141,8 +141,7 @@ def influence_curve(
 ) -> RobustnessCurve:
     """Find out what one row can do, by adding it farther and farther away from a centre.
 
-    This is Tukey's sensitivity curve, of the centre that moves most. The row starts at the outermost centre and leaves
-    the middle of all centres.
+    This is Tukey's sensitivity curve, of the centre that moves most. The row goes outwards from the outermost centre.
 
     Parameters
     ----------

@@ -202,18 +202,14 @@ def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array]
 
     def runs(rng: np.random.RandomState) -> Iterator[Run]:
         for _ in range(n_starts(estimator.init, estimator.n_init)):
-            yield run_from(sample, first_centers(estimator, sample, rng))
+            if isinstance(estimator.init, str):
+                centers = SEEDINGS[estimator.init](sample, estimator.n_clusters, rng)
+            else:
+                centers = checked_centers(estimator.init, "init", (estimator.n_clusters, sample.X.shape[1]))
+                _check_squares(centers, "init")
+            yield run_from(sample, centers)
 
     return Plan(runs, lambda fit: fit.stats.objective, extras=extras or cost_of)
-
-
-def first_centers(estimator: Any, sample: Sample, rng: np.random.RandomState) -> Array:
-    """By the name or the array that `init` is."""
-    if isinstance(estimator.init, str):
-        return SEEDINGS[estimator.init](sample, estimator.n_clusters, rng)
-    centers = checked_centers(estimator.init, "init", (estimator.n_clusters, sample.X.shape[1]))
-    _check_squares(centers, "init")
-    return centers
 
 
 def alternating(model: HardModel, sample: Sample, centers: Array, max_iter: int) -> Run:

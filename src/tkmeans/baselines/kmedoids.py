@@ -80,11 +80,8 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     >>> import numpy as np
     >>> from tkmeans.baselines import KMedoids
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9], [9, 8]])
-    >>> model = KMedoids(n_clusters=2, random_state=0).fit(X)
-    >>> model.medoid_indices_
+    >>> KMedoids(n_clusters=2, random_state=0).fit(X).medoid_indices_
     array([0, 3])
-    >>> model.predict([[1, 1], [9, 9]])
-    array([0, 1])
     """
 
     def __init__(
@@ -153,14 +150,12 @@ def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> t
             leaves = np.where(closer, 0.0, np.minimum(to_row, second) - first)
             change = gain + np.bincount(label, weights=weight * leaves, minlength=n_clusters)
             worst = int(np.argmin(change))
+            unchanged += 1
             if change[worst] < -1e-12 * (weight @ first):
-                medoids[worst] = row
+                medoids[worst], unchanged = row, 0
                 label, first, second = _two_nearest(distances, medoids)
-                unchanged = 0
-            else:
-                unchanged += 1
-                if unchanged >= n_rows:
-                    return medoids, n_iter, True
+            elif unchanged >= n_rows:
+                return medoids, n_iter, True
     return medoids, max_iter, False
 
 

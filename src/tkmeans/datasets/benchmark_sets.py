@@ -24,10 +24,9 @@ def fetch_benchmark(
 ) -> Any:
     """Load one of the paper's fourteen data sets.
 
-    bezdekiris is scikit-learn's iris. For the others it looks into the folder that the
-    environment variable ``TKMEANS_DATA`` names, for ``<name>.npz`` or ``<name>.mat``; then
-    into the cache, which is filled from the public home of the paper's code on first use
-    (that needs ``pip install 'tkmeans[datasets]'``). Every .mat file is checked by its SHA-256.
+    bezdekiris is scikit-learn's iris. The others are looked for as ``<name>.npz`` or ``<name>.mat`` in the folder that
+    the environment variable ``TKMEANS_DATA`` names; then in the cache, which is filled from the public home of the
+    paper's code on first use (with ``pip install 'tkmeans[datasets]'``). Every .mat file is checked by its SHA-256.
 
     Parameters
     ----------
@@ -136,8 +135,7 @@ def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str)
 def _read(path: Path, name: str) -> tuple[Any, Any]:
     if path.suffix == ".npz":
         with np.load(path) as file:
-            y = file["y"].astype(np.int64) - 1 if "y" in file else None
-            return file["X"].astype(float), y
+            return file["X"].astype(float), file["y"].astype(np.int64) - 1 if "y" in file else None
     found, expected = hashlib.sha256(path.read_bytes()).hexdigest(), _SETS[name]["sha256"]
     if found != expected:
         raise ValueError(

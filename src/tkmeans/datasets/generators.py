@@ -77,8 +77,7 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
     Examples
     --------
     >>> from tkmeans.datasets import make_a_like
-    >>> X, y = make_a_like(35, random_state=0)
-    >>> X.shape
+    >>> make_a_like(35, random_state=0)[0].shape
     (5250, 2)
     """
     rng = check_random_state(random_state)
@@ -110,8 +109,7 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
     if overlap not in _S_SPREAD:
         raise ValueError(f"overlap must be 1, 2, 3 or 4 (like S1 to S4), got {overlap!r}")
     rng = check_random_state(random_state)
-    sizes = np.full(15, 333) + (np.arange(15) < 5)
-    return _around(_spaced_points(15, 2, rng), sizes, _S_SPREAD[overlap], rng)
+    return _around(_spaced_points(15, 2, rng), np.full(15, 333) + (np.arange(15) < 5), _S_SPREAD[overlap], rng)
 
 
 def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[Any, Any]:
@@ -132,8 +130,7 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
     Examples
     --------
     >>> from tkmeans.datasets import make_dim_like
-    >>> X, y = make_dim_like(64, random_state=0)
-    >>> X.shape
+    >>> make_dim_like(64, random_state=0)[0].shape
     (1024, 64)
     """
     rng = check_random_state(random_state)
@@ -157,15 +154,13 @@ def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
     --------
     >>> import numpy as np
     >>> from tkmeans.datasets import make_unbalance_like
-    >>> X, y = make_unbalance_like(random_state=0)
-    >>> np.bincount(y)
+    >>> np.bincount(make_unbalance_like(random_state=0)[1])
     array([2000, 2000, 2000,  100,  100,  100,  100,  100])
     """
     rng = check_random_state(random_state)
     dense = np.array([[-0.85, -0.2], [-0.65, 0.2], [-0.45, -0.2]]) + rng.uniform(-0.02, 0.02, (3, 2))
     wide = np.array([[0.4, -0.8], [0.4, 0.8], [0.65, 0.0], [0.9, -0.8], [0.9, 0.8]]) + rng.uniform(-0.05, 0.05, (5, 2))
-    spread = np.repeat([0.03, 0.05], [3, 5])
-    return _around(np.vstack([dense, wide]), np.repeat([2000, 100], [3, 5]), spread, rng)
+    return _around(np.vstack([dense, wide]), np.repeat([2000, 100], [3, 5]), np.repeat([0.03, 0.05], [3, 5]), rng)
 
 
 def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:

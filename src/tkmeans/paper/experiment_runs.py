@@ -10,7 +10,7 @@ import os
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -226,9 +226,14 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
-        with path.open("a", newline="") as file:
+        with (
+            path.open("a", newline="") as file,
+            threadpool_limits(1),  # of each run: the cores are busy with other runs
+            parallel_config("loky", n_jobs=n_jobs or os.cpu_count() or 1, inner_max_num_threads=1),
+        ):
             writer = csv.writer(file)
-            for key, row in _results(open_keys, n_jobs or os.cpu_count() or 1):
+            tasks = (delayed(_do)(key) for key in open_keys)
+            for key, row in Parallel(return_as="generator_unordered", batch_size=5)(tasks):
                 writer.writerow([*key, *(row[measure] for measure in MEASURES)])
                 file.flush()
                 done[key] = row
@@ -263,12 +268,6 @@ def _write(path: Path, results: Results) -> None:
     writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in results.items())
     with replacing(path) as file:
         file.write(text.getvalue().encode())
-
-
-def _results(keys: list[Key], n_jobs: int) -> Iterator[tuple[Key, dict[str, float]]]:
-    """Runs as they are done, with one thread each: the cores are busy with other runs."""
-    with threadpool_limits(1), parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        yield from Parallel(return_as="generator_unordered", batch_size=5)(delayed(_do)(key) for key in keys)
 
 
 def _do(key: Key) -> tuple[Key, dict[str, float]]:

@@ -64,10 +64,7 @@ class Row(NamedTuple):
     means: Mapping[str, Mean]  # of each column that has been run
 
     def z(self, column: str = "released", *, rounding: bool = True) -> float:
-        """How far a column is from the published cell; NaN where they cannot be compared.
-
-        Without `rounding`, the printed figures are taken as exact.
-        """
+        """How far a column is from the published cell (exact without `rounding`); NaN where they cannot be compared."""
         ours = self.means.get(column)
         if ours is None or ours.n < LEAST_REPETITIONS or self.measure == "seconds":  # their computer is not ours
             return float("nan")

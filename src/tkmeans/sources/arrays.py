@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import reduce
 from itertools import cycle
 from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, survey, to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, merged, survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -31,8 +30,7 @@ class BlockSource(CountedRows):
         self.weight = weight
         if frame is not None:
             self.frame = frame
-        self._block_rows = block_rows
-        self._n_threads = n_threads
+        self._block_rows, self._n_threads = block_rows, n_threads
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     def __exit__(self, *exception: object) -> None:
@@ -66,7 +64,7 @@ class BlockSource(CountedRows):
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
-        return reduce(lambda whole, part: whole.merge(part), self.map(summarize))
+        return merged(self.map(summarize))
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""

@@ -27,14 +27,15 @@ class DaskSource(Source):
             self.names = _chosen(X, names)
             X = X[self.names]
             single = all(X.dtypes[name] == np.float32 for name in self.names)
-            lengths = [np.nan] * X.npartitions
+            self._lengths = [np.nan] * X.npartitions  # of the partitions; NaN where a survey has to count them
         else:
-            X = _matrix(X)
+            if X.ndim != 2:
+                raise ValueError(f"X must have two dimensions, rows and features, got an array of shape {X.shape}")
+            X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
             single = X.dtype == np.float32
-            lengths = list(X.chunks[0])
+            self._lengths = list(X.chunks[0])
         self.n_features, self.dtype = X.shape[1], np.dtype("f4" if single else "f8")
         self._parts = list(np.ravel(X.to_delayed()))
-        self._lengths = lengths  # of the partitions; NaN where a survey has to count them
         self._surveys: list[Survey] = []
         self.weight = weight
         self._weights = [None] * len(self._parts) if weight is None else self._partitioned(weight)
@@ -106,18 +107,13 @@ class DaskSource(Source):
         except Exception as error:
             if isinstance(error, PartitionError) or type(error).__name__ == "KilledWorker":
                 raise
-            raise self._named(error) from error
-
-    def _named(self, error: Exception) -> Exception:
-        """The same complaint with the number of the partition that cannot be computed; one by one, to find it."""
-        from dask import delayed
-
-        for number, part in enumerate(self._parts):
-            try:
-                delayed(len)(part).compute()
-            except Exception as reason:
-                return PartitionError(f"partition {number} of X cannot be computed: {_told(reason)}")
-        return error
+            for number, part in enumerate(self._parts):  # one by one, to find the one that cannot be computed
+                try:
+                    dask.delayed(len)(part).compute()
+                except Exception as reason:
+                    message = f"partition {number} of X cannot be computed: {_told(reason)}"
+                    raise PartitionError(message) from error
+            raise
 
     # ---- some of the rows ----------------------------------------------------------------
 
@@ -235,9 +231,8 @@ def _picked(part: Any, weight: Any, places: Array, dtype: Any, by_mass: bool) ->
 
 def _array(part: Any, dtype: Any) -> Array:
     """A partition as an array of NumPy."""
-    if hasattr(part, "to_numpy"):  # pandas
-        return np.ascontiguousarray(part.to_numpy(dtype=dtype, na_value=np.nan))
-    return np.ascontiguousarray(part, dtype=dtype)
+    pandas = hasattr(part, "to_numpy")
+    return np.ascontiguousarray(part.to_numpy(dtype=dtype, na_value=np.nan) if pandas else part, dtype=dtype)
 
 
 # ---- what people pass ------------------------------------------------------------------------
@@ -254,9 +249,3 @@ def _chosen(X: Any, names: list[str] | None) -> list[str]:
         if not is_numeric_dtype(X.dtypes[name]):
             raise ValueError(f"column {name!r} of the dask dataframe holds {X.dtypes[name]}, not numbers; leave it out")
     return names or present
-
-
-def _matrix(X: Any) -> Any:
-    if X.ndim != 2:
-        raise ValueError(f"X must have two dimensions, rows and features, got an array of shape {X.shape}")
-    return X if X.numblocks[1] == 1 else X.rechunk({1: -1})

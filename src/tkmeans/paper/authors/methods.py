@@ -10,14 +10,7 @@ from scipy.spatial.distance import cdist
 from tkmeans.baselines.hard_assignment import Centers, HardModel, Labelled
 from tkmeans.em import Progress, em
 from tkmeans.models import Model
-from tkmeans.paper.authors.soft_models import (
-    Components,
-    ReleasedFast,
-    ReleasedGMM,
-    ReleasedTKMeans,
-    ReleasedTMM,
-    Spheres,
-)
+from tkmeans.paper.authors import soft_models as soft
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample
 from tkmeans.stats import Array, Frame
@@ -68,13 +61,13 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
 # ---- hard models: each row belongs to its nearest centre; Q = -sum of r D ------------
 
 
+@dataclass
 class ReleasedHardModel(HardModel):
     """What is not sure to get better with every step: a centre is moved to the origin, or minimises something else."""
 
-    climbs = False
+    metric: str = "sqeuclidean"
 
-    def __init__(self) -> None:
-        super().__init__("sqeuclidean")
+    climbs = False
 
 
 @final
@@ -93,6 +86,7 @@ class ReleasedKMeans(ReleasedHardModel):
 
 
 @final
+@dataclass
 class ReleasedMedoids(ReleasedHardModel):
     """k-medoids, and what is called k-medians.
 
@@ -101,9 +95,7 @@ class ReleasedMedoids(ReleasedHardModel):
     k-medoids takes squared distances for both (`norm` 2).
     """
 
-    def __init__(self, norm: int) -> None:
-        super().__init__()
-        self.norm = norm
+    norm: int = 2
 
     def center(self, x: Array, weight: Array) -> Array:
         """The sample with the least sum of differences; with squared ones that is the sample next to the mean."""
@@ -172,9 +164,9 @@ METHODS = {
     "k-means++": Released(plusplus, ReleasedKMeans(), Centers),
     "k-medoids": Released(random_rows, ReleasedMedoids(norm=2), Centers),
     "k-medians": Released(random_rows, ReleasedMedoids(norm=1), Centers),
-    "GMM": Released(uniform, ReleasedGMM(), Components.around, steady=True),
-    "TMM": Released(uniform, ReleasedTMM(), Components.around, steady=True, max_iter=500),
-    "t-k-means": Released(uniform, ReleasedTKMeans(), Spheres.around, steady=True, max_iter=500),
-    "fast t-k-means": Released(uniform, ReleasedFast(), Spheres.around),
-    "fast t-k-means++": Released(shifted_plusplus, ReleasedFast(), Spheres.around),
+    "GMM": Released(uniform, soft.ReleasedGMM(), soft.Components.around, steady=True),
+    "TMM": Released(uniform, soft.ReleasedTMM(), soft.Components.around, steady=True, max_iter=500),
+    "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres.around, steady=True, max_iter=500),
+    "fast t-k-means": Released(uniform, soft.ReleasedFast(), soft.Spheres.around),
+    "fast t-k-means++": Released(shifted_plusplus, soft.ReleasedFast(), soft.Spheres.around),
 }

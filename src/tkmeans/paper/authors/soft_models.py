@@ -21,10 +21,7 @@ engine = engines.select("auto")
 
 @final
 class Rows:
-    """Rows as the components of a mixture see them: moments, and distances in each one's metric.
-
-    One component after the other: what is made on the way stays in the processor's cache.
-    """
+    """Moments of rows and distances to them, one component after the other: what is made stays in the cache."""
 
     def __init__(self, x: Array) -> None:
         self.x = np.ascontiguousarray(x)  # (n, p)
@@ -187,8 +184,7 @@ class Components(NamedTuple):
 class ReleasedGMM(SoftModel):
     """A Gaussian mixture whose density *grows* with the distance: exp(+D/2).
 
-    The covariance sums carry over from component to component, and 1e-10 I is added
-    where a determinant is at most 1e-10.
+    Covariance sums carry over from component to component; where a determinant is at most 1e-10, 1e-10 I is added.
     """
 
     def density(self, measured: Measured, params: Components) -> tuple[Array, Array, Array, Array]:
@@ -288,8 +284,7 @@ class ReleasedTKMeans(SoftModel):
             scale = float(params.scale * (nu + p) * (1 - np.vdot(tau, trust) / sizes.sum()) / p)
             new = Spheres(numbers(rows.means(tau / trust)), scale, nu)
             measured = new.measure(rows)
-            slope = np.divide(1, nu * scale)
-            means = mean_log_u_minus_u(tau, sizes, measured.d2, slope, 1 + p / nu)
+            means = mean_log_u_minus_u(tau, sizes, measured.d2, np.divide(1, nu * scale), 1 + p / nu)
             return new._replace(dof=float(next_dof(np.mean(means), nu, p)), measured=measured)
 
 
