@@ -10,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save
 from tkmeans.datasets import make_s_like, make_unbalance_like
-from tkmeans.fitting.start_choice import chosen_start, same_clusters, within_reach
-from tkmeans.fitting.starts import canonical
+from tkmeans.fitting.starts import canonical, chosen_start, same_clusters, within_reach
 from tkmeans.search import seeding
 from tkmeans.sources import Sample
 

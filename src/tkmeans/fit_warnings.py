@@ -61,16 +61,14 @@ def warn_of_tiny_clusters(sizes: Array) -> None:
     )
 
 
-def warn_of_split_searches(agreement: tuple[int, int, float], name: str, n_clusters: int) -> None:
+def warn_of_split_searches(n_searches: int, n_agreeing: int, margin: float, n_clusters: int) -> None:
     """Warn that independent searches found other clusters that are nearly as good."""
-    n_searches, n_agreeing, margin = agreement
-    if 2 * n_agreeing < n_searches and margin < CLEARLY_BETTER:
-        warn_user(
-            f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them worse by "
-            f"{margin:.2g} nats per row: {name}={n_clusters} may not be what these rows have. "
-            f"Compare {name}={max(n_clusters - 1, 1)} and {n_clusters + 1}, or see select_n_clusters.",
-            UserWarning,
-        )
+    warn_user(
+        f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them worse by "
+        f"{margin:.2g} nats per row: n_clusters={n_clusters} may not be what these rows have. "
+        f"Compare n_clusters={max(n_clusters - 1, 1)} and {n_clusters + 1}, or see select_n_clusters.",
+        UserWarning,
+    )
 
 
 def warn_of_collapse(scale: float, n_clusters: int, n_features: int) -> None:

@@ -19,7 +19,7 @@ from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
-from tkmeans.fit_warnings import warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
+from tkmeans.fit_warnings import CLEARLY_BETTER, warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
@@ -133,7 +133,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             if survey.n_empty:
                 warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
             if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
-                warn_of_split_searches(source.agreement, self._size, getattr(self, self._size))
+                n_searches, n_agreeing, margin = source.agreement
+                if 2 * n_agreeing < n_searches and margin < CLEARLY_BETTER:
+                    warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
             if not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 warn_of_early_end(self, time_is_up=time_is_up)

@@ -15,14 +15,13 @@ from scipy.special import chdtri
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
-from tkmeans.fitting.start_choice import Agreement, same_clusters
-from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, canonical, complete
+from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, Agreement, canonical, complete, same_clusters
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
-from tkmeans.search.seeding import quantile
 from tkmeans.search.shape_search import start_labels
 from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.base import quantile
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 

@@ -4,13 +4,13 @@ Every seeding sees the sample in a canonical order with equal rows joined, so th
 random state, not on the order of the rows nor on whether a row stands twice or has weight two.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from tkmeans.sources import Sample
+from tkmeans.sources.base import quantile
 from tkmeans.stats import Array
 
 FIRST_WIDTH = 10.0  # a first alpha over the median squared distance to the nearest centre, per feature
@@ -65,14 +65,6 @@ def starting_scale(sample: Sample, centers: Array) -> float:
     if middle == 0:
         middle = np.average(nearest, weights=sample.weight)
     return min(FIRST_WIDTH * float(middle) / sample.X.shape[1], 1.0)
-
-
-def quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
-    """Of each column, the least value that a share of the weight does not exceed."""
-    if weight[0] == weight[-1] and np.all(weight == weight[0]):
-        place = max(math.ceil(share * len(values)) - 1, 0)
-        return np.partition(values, place, axis=0)[place]
-    return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
 
 
 def drawn(odds: Array, uniform: float) -> int:

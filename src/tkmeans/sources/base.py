@@ -98,7 +98,7 @@ class Source(ABC):
     frame: Frame
     weight: Any = None  # of each row; None means one each
     n_counted: int = 0  # rows of positive weight, once a fit has surveyed them
-    agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.start_choice`
+    agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.starts`
     lean = False  # whether rows are too many to keep more than a label of each
     label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can
     lazy = False  # whether what is collected is computed later, and so has no summary yet
@@ -244,17 +244,17 @@ def measure(X: Array, weight: Array | None) -> Frame:
     the root of p. Neither can be carried away by outliers, nor depends on chance.
     """
     weight = np.ones(len(X)) if weight is None else weight
-    origin = _median(X, weight)
+    origin = quantile(X, weight)
     with np.errstate(over="ignore"):
         away = np.abs(X.astype(np.float64) - origin)
         away[np.isnan(away)] = 0  # what was not observed is not away
         largest = np.max(away, axis=1)  # taken out before squaring: no overflow, no underflow
         shape = away / np.where((largest > 0) & np.isfinite(largest), largest, 1)[:, None]
         distance = largest * np.sqrt(np.mean(shape**2, axis=1))
-    spread = float(_median(distance[:, None], weight)[0])
+    spread = float(quantile(distance, weight))
     if not 0 < spread < math.inf:  # most rows are equal: let the others speak
         others = (distance > 0) & np.isfinite(distance)
-        spread = float(_median(distance[others, None], weight[others])[0]) if np.any(others) else 1.0
+        spread = float(quantile(distance[others], weight[others])) if np.any(others) else 1.0
     return Frame(origin.astype(X.dtype), spread)
 
 
@@ -268,11 +268,12 @@ def nearest_to_zero(centers: Array) -> Array:
     return np.where(np.any(centers == -least, axis=0), -least, least)  # whatever the order of the centres
 
 
-def _median(X: Array, weight: Array) -> Array:
-    """Of each column; a row of weight 2 counts as two rows."""
-    if len(weight) and np.all(weight == weight[0]) and not np.any(np.isnan(X)):
-        middle = (len(X) - 1) // 2  # the least value that half of the rows do not exceed
-        return np.partition(X, middle, axis=0)[middle]
-    if not np.any(np.isnan(X)):
-        return np.quantile(X, 0.5, axis=0, weights=weight, method="inverted_cdf")
-    return np.array([_median(X[known, j, None], weight[known])[0] for j, known in enumerate(~np.isnan(X).T)])
+def quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
+    """Of each column, the least value that a share of the weight does not exceed; holes are left out."""
+    if np.any(np.isnan(values)):
+        columns = enumerate(~np.isnan(values).T)
+        return np.array([quantile(values[known, j], weight[known], share) for j, known in columns])
+    if np.all(weight == weight[0]):
+        place = max(math.ceil(share * len(values)) - 1, 0)
+        return np.partition(values, place, axis=0)[place]
+    return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
