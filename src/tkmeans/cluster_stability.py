@@ -84,7 +84,17 @@ class Stability:
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the similarities of each cluster as a :class:`tkmeans.plots.StabilityDisplay`."""
+        """Draw the similarities of each cluster.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : :class:`tkmeans.plots.StabilityDisplay`
+        """
         from tkmeans.plots import StabilityDisplay
 
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)

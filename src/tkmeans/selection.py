@@ -112,7 +112,17 @@ class Selection:
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the criterion against the number of clusters, as a :class:`tkmeans.plots.SelectionDisplay`."""
+        """Draw the criterion against the number of clusters.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        display : :class:`tkmeans.plots.SelectionDisplay`
+        """
         from tkmeans.plots import SelectionDisplay
 
         shown = ("n_clusters", "values", "criterion", "best", "runner_up", "outlier_fraction")
@@ -216,10 +226,11 @@ def _try(
     ones = np.ones(len(X)) if weight is None else weight
     icl, bic = _criteria(estimator, X, ones)
     flagged = np.average(estimator.outliers(X), weights=ones)
-    if not n_resamples:
-        return icl, bic, float(flagged), np.nan
-    found = stability(estimator, X, n_resamples=n_resamples, sample_weight=weight, random_state=seed)
-    return icl, bic, float(flagged), float(found.mean.min())
+    worst = np.nan
+    if n_resamples:
+        found = stability(estimator, X, n_resamples=n_resamples, sample_weight=weight, random_state=seed)
+        worst = found.mean.min()
+    return icl, bic, float(flagged), float(worst)
 
 
 def _criteria(estimator: TKMeans, X: Array, weight: Array) -> tuple[float, float]:
@@ -243,9 +254,10 @@ def _criteria(estimator: TKMeans, X: Array, weight: Array) -> tuple[float, float
     entropy = np.zeros(len(X))
     entropy[known] = np.sum(entr(np.exp(log_joint[known] - log_density[known, None])), axis=1)
     trust = np.minimum(pull.sum(axis=1), 1)
+    total = float(np.sum(weight))
     shape, weights = estimator.cluster_centers_.shape, estimator.cluster_weights_
-    n_parameters = n_round_parameters(shape, estimator.dof == "estimate", weights)
-    bic = float(n_parameters * np.log(float(np.sum(weight))) - 2 * weight @ log_density)
+    penalty = n_round_parameters(shape, estimator.dof == "estimate", weights) * np.log(total)
+    bic = float(penalty - 2 * weight @ log_density)
     return bic + 2 * float(weight @ (trust * entropy)), bic
 
 

@@ -183,7 +183,7 @@ class ClustersDisplay:
         limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
         legend: bool = True,
     ) -> Self:
-        """Draw into the axes, and return the display itself.
+        """Draw into the axes.
 
         Parameters
         ----------
@@ -193,6 +193,11 @@ class ClustersDisplay:
             The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
         legend : bool, default=True
             Whether to explain the marks.
+
+        Returns
+        -------
+        display : ClustersDisplay
+            Itself.
         """
         self.ax_ = ax = style.axes_for(ax, figsize=(6.4, 5.6))
         self.figure_: Any = ax.figure

@@ -40,7 +40,18 @@ class _Display(ABC):
     _figsize: tuple[float, float]  # of a new figure, in inches
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw into these axes, or without any into a new figure; return the display itself."""
+        """Draw into the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : Display
+            Itself.
+        """
         self.ax_ = style.axes_for(ax, figsize=self._figsize)
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
@@ -72,8 +83,10 @@ class ConvergenceDisplay(_Display):
     Examples
     --------
     >>> from tkmeans import TKMeans
+    >>> from tkmeans.datasets import make_contaminated
     >>> from tkmeans.plots import ConvergenceDisplay
-    >>> display = ConvergenceDisplay.from_estimator(TKMeans(2).fit([[0.0], [1.0], [3.0], [8.0], [9.0]]))
+    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
+    >>> display = ConvergenceDisplay.from_estimator(TKMeans(4, random_state=0).fit(X))
     >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
     ('iteration', 'log-likelihood per row')
     """
@@ -86,7 +99,15 @@ class ConvergenceDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the `lower_bounds_` that a fitted estimator keeps; `ax` is that of :meth:`plot`."""
+        """Draw the `lower_bounds_` of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            One that keeps its `lower_bounds_`.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        """
         if not hasattr(estimator, "lower_bounds_"):
             raise ValueError(
                 f"{type(estimator).__name__} has no lower_bounds_, the objective after every iteration; "
@@ -237,7 +258,17 @@ class RobustWeightsDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the `robust_weights` of the rows X under a fitted estimator; `ax` is that of :meth:`plot`."""
+        """Draw the `robust_weights` of X under a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            One that has `robust_weights`.
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        """
         if not hasattr(estimator, "robust_weights"):
             raise ValueError(
                 f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights; "
@@ -359,7 +390,15 @@ class LossDisplay(_Display):
 
     @classmethod
     def from_range(cls, farthest: float = 5.0, *, ax: Axes | None = None) -> Self:
-        """Draw the losses of k-medians, k-means and t-k-means up to the farthest distance; `ax` as in :meth:`plot`."""
+        """Draw the losses of k-medians, k-means and t-k-means up to a distance.
+
+        Parameters
+        ----------
+        farthest : float, default=5.0
+            The largest distance.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        """
         d = np.linspace(-farthest, farthest, 501)
         return cls(distance=d, losses={"l1": np.abs(d), "l2": d**2, "log l2": np.log1p(d**2)}).plot(ax=ax)
 

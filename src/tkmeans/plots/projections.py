@@ -39,11 +39,11 @@ def _pair(i: int, j: int, names: list[str]) -> View:
 
 def line(name: str) -> View:
     """One column only; heights, even in whatever order rows come, keep them from hiding each other and mean nothing."""
-    return View(
-        (name, ""),
-        lambda X, _: np.column_stack([X[:, 0], (np.arange(len(X)) * _GOLDEN) % 1]),
-        lambda centers: np.column_stack([centers[:, 0], np.full(len(centers), 0.5)]),
-    )
+
+    def project(X: Array, expected: Array) -> Array:  # noqa: ARG001
+        return np.column_stack([X[:, 0], (np.arange(len(X)) * _GOLDEN) % 1])
+
+    return View((name, ""), project, lambda centers: np.column_stack([centers[:, 0], np.full(len(centers), 0.5)]))
 
 
 def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
