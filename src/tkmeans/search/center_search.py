@@ -97,7 +97,7 @@ def robust_search(
     middle = float(quantile(nearest, sample.weight))
     left_out = float(np.sum(sample.weight[nearest > LEFT_OUT * middle])) / total
     # Whether cluster weights gain more log-likelihood than they cost (the BIC's price), and than strays can fake:
-    # contamination and overlap gave up to .013 nats per row where sizes are equal, differences of 20 times at least .18.
+    # contamination and overlap gave up to .013 nats per row where sizes are equal, differences of 20 times .18 or more.
     share = masses[masses > 0] / np.sum(masses)
     gain = float(np.sum(share * np.log(share * len(masses))))
     differ = gain > max(UNEQUAL, (len(masses) - 1) * math.log(max(total, 2)) / (2 * total))
