@@ -81,7 +81,7 @@ def page(cells: Cells, facts: Mapping[str, Any]) -> str:
         repetitions=min(row.means["released"].n for row in every),
         fewer=min(mean.n for row in every for mean in row.means.values()),
         unscaled_agree=sum(
-            row.verdict("released unscaled" if row.method == _UNSCALED else "released") == "agrees" for row in table1
+            row.rating("released unscaled" if row.method == _UNSCALED else "released") == "agrees" for row in table1
         ),
         table2_equal=24 - len(unequal),
         table2_unequal=_but(
@@ -177,7 +177,7 @@ def _unscaled(row: Row) -> list[str]:
 
 
 def _saved_by_rounding(rows: list[Row]) -> str:
-    saved = [row for row in rows if row.verdict() == "agrees" != row.verdict(rounding=False)]
+    saved = [row for row in rows if row.rating() == "agrees" != row.rating(rounding=False)]
     listed = (
         f"{_name(row)} ({number(row.published, row.measure)} against "
         f"{row.means['released'].mean:.4f} ± {row.means['released'].std:.4f})"
@@ -190,7 +190,7 @@ def _exceptions(rows: list[Row]) -> str:
     """The cells that do not agree, with both figures and the range of the runs."""
     lines = [["cell", "published", "as released", "least and most", "z"], ["---"] * 5]
     for row in rows:
-        if row.verdict() not in ("agrees", ""):
+        if row.rating() not in ("agrees", ""):
             ours = row.means["released"]
             found = [number(row.published, row.measure), number(ours, row.measure)]
             lines.append([_name(row), *found, f"{ours.least:.3f} to {ours.most:.3f}", marked_z(row)])

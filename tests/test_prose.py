@@ -10,7 +10,7 @@ UNWANTED = re.compile(
     r"\b(accus(e|es|ed|ing)|verdicts?|say|says|said|saying|told|habits?|crumbs?)\b|end of the world", re.IGNORECASE
 )
 TEXT = {".py", ".pyi", ".md", ".rst", ".html", ".js", ".css", ".hpp", ".cpp"}
-ELSEWHERE = ("src/tkmeans/paper", "docs/reproduction", "docs/_build", "docs/gallery", "docs/api/generated")
+ELSEWHERE = ("docs/_build", "docs/gallery", "docs/api/generated")
 WIDEST = 79
 
 

@@ -178,14 +178,14 @@ def test_means_and_deviations_in_the_reproduced_tables_are_those_of_the_runs():
         assert row.published == published("ARI", row.dataset, row.method)
         assert set(row.means) == {column for column, methods in COLUMNS.items() if row.method in methods}
     assert len(table("table2", {})) == 72
-    assert all(not row.means and row.verdict() == "" for row in table("table2", {}))
+    assert all(not row.means and row.rating() == "" for row in table("table2", {}))
 
 
 def test_agreement_with_the_published_figures_is_coloured_and_marked():
     cell = Mean(0.5, 0.0995)  # with the half unit of rounding a standard error of 0.01
     at = {"GMM": 0.5, "TMM": 0.4595, "k-means": 0.5905}  # 0, 4 and 9 of them from the end of the rounding interval
     rows = [Row("A1", "ARI", method, cell, {"released": mean(value, 0.0, 10)}) for method, value in at.items()]
-    assert [row.verdict() for row in rows] == ["agrees", "near", "differs"]
+    assert [row.rating() for row in rows] == ["agrees", "near", "differs"]
     html, text = published_values.html(rows, "A title"), published_values.markdown(rows)
     table = html[html.index("<table>") :]
     assert table.index('"agrees"') < table.index('"near"') < table.index('"differs"')
@@ -204,7 +204,7 @@ def test_the_csv_of_a_reproduced_table_holds_every_cell_in_full_precision():
 
 def test_seconds_in_a_reproduced_table_are_not_compared_with_the_published_ones():
     rows = [row for row in table("table3", invented(0.5)) if row.measure == "seconds"]
-    assert all(row.verdict() == "" for row in rows)
+    assert all(row.rating() == "" for row in rows)
 
 
 # ---- page and figures ----------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_the_written_page_counts_agreement_and_shows_all_tables_and_figures():
     text = reproduction.page(published_values.summarised(results), "figs")
     for name, compared in (("table1", 90), ("table2", 72), ("table3", 9)):
         rows = table(name, results)
-        agree = sum(row.verdict() == "agrees" for row in rows)
+        agree = sum(row.rating() == "agrees" for row in rows)
         assert f"within 3 standard errors in {agree} of {compared} cells" in text
         assert published_values.markdown(rows) in text
     assert "(figs/loss.png)" in text
@@ -322,13 +322,13 @@ def hundred(tmp_path_factory):
 @pytest.mark.slow
 def test_the_released_code_gives_the_published_table_1(hundred):
     rows = hundred("table1", "released")
-    assert sum(row.verdict() == "agrees" for row in rows) >= 85
+    assert sum(row.rating() == "agrees" for row in rows) >= 85
 
 
 @pytest.mark.slow
 def test_on_unscaled_rows_the_released_code_gives_the_whole_published_row_of_fast_plusplus(hundred):
     rows = [row for row in hundred("table1", "released unscaled") if row.method == "fast t-k-means++"]
-    assert [row.verdict("released unscaled") for row in rows] == ["agrees"] * 10
+    assert [row.rating("released unscaled") for row in rows] == ["agrees"] * 10
 
 
 @pytest.mark.slow
@@ -341,7 +341,7 @@ def test_the_released_code_gives_the_published_t_k_means_rows_of_table_2(hundred
 @pytest.mark.slow
 def test_the_released_code_needs_the_published_numbers_of_iterations(hundred):
     rows = [row for row in hundred("table3", "released") if row.measure == "iterations"]
-    assert all(row.verdict() == "agrees" for row in rows if row.method != "GMM")
+    assert all(row.rating() == "agrees" for row in rows if row.method != "GMM")
 
 
 @pytest.mark.slow

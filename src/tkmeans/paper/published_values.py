@@ -70,7 +70,7 @@ class Row(NamedTuple):
             return float("nan")
         return z_score(ours, self.published, printed_unit(self.measure, self.method) if rounding else 0.0)
 
-    def verdict(self, column: str = "released", *, rounding: bool = True) -> str:
+    def rating(self, column: str = "released", *, rounding: bool = True) -> str:
         """Whether the runs of a column give the published figure."""
         z = abs(self.z(column, rounding=rounding))
         return "" if math.isnan(z) else "agrees" if z <= AGREES else "near" if z <= NEAR else "differs"
@@ -141,9 +141,9 @@ def number(mean: Mean | None, measure: str) -> str:
 
 
 def marked_z(row: Row, column: str = "released") -> str:
-    """z of a column, and what it says."""
+    """z of a column, and what it means."""
     z = row.z(column)
-    return "" if math.isnan(z) else f"{z:+.1f} {_MARKS[row.verdict(column)]}"
+    return "" if math.isnan(z) else f"{z:+.1f} {_MARKS[row.rating(column)]}"
 
 
 def _cells(row: Row) -> list[str]:
@@ -166,7 +166,7 @@ def html(table: Iterable[Row], title: str) -> str:
         parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
         parts.append("<tr>" + "".join(f"<th>{escape(text)}" for text in _HEADER))
         for row in group:
-            tint = {2: f' class="{row.verdict()}"', 3: f' class="{row.verdict()}"'} if row.verdict() else {}
+            tint = {2: f' class="{row.rating()}"', 3: f' class="{row.rating()}"'} if row.rating() else {}
             parts.append("<tr>" + "".join(f"<td{tint.get(i, '')}>{escape(text)}" for i, text in enumerate(_cells(row))))
         parts.append("</table>")
     return Template(text_of("table_page.html")).substitute(title=escape(title), tables="\n".join(parts))
@@ -177,10 +177,10 @@ def as_csv(table: Sequence[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     heads = [f"{column}_{part}" for column in COLUMNS for part in Mean._fields]
-    writer.writerow(["dataset", "measure", "method", "published_mean", "published_std", *heads, "z", "verdict"])
+    writer.writerow(["dataset", "measure", "method", "published_mean", "published_std", *heads, "z", "rating"])
     nothing = [""] * len(Mean._fields)
     for row in table:
         means = [part for column in COLUMNS for part in row.means.get(column, nothing)]
         z = "" if math.isnan(row.z()) else row.z()
-        writer.writerow([row.dataset, row.measure, row.method, *row.published[:2], *means, z, row.verdict()])
+        writer.writerow([row.dataset, row.measure, row.method, *row.published[:2], *means, z, row.rating()])
     return out.getvalue()

@@ -25,9 +25,9 @@ def reproduce(
     tick: Callable[[int], object] = int,
     finish: Callable[[str], object] = str,
 ) -> list[Path]:
-    """Run what is missing, write tables and figures, and say which files were written.
+    """Run what is missing, write tables and figures, and return the files that were written.
 
-    `start` is told the number of runs, `tick` how many more are done, `finish` how long it
+    `start` gets the number of runs, `tick` how many more are done, `finish` how long it
     took. Runs are kept in ``out/runs.csv``; `redo` names a column whose runs are done anew.
     """
     began = time.monotonic()
@@ -73,9 +73,9 @@ def _write(path: Path, text: str) -> Path:
 def page(cells: Cells, figures: str) -> str:
     """A page of all tables, in Markdown, with the figures of a folder beside it."""
     tables = {name: published_values.rows(name, cells) for name in experiment_runs.TABLES}
-    told = {name: f"{agreement(rows)}\n\n{markdown(rows)}" for name, rows in tables.items()}
+    shown = {name: f"{agreement(rows)}\n\n{markdown(rows)}" for name, rows in tables.items()}
     return Template(text_of("page.md")).substitute(
-        told, figures=figures, summary=summary(cells), ci=summary(cells, "CI")
+        shown, figures=figures, summary=summary(cells), ci=summary(cells, "CI")
     )
 
 
@@ -83,7 +83,7 @@ def agreement(rows: list[Row]) -> str:
     """How many cells agree with the published ones; or, after a quick look, what that is."""
     counts = {mean.n for row in rows for column, mean in row.means.items() if column == "released"}
     if min(counts, default=0) >= LEAST_REPETITIONS:
-        compared = [row for row in rows if row.verdict()]
+        compared = [row for row in rows if row.rating()]
         return (
             f"The released code gives the published mean within 3 standard errors in {agreeing(compared)} of "
             f"{len(compared)} cells."
@@ -97,7 +97,7 @@ def agreement(rows: list[Row]) -> str:
 
 def agreeing(rows: Iterable[Row], *, rounding: bool = True) -> int:
     """In how many rows the released code gives the published mean."""
-    return sum(row.verdict(rounding=rounding) == "agrees" for row in rows)
+    return sum(row.rating(rounding=rounding) == "agrees" for row in rows)
 
 
 def summary(cells: Cells, measure: str = "ARI") -> str:

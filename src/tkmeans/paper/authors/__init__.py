@@ -1,7 +1,7 @@
 """The authors' released code, as models and stopping rules of our one loop.
 
 The published tables were made with this code, not with the paper's equations. Every
-class says where it leaves them. What all of them share:
+class lists where it leaves them. What all of them share:
 
 * Rows are z-scored and then scaled to [-1, 1] feature by feature (`tkmeans.datasets.scaled`).
 * Labels are those of the last E-step; the centres that are returned come one M-step later.

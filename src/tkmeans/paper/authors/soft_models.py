@@ -60,7 +60,7 @@ class Measured(NamedTuple):
 
 
 class Memberships(NamedTuple):
-    """Rows, and what an E-step says of each of them in each component."""
+    """Rows, and the result of an E-step for each of them in each component."""
 
     measured: Measured
     tau: Array  # (K, n)
@@ -208,7 +208,7 @@ class ReleasedGMM(SoftModel):
 class ReleasedTMM(SoftModel):
     """A mixture of t distributions, with a covariance and a nu for each component.
 
-    Centres are weighted by tau / u where EM says tau u; the covariance sums carry over
+    Centres are weighted by tau / u where EM has tau u; the covariance sums carry over
     from component to component and get 1e-4 I added; nu is that of t-k-means.
     """
 
@@ -263,7 +263,7 @@ class Spheres(NamedTuple):
 class ReleasedTKMeans(SoftModel):
     """t-k-means.
 
-    * Centres are weighted by tau / u where eqn:mu says tau u: far rows count *more*.
+    * Centres are weighted by tau / u where eqn:mu has tau u: far rows count *more*.
     * The exponent (15 + p)/2 of tau keeps the first nu although nu moves.
     * alpha is measured around the old centres, and with tau u as in eqn:alpha.
     * nu follows from the new centres and the new alpha: see `next_dof`.
