@@ -1,4 +1,4 @@
-"""The second half of benchmarks/stability.py: the same clusters from every seed, on data that nobody tuned on.
+"""The second half of benchmarks/stability.py: the same clusters from every seed, on foreign data.
 
 Every repeat shuffles the rows and has another random_state. Agreement is the ARI between the labels of two repeats, on
 rows that belong to a cluster: the mean over pairs, and the lowest. The data are those of benchmarks/foreign_sets.py.
@@ -192,7 +192,7 @@ def section(repeats: int, jobs: int) -> tuple[str, list[str]]:
     found = outcomes(repeats, jobs)
     special, missed = special_cases()
     text = f"""
-## Data nobody tuned on
+## Foreign data
 
 Every method {repeats} times on each set, each time with the rows shuffled and another seed. By default TKMeans and
 StudentTMixture draw nothing from `random_state`: in sets of more than 3000 and 4000 rows the order of the rows decides

@@ -1,4 +1,4 @@
-"""Where the library stands on foreign data, which TKMeans was not tuned on, beside other methods.
+"""Where the library stands on foreign data, beside other methods.
 
     python -m benchmarks.foreign [--quick] [--draws 3] [--seeds 3] [--jobs 2] [--output docs/benchmarks/foreign.md]
 
@@ -300,9 +300,9 @@ def page(sets: Sets, others: dict[str, Fit], absent: list[str], options: argpars
     """The whole page."""
     text = (
         "Benchmark sets of Gagolewski's collection (fcps, wut), real tables raw and standardised, and nine bases with\n"
-        "seven kinds of contamination. TKMeans was not tuned on them. StudentTMixture was developed on them: its\n"
-        "starts, its noise and two of its constants were chosen by these figures (decision 18), so that other data\n"
-        "will be less kind to it. Mean ARI:\n\n"
+        "seven kinds of contamination. Both were developed on them: the choice between starts of TKMeans, and the\n"
+        "starts, the noise and two constants of StudentTMixture, were fixed by these figures (decisions 21, 18), so\n"
+        "that other data will be less kind to them. Mean ARI:\n\n"
         f"{summary(sets, others, seeds_of_clean(options))}\n"
         "## How it is measured\n\n"
         f"Contaminated sets: {options.draws} draws with {options.seeds} seeds each; "

@@ -1,4 +1,4 @@
-"""Foreign data with reference labels: nothing in TKMeans was tuned on them, and StudentTMixture was developed on them.
+"""Foreign data with reference labels; the starts of TKMeans and StudentTMixture were developed on them.
 
 Three sources: benchmark sets of Gagolewski (fcps, wut), real tables (scikit-learn, UCI), and nine bases, generated or
 real, to which seven kinds of contamination are added. The files are read from the folder `foreign` of TKMEANS_DATA.
