@@ -43,7 +43,7 @@ DONORS = 1000  # rows that holes are filled from
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
 
-TAILS = (1.0, 10.0, 100.0)  # the nu of the searches, from heavy tails to those of k-means
+TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 # Far rows look like wide clusters to light tails. Nothing is believed that puts most rows three times as far from
