@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save
 from tkmeans.datasets import make_s_like, make_unbalance_like
+from tkmeans.fitting import starts
 from tkmeans.fitting.starts import canonical, chosen_start, same_clusters, within_reach
 from tkmeans.search import seeding
 from tkmeans.sources import Sample
@@ -201,3 +202,20 @@ def test_a_tolerance_of_zero_ends_when_nothing_moves():
     assert model.converged_
     longer = TKMeans(4, tol=0.0, max_iter=3000).fit(BLOBS)
     assert model.lower_bound_ == pytest.approx(longer.lower_bound_, abs=1e-12)
+
+
+def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the_others(monkeypatch):
+    sample = canonical(Sample(BLOBS, np.ones(300)))
+    search = starts.robust_search
+
+    def narrow_and_tiny(part, n_clusters, rng, tails, quiet_breaths):
+        found = search(part, n_clusters, rng, tails, quiet_breaths)
+        if tails == 1:
+            return found
+        labels = np.where(np.arange(len(part.X)) < 2, np.arange(len(part.X)) + 1, 0)  # two clusters of one row
+        return found._replace(labels=labels, width=found.width / 1000)
+
+    monkeypatch.setattr(starts, "robust_search", narrow_and_tiny)
+    found, agreement = chosen_start(sample, 4, None)
+    assert (agreement.n_searches, agreement.n_agreeing) == (3, 1)
+    assert np.ptp(found.centers, axis=0).min() > 1

@@ -46,14 +46,14 @@ SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
-# Far rows look like wide clusters to light tails. Nothing is believed that puts most rows three times as far from
-# their centres, or that has clusters of less than a tenth of an equal share; what is believed must be better by so many
-# nats per row. None of this if it has clusters for rows that were left out, a share of all, and a centre for many.
-WIDEST, SMALL_CLUSTER, HANDICAP = 10.0, 0.1, 0.15
-EXPLAINED = 0.02
-# Rows without a value so many deviations from its column's median are the core. Heaps of far rows are clusters to every
-# search, and a small cluster far away is one too: the core is listened to if it gains so many nats per row
-# for each feature, and in few features as many as for some.
+# Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
+# equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they have
+# clusters, none of them tiny, for at least EXPLAINED of all rows that heavy tails left out. Any candidate is rejected
+# if the median squared distance from the centres is more than WIDEST times the least.
+WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
+# The core is the rows without a value more than FAR deviations from its column's median. To every search a heap of far
+# rows is a cluster, and so is a small true cluster far away. Clusters that were sought on the core are taken if the
+# core gains CORE_GAIN nats per row and feature by them, with at least LEAST_FEATURES features counted.
 FAR, CORE_GAIN, LEAST_FEATURES = 9.0, 0.06, 4
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
@@ -153,9 +153,9 @@ def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int =
             n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
-    least = min(each.found.width for each in candidates)
-    believed = [each for each in candidates if each.found.width <= WIDEST * least and each.handicap < np.inf]
-    pilots = [_pilot(sample, core_weight, each, dof) for each in believed]
+    accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
+    widest = WIDEST * min(each.found.width for each in accepted)
+    pilots = [_pilot(sample, core_weight, each, dof) for each in accepted if each.found.width <= widest]
     return _best(pilots, core_weight, n_searches)
 
 
