@@ -32,37 +32,25 @@ class ClustersDisplay:
 
     Parameters
     ----------
-    points : ndarray of shape (n_drawn, 2)
-        Where the rows stand.
-    labels : ndarray of shape (n_drawn,)
-        Their clusters.
-    outliers : ndarray of bool, shape (n_drawn,)
-        Which of them are outliers.
-    centers : ndarray of shape (n_clusters, 2) or None
-        Where the centres stand.
+    points, labels, outliers : ndarrays of shape (n_drawn, 2), (n_drawn,) and (n_drawn,)
+        Where the rows stand, their clusters, and which of them are outliers.
+    centers, shapes : ndarrays of shape (n_clusters, 2) and (n_clusters, 2, 2), or None
+        Where the centres stand, and scale matrices in the plane: an ellipse of two standard deviations for each.
     boundaries : bool
         Whether to draw where one cluster ends and the next begins.
     names : tuple of two str
         The names of the axes.
     n_rows : int or None
         Rows in the data, drawn or not; None if that is not known.
-    shapes : ndarray of shape (n_clusters, 2, 2) or None
-        Scale matrices in the plane: an ellipse of two standard deviations is drawn for each.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn into.
-    points_ : list of PathCollection
-        The rows, one collection for each cluster.
-    centers_ : PathCollection or None
-        The centres.
-    outliers_ : PathCollection or None
-        The outliers inside the frame.
-    boundaries_ : LineCollection or None
-        The boundaries.
-    shapes_ : list of Line2D
-        The ellipses.
+    points_, shapes_ : lists of PathCollection and Line2D
+        The rows, one collection for each cluster, and the ellipses.
+    centers_, outliers_, boundaries_ : PathCollection, PathCollection and LineCollection, or None
+        The centres, the outliers inside the frame, and the boundaries.
 
     Examples
     --------
@@ -134,18 +122,15 @@ class ClustersDisplay:
         outliers : array-like of bool, shape (n_samples,), default=None
             Which rows are outliers.
         features : pair of int or str, default=None
-            The columns to draw. None draws two columns if there are no more, and the
-            principal plane of the rows that are no outliers otherwise.
+            The columns to draw; None: both if there are two, else the principal plane of the rows that are no outliers.
         feature_names : sequence of str, default=None
             Names of the columns; those of a data frame are known.
         boundaries : bool or "auto", default="auto"
-            Whether to draw the borders of the nearest centres. "auto" does so if they tell
-            at least 95 % of the drawn rows' clusters, and there are no ellipses to draw.
+            Whether to draw the borders of the nearest centres. "auto" does so if they tell at least 95 % of the
+            drawn rows' clusters, and there are no ellipses to draw.
         max_rows : int, default=20000
             Of more rows a sample is drawn, which holds the outliers.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        **options
+        ax, **options
             Passed to :meth:`plot`.
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
@@ -165,16 +150,9 @@ class ClustersDisplay:
         if placed is not None and covariances is not None:
             plane = view.place(np.eye(X.shape[1])) - view.place(np.zeros((1, X.shape[1])))  # (p, 2)
             shapes = plane.T @ np.asarray(covariances, dtype=float) @ plane
-        return cls(
-            points=places[drawn],
-            labels=labels[drawn],
-            outliers=outliers[drawn],
-            centers=placed,
-            boundaries=bool(boundaries) and placed is not None,
-            names=view.names,
-            n_rows=len(X),
-            shapes=shapes,
-        ).plot(ax=ax, **options)
+        rows = {"points": places[drawn], "labels": labels[drawn], "outliers": outliers[drawn], "n_rows": len(X)}
+        borders = bool(boundaries) and placed is not None
+        return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     def plot(
         self,
@@ -193,11 +171,6 @@ class ClustersDisplay:
             The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
         legend : bool, default=True
             Whether to explain the marks.
-
-        Returns
-        -------
-        display : ClustersDisplay
-            Itself.
         """
         self.ax_ = ax = style.axes_for(ax, figsize=(6.4, 5.6))
         self.figure_: Any = ax.figure
@@ -213,7 +186,11 @@ class ClustersDisplay:
         elif 1 / _SLIVER < (high[0] - low[0]) / (high[1] - low[1]) < _SLIVER:
             ax.set_aspect("equal")
         if legend and ax.get_legend_handles_labels()[0]:
-            self._draw_legend()
+            from matplotlib.transforms import offset_copy
+
+            below = offset_copy(ax.transAxes, self.figure_, y=-34, units="points")  # the name of the axis is between
+            place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
+            ax.legend(**place, ncols=3, frameon=False, fontsize="small")
         return self
 
     def _frame(self) -> tuple[Array, Array]:
@@ -224,14 +201,6 @@ class ClustersDisplay:
         low, high = inside.min(axis=0), inside.max(axis=0)
         margin = np.where(high > low, 0.06 * (high - low), 0.5)
         return low - margin, high + margin
-
-    def _draw_legend(self) -> None:
-        from matplotlib.transforms import offset_copy
-
-        below = offset_copy(self.ax_.transAxes, self.figure_, y=-34, units="points")  # the name of the axis is between
-        self.ax_.legend(
-            loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=below, ncols=3, frameon=False, fontsize="small"
-        )
 
     def _draw_boundaries(self, low: Array, high: Array) -> None:
         from matplotlib.collections import LineCollection
