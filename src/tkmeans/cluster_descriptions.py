@@ -168,8 +168,7 @@ def describe(
     Returns
     -------
     description : Description
-        A sequence of :class:`ClusterDescription`; `sentences()`, `records()` and `table()` give it
-        as text, plain values and columns.
+        The clusters one by one; `sentences()`, `records()` and `table()` give it as text, plain values and columns.
 
     Examples
     --------
@@ -232,18 +231,11 @@ def described(
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
         typical = chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))] if len(group) else None
-        found.append(
-            ClusterDescription(
-                cluster=k,
-                n_rows=len(group),
-                share=len(group) / n_known,
-                n_outliers=int(n_outliers[k]),
-                probability=None if sure is None or not len(group) else float(sure[group].mean()),
-                typical_row=None if typical is None else int(typical),
-                traits=tuple(sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))),
-                categories=tuple(sorted((each[k] for each in shares), key=lambda each: each.others - each.share)),
-            )
-        )
+        probability = None if sure is None or not len(group) else float(sure[group].mean())
+        told = sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))
+        own = sorted((each[k] for each in shares), key=lambda each: each.others - each.share)
+        counted = k, len(group), len(group) / n_known, int(n_outliers[k]), probability
+        found.append(ClusterDescription(*counted, None if typical is None else int(typical), tuple(told), tuple(own)))
     return Description(found)
 
 

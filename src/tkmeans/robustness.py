@@ -77,24 +77,18 @@ def breakdown_curve(
     ----------
     estimator : object
         Any clusterer; copies of it are fitted.
-    X : array-like of shape (n_samples, n_features)
-        Rows without contamination.
-    y : array-like of shape (n_samples,), default=None
-        Their true clusters; None takes those that the estimator finds without contamination.
+    X, y : array-likes of shape (n_samples, n_features) and (n_samples,)
+        Rows without contamination and their true clusters; None takes those that the estimator finds in X.
     kind : {"far", "cauchy", "inside", "clump", "point"}, default="far"
         The rows that are added. "far": uniform in a box `distance` times as wide as X. "cauchy": rows of X moved by
         Cauchy noise as wide as X. "inside": uniform in the box of X. "clump": one tight heap, and "point": one value
         again and again, both in a random direction at `distance` half-widths of X.
     fractions : sequence of float, default=0 to 0.5 in steps of 0.05
         Added rows as a share of all rows, below 1.
-    distance : float, default=10.0
-        How far "far", "clump" and "point" are.
-    n_draws : int, default=3
-        How many times contamination is drawn for every fraction.
-    random_state : int, RandomState instance or None, default=None
-        Makes the draws reproducible. The estimator has its own.
-    n_jobs : int, default=None
-        Fits at a time, as elsewhere in scikit-learn.
+    distance, n_draws : float and int, default=10.0 and 3
+        How far "far", "clump" and "point" are, and how often contamination is drawn for every fraction.
+    random_state, n_jobs : as in scikit-learn, default=None
+        Makes the draws reproducible (the estimator has its own); how many fits run at a time.
 
     Returns
     -------
@@ -151,10 +145,8 @@ def influence_curve(
         The rows.
     distances : array-like of shape (n_distances,), default=None
         Of the added row from the centre, in standard deviations of a cluster; None is 0 to 30.
-    random_state : int, RandomState instance or None, default=None
-        Chooses the direction if there is only one cluster.
-    n_jobs : int, default=None
-        Fits at a time, as elsewhere in scikit-learn.
+    random_state, n_jobs : as in scikit-learn, default=None
+        Chooses the direction if there is only one cluster; how many fits run at a time.
 
     Returns
     -------

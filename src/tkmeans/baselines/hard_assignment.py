@@ -29,12 +29,9 @@ from tkmeans.stats import Array, Block, Frame, Rows
 LARGEST = 1e150  # whose square is a number
 SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
 
-CHECKS: dict[str, validation.Check] = {
-    "n_clusters": validation.at_least_one,
-    "max_iter": validation.at_least_one,
-    "n_init": validation.check_n_init,
-    "init": partial(validation.check_init, choices=SEEDINGS, hint=" or an array of centres"),
-}
+CHECKS: dict[str, validation.Check] = dict.fromkeys(("n_clusters", "max_iter"), validation.at_least_one)
+CHECKS |= {"n_init": validation.check_n_init}
+CHECKS |= {"init": partial(validation.check_init, choices=SEEDINGS, hint=" or an array of centres")}
 
 # A hard assignment has neither probabilities nor a density.
 _NO_PROBABILITIES = {"predict_proba", "robust_weights", "assignment_entropy"}

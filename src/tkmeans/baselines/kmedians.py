@@ -40,8 +40,8 @@ def weighted_medians(x: Array, weight: Array) -> Array:
 class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     """k-medians: k-means with city-block distances and medians.
 
-    A classical robust variant, here to compare with. Medians resist outliers within a
-    cluster, but nothing keeps a far outlier from becoming a cluster of its own.
+    A classical robust variant, here to compare with. Medians resist outliers within a cluster, but nothing keeps a far
+    outlier from becoming a cluster of its own. The centres of :class:`KMedoids` are rows.
 
     Parameters
     ----------
@@ -50,8 +50,7 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     init : {"k-means++", "random"} or array, default="k-means++"
         Where to begin.
     n_init : "auto" or int, default="auto"
-        How many starts to try; the one with the least sum of distances is kept. "auto" is
-        10 for "random" and 1 otherwise.
+        How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
     max_iter : int, default=300
         The most iterations of one run.
     random_state : int, RandomState instance or None, default=None
@@ -63,18 +62,10 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
         The medians. Clusters are numbered by size, the largest first.
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
-    inertia_ : float
-        The weighted sum of city-block distances to the nearest centre.
-    n_iter_ : int
-        Iterations of the best run.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
-
-    See Also
-    --------
-    KMedoids : Centres that are rows.
+    inertia_, n_iter_ : float and int
+        The weighted sum of city-block distances to the nearest centre; iterations of the best run.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     Examples
     --------

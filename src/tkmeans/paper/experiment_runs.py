@@ -1,7 +1,6 @@
 """The variants of each method, and their runs: in parallel, with the results in a resumable CSV file.
 
-A run is one repetition of one method on one data set in one column of the tables.
-Results go to a file line by line, so that a stopped experiment goes on where it was.
+A run is one repetition of one method on one data set in one column of the tables. Results go to a file line by line.
 """
 
 import csv
@@ -212,8 +211,7 @@ def wanted(tables: Iterable[str], reps: int) -> list[Key]:
         for method in methods
         for rep in range(-(-reps // 4) if method in _SLOW and column != "released" else reps)
     ]
-    slow = {"TMM": 0, "GMM": 1, "t-k-means": 2}
-    large = {"A3": 0, "dim064": 1, "dim032": 2, "A2": 3}
+    slow, large = {"TMM": 0, "GMM": 1, "t-k-means": 2}, {"A3": 0, "dim064": 1, "dim032": 2, "A2": 3}
     order = list(COLUMNS)
     return sorted(keys, key=lambda k: (order.index(k.column), slow.get(k.method, 3), large.get(k.dataset, 4)))
 

@@ -45,16 +45,12 @@ ESTIMATORS = {
     "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]?"}),
 }
 
-SCALERS = {
-    "StandardScaler": Recipe(
-        "sklearn.preprocessing", _ALL | _SEEN | {"mean_": "floats[p]?", "var_": "floats[p]?", "scale_": "floats[p]?"}
-    ),
-    "RobustScaler": Recipe("sklearn.preprocessing", _ALL | {"center_": "floats[p]?", "scale_": "floats[p]?"}),
-    "MinMaxScaler": Recipe(
-        "sklearn.preprocessing",
-        _ALL | _SEEN | dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), "floats[p]"),
-    ),
+_SCALED = {
+    "StandardScaler": _SEEN | dict.fromkeys(("mean_", "var_", "scale_"), "floats[p]?"),
+    "RobustScaler": dict.fromkeys(("center_", "scale_"), "floats[p]?"),
+    "MinMaxScaler": _SEEN | dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), "floats[p]"),
 }
+SCALERS = {name: Recipe("sklearn.preprocessing", _ALL | fields) for name, fields in _SCALED.items()}
 
 _COVARIANCES = {"full": "floats[K,p,p]", "tied": "floats[p,p]", "diag": "floats[K,p]", "spherical": "floats[K]"}
 
@@ -88,9 +84,7 @@ def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
 
 def _has_shape(value: Any, dims: list[str], sizes: dict[str, int]) -> bool:
     shape = np.shape(value)
-    return len(shape) == len(dims) and all(
-        size == sizes.setdefault(dim, size) for dim, size in zip(dims, shape, strict=True)
-    )
+    return len(shape) == len(dims) and all(shape[i] == sizes.setdefault(dim, shape[i]) for i, dim in enumerate(dims))
 
 
 def _is_array(value: Any, letter: str) -> bool:
@@ -119,7 +113,4 @@ _IS: dict[str, Callable[[Any], bool]] = {
     "floats": lambda value: _is_array(value, "f"),
     "ints": lambda value: _is_array(value, "i"),
 }
-_AS: dict[str, Callable[[Any], Any]] = {
-    "names": lambda names: np.array(names, dtype=object),
-    "sketch": lambda parts: Sketch(**parts),
-}
+_AS: dict[str, Callable[[Any], Any]] = {"names": lambda names: np.array(names, object), "sketch": lambda d: Sketch(**d)}

@@ -38,24 +38,19 @@ def write_report(
     path : str or path-like
         The file. It is there whole or not at all.
     estimator : fitted clusterer
-        One of ours, or any with `predict` and `cluster_centers_` or `means_`; the page leaves
-        out what the estimator cannot tell.
+        One of ours, or any with `predict` and `cluster_centers_` or `means_`; what it cannot tell is left out.
     X : array-like of shape (n_samples, n_features)
         The rows, in your units. NaN marks a missing value.
-    feature_names : sequence of str, default=None
-        Names of the columns; those of a data frame are known.
-    row_names : sequence, default=None
-        Names of the rows; the index of a data frame is known.
+    feature_names, row_names : sequences of str, default=None
+        Names of the columns and of the rows; those of a data frame are known.
     scaler : fitted transformer, default=None
         The scikit-learn scaler on whose output the estimator was fitted.
     categories : mapping of str to array-like, default=None
         Columns of text that describe the clusters, by name.
     selection : Selection, default=None
         How the number of clusters was chosen.
-    title : str, default=""
-        The heading of the page.
-    call : str, default=""
-        What made this fit, such as a command; by default the estimator's own words.
+    title, call : str, default=""
+        The heading of the page, and what made this fit, such as a command; by default the estimator's own words.
 
     Returns
     -------
