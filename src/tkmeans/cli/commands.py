@@ -70,10 +70,9 @@ def fit(
         table = "the table with the cluster of each row"
         summary.print_written({output.out: table, model: "the model", report: "the report"})
         again, k = options.typed_again(choice, reading), n_clusters
-        to = Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}")
-        written = "writes your table with the cluster of each row"
+        to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}"))
         suggestions = [
-            (output.out is None, ("fit", file, "-k", k, *again, "--out", to), written),
+            (output.out is None, ("fit", file, "-k", k, *again, *to), "writes your table with the cluster of each row"),
             (report is None, ("report", file, "-k", k, *again), "writes a report to look at and to pass on"),
             (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
             (True, ("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"),
@@ -97,7 +96,8 @@ def predict(
     from tkmeans import load
 
     output_files.check_files(output.out, source=file, json=json)
-    if model.is_file() and not _is_model(model) and _is_model(Path(file)):
+    kinds = [path.is_file() and b'"tkmeans-model"' in path.read_bytes()[:4096] for path in (model, Path(file))]
+    if model.is_file() and kinds == [False, True]:
         raise TableError(f"{file} is the model, which comes first: {summary.typed('predict', file, model)}")
     loaded = load(model)
     table = read_file(file, reading)
@@ -112,21 +112,13 @@ def predict(
     output_files.write_output(table, output, found, mark_outliers=mark_outliers)
     if json:
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
-        document |= {
-            "labels": summary.labels_of(found),
-            "outliers": summary.outlier_places(found, table),
-            "notes": notes,
-        }
-        screen.print_json(document)
+        strays = summary.outlier_places(found, table)
+        screen.print_json(document | {"labels": summary.labels_of(found), "outliers": strays, "notes": notes})
     elif str(output.out) != "-":
         sizes = summary.sizes_of(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
         screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
         screen.tell(found.sentence)
         summary.print_written({output.out: "the table with the cluster of each row"})
-
-
-def _is_model(path: Path) -> bool:
-    return path.is_file() and b'"tkmeans-model"' in path.read_bytes()[:4096]
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
@@ -190,18 +182,13 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
     away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
     worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
     places = data.table.places(rows.tolist())
-    return [
-        {
-            data.table.row_word: places[n],
-            "name": None if data.row_names is None else data.row_names[i],
-            "cluster": int(found.label[i]),
-            "outlier_pvalue": float(found.pvalue[i]),
-            "column": data.columns[j],
-            "value": float(data.values[j][i]),
-            "spreads": float(away[n, j]),
-        }
-        for n, (i, j) in enumerate(zip(rows, worst, strict=True))
-    ]
+    described = []
+    for n, (i, j) in enumerate(zip(rows, worst, strict=True)):
+        name = None if data.row_names is None else data.row_names[i]
+        row = {data.table.row_word: places[n], "name": name, "cluster": int(found.label[i])}
+        row |= {"outlier_pvalue": float(found.pvalue[i]), "column": data.columns[j]}
+        described.append(row | {"value": float(data.values[j][i]), "spreads": float(away[n, j])})
+    return described
 
 
 def _print(data: Data, described: list[dict[str, Any]]) -> None:
@@ -300,10 +287,9 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+
+
 @app.callback()
-def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+def _common(version: Annotated[bool, _VERSION] = False) -> None:
     pass

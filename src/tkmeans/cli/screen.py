@@ -45,7 +45,7 @@ def complain(text: str) -> None:
 
 
 def _print_message(text: str, style: str) -> None:
-    # Lines are only broken for terminals: programs that read messages want them whole.
+    """Print to standard error, in lines only on terminals: programs that read messages want them whole."""
     err.print(Text(clean(text), style=style), soft_wrap=not err.is_terminal)
 
 
@@ -90,8 +90,12 @@ def reading(what: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
     """A function to update a bar, which shows the share that is done, once it is known, and the time left."""
-    words, share, left = bars.TextColumn("{task.description}"), bars.TaskProgressColumn(), bars.TimeRemainingColumn()
-    kinds = words, bars.BarColumn(), share, left
+    kinds = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeRemainingColumn(),
+    )
     with bars.Progress(*kinds, console=err, transient=transient, disable=not err.is_terminal) as bar:
         yield partial(bar.update, bar.add_task(escape(clean(what)), total=None))
 
@@ -123,9 +127,8 @@ def width() -> int:
 
 def number(value: float) -> str:
     """Four digits, which is what people compare."""
-    if not math.isfinite(value):
-        return "-"
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
+    shown = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
+    return shown if math.isfinite(value) else "-"
 
 
 def numbers(values: Sequence[float]) -> list[str]:
