@@ -93,8 +93,7 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         title=text(title),
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
         lead=sections.lead(found, type(estimator).__name__),
-        tiles=sections.tiles(found, estimator),
-        remarks=sections.remarks(found, estimator),
+        **{name: getattr(sections, name)(found, estimator) for name in ("tiles", "remarks")},
         legend="".join(fragment("legend", cluster=k, swatch=swatch(k), rows=rows) for k, rows in enumerate(sizes)),
         drawn="" if n_drawn == len(found.values) else sample,
         outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
@@ -102,8 +101,7 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         how_many=sections.how_many(found, selection),
         data_facts=sections.data_facts(found, scaler),
         **{name: getattr(sections, name)(found) for name in ("glossary", "clusters", "how_sure", "columns")},
-        fit_facts=sections.fit_facts(estimator),
-        convergence=sections.convergence(estimator),
+        **{name: getattr(sections, name)(estimator) for name in ("fit_facts", "convergence")},
         made_by=sections.made_by(estimator, call),
     )
 

@@ -55,10 +55,7 @@ class ArrowTable(Table):
     def _cells(self, name: str, array: Any) -> Cells:
         arrow, kind = pyarrow(), self.kinds[name]
         if name in self._notations:
-            array = array.dictionary_encode()
-            found, wrong = self._numerals.values(array.dictionary.to_pylist(), self._notations[name])
-            indices = numpy_of(array.indices)
-            return Cells(found[indices], np.flatnonzero(np.isin(indices, wrong)), array)
+            return self._numerals.cells(array.dictionary_encode(), self._notations[name])
         if kind == "text":
             known = np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8())))
             return Cells(np.full(len(array), np.nan), known, _as_text(array))
@@ -94,10 +91,12 @@ class ArrowTable(Table):
 def _kind(stored: Any) -> str:
     """What a column of this type holds."""
     types = pyarrow().types
-    if types.is_boolean(stored) or types.is_timestamp(stored) or types.is_date(stored):
-        return "boolean" if types.is_boolean(stored) else "date"
-    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
-    return "number" if any(test(stored) for test in numbers) else "text"
+    tests = {
+        "boolean": ("boolean",),
+        "date": ("timestamp", "date"),
+        "number": ("integer", "floating", "decimal", "null"),
+    }
+    return next((k for k, names in tests.items() if any(getattr(types, f"is_{n}")(stored) for n in names)), "text")
 
 
 def _as_text(array: Any) -> Any:
