@@ -1,7 +1,6 @@
 """How good a clustering is: the three measures of the paper, and the centroid index.
 
-The adjusted Rand index is scikit-learn's `adjusted_rand_score`. MSE and W/B need no
-true labels; the paper's text does not define them, these are the formulas of its code.
+ARI is scikit-learn's. MSE and W/B need no true labels; the paper does not define them, its code has these formulas.
 """
 
 from typing import Any
@@ -12,7 +11,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_consistent_length
 
 from tkmeans.sources.number_checks import checked_points
-from tkmeans.stats import Array
 
 __all__ = ["adjusted_rand_score", "centroid_index", "clustering_mse", "within_between_ratio"]
 
@@ -68,7 +66,8 @@ def clustering_mse(X: Any, labels: Any) -> float:
     >>> clustering_mse([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
     0.5
     """
-    X, labels = _checked(X, labels)
+    X, labels = checked_points(X, "X"), np.asarray(labels)
+    check_consistent_length(X, labels)
     names, number = np.unique(labels, return_inverse=True)
     member = (np.arange(len(names))[:, None] == number).astype(float)  # (K, n)
     means = member @ X / member.sum(axis=1, keepdims=True)
@@ -95,7 +94,8 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     >>> within_between_ratio([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1], [[1.0], [11.0]])
     0.04
     """
-    X, labels = _checked(X, labels)
+    X, labels = checked_points(X, "X"), np.asarray(labels)
+    check_consistent_length(X, labels)
     centers = checked_points(centers, "centers")
     if labels.min() < 0 or labels.max() >= len(centers):
         found = f"got {labels.min()} to {labels.max()}"
@@ -104,9 +104,3 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     sizes = np.bincount(labels, minlength=len(centers))
     between = sizes @ ((X.mean(axis=0) - centers) ** 2).sum(axis=1) / len(X)
     return float(within / between) if between > 0 else float("inf")
-
-
-def _checked(X: Any, labels: Any) -> tuple[Array, Array]:
-    X, labels = checked_points(X, "X"), np.asarray(labels)
-    check_consistent_length(X, labels)
-    return X, labels

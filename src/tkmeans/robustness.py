@@ -13,10 +13,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from tkmeans.datasets.generators import strays
 from tkmeans.estimators.validation import check_choice, check_integer, check_real
 from tkmeans.sources.number_checks import checked_points
 from tkmeans.stats import Array
 
+_WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
 KINDS = ("far", "cauchy", "inside", "clump", "point")
 FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
@@ -119,7 +121,9 @@ def breakdown_curve(
     check_consistent_length(X, y)
     rng = check_random_state(random_state)
     added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
-    tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
+    far = 1.0 if kind == "inside" else distance
+    how: Any = {"cauchy": kind == "cauchy", "heaps": int(kind in _WIDTHS), "width": _WIDTHS.get(kind, 0.0)}
+    tables = [np.vstack([X, strays(X, n, far, rng, **how)]) for n in added]
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
     means, spread = _clusters(X, y)
     found = [
@@ -217,15 +221,3 @@ def _shift(means: Array, centers: Array | None) -> float:
         return float("nan" if centers is None else "inf")
     away = cdist(means, centers)
     return float(np.max(away[linear_sum_assignment(away)]))
-
-
-def _strays(X: Array, kind: str, n: int, distance: float, rng: np.random.RandomState) -> Array:
-    """Rows that belong to no cluster."""
-    middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
-    if kind == "cauchy":
-        return X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, X.shape[1]))
-    if kind in ("far", "inside"):
-        return middle + (distance if kind == "far" else 1.0) * half * rng.uniform(-1, 1, (n, X.shape[1]))
-    way = rng.standard_normal(X.shape[1])
-    heap = middle + distance * half * way / np.max(np.abs(way))
-    return heap + (0.01 if kind == "clump" else 0.0) * half * rng.standard_normal((n, X.shape[1]))

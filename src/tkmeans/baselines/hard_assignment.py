@@ -1,7 +1,6 @@
 """What k-medians and k-medoids share: each row belongs to its nearest centre.
 
-Medians and medoids cannot be had from sums over blocks, so the statistics of these models
-are the rows and their labels, and merging joins them (docs/decisions/0010).
+Sums give no medians: the statistics are the rows and their labels, and merging joins them (docs/decisions/0010).
 """
 
 from __future__ import annotations
@@ -107,9 +106,6 @@ class HardModel(ABC):
         for k, own in zip(changed, map(slice, first, end), strict=True):
             centers[k] = self.center(stats.x[order[own]], stats.weight[order[own]])
         return Centers(centers, labels)
-
-
-# ---- the scikit-learn face -------------------------------------------------------------------
 
 
 @final

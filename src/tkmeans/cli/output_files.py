@@ -87,7 +87,9 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     """Write the report, with the command that made it."""
     from tkmeans.report import write_report
 
-    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.rows_called, "scaler": data.scaler}
+    places = data.table.places(range(data.table.n_rows))
+    called = data.row_names or [f"{data.table.row_word} {place}" for place in places]
+    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": called, "scaler": data.scaler}
     facts |= {"categories": data.categories, "selection": selection, "call": shlex.join(["tkmeans", *sys.argv[1:]])}
     with screen.counting(f"writing {path}"):
         write_report(path, estimator, np.column_stack(data.values), title=Path(data.table.source).name, **facts)

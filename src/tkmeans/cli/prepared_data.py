@@ -41,13 +41,6 @@ class Data(NamedTuple):
         texts = (name for name in self.table.names if self.table.column(name).is_text and name != self.id_column)
         return {name: self.table.cells(name) for name in texts}
 
-    @property
-    def rows_called(self) -> list[str]:
-        """What to call the rows: their names, or where they are in the file."""
-        if self.row_names is not None:
-            return self.row_names
-        return [f"{self.table.row_word} {place}" for place in self.table.places(range(self.table.n_rows))]
-
 
 def read_file(file: str, reading: ReadingOptions) -> Table:
     """The table in a file."""

@@ -170,17 +170,20 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
         raise ValueError(f"fraction must be at least 0 (0.2 in the paper's code), got {fraction!r}")
     rng = check_random_state(random_state)
     X, y = np.asarray(X, dtype=float), np.asarray(y)
-    n, p = int(np.ceil(fraction * len(X))), X.shape[1]
-    middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
-    if kind == "cauchy":
-        outliers = X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, p))
-    elif kind == "clumped":
-        away = rng.standard_normal((5, p))
-        heaps = middle + half * 3 * away / np.max(np.abs(away), axis=1, keepdims=True)
-        outliers = heaps[rng.randint(5, size=n)] + 0.01 * half * rng.standard_normal((n, p))
-    else:
-        outliers = middle + (10 if kind == "far" else 1) * half * rng.uniform(-1, 1, (n, p))
-    return _with_outliers(X, y, outliers)
+    n, distance = int(np.ceil(fraction * len(X))), {"far": 10, "clumped": 3}.get(kind, 1)
+    return _with_outliers(X, y, strays(X, n, distance, rng, cauchy=kind == "cauchy", heaps=5 * (kind == "clumped")))
+
+
+def strays(X: Any, n: int, distance: float, rng: Any, *, cauchy: bool, heaps: int = 0, width: float = 0.01) -> Any:
+    """Rows that belong to no cluster: `distance` half-widths of X around its middle, in heaps, or Cauchy noise."""
+    p, middle, half = X.shape[1], (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
+    if cauchy:
+        return X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, p))
+    if not heaps:
+        return middle + distance * half * rng.uniform(-1, 1, (n, p))
+    away = rng.standard_normal((heaps, p))
+    places = middle + distance * half * away / np.max(np.abs(away), axis=1, keepdims=True)
+    return places[rng.randint(heaps, size=n)] + width * half * rng.standard_normal((n, p))
 
 
 def _spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:

@@ -40,9 +40,6 @@ _GAUSSIAN = 1e8  # degrees of freedom
 # such a block every iteration of a large run gets its arrays from the system anew, up to a third of its time.
 _BLOCK_TO_KEEP = 31 << 20
 
-
-# ---- variants: as released, with correct equations, with our defaults ----------------
-
 # Rows, the released start and a seed to the outcome; each method takes what it needs of these.
 Fitting = Callable[[Array, Array, int], Run]
 
@@ -156,9 +153,6 @@ def fitted(column: str, method: str, X: Array, start: Array, seed: int) -> Run:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a run was short or a cluster empty is part of the result
         return COLUMNS[column][method](X, start, seed)
-
-
-# ---- runs ------------------------------------------------------------------------------
 
 
 class Key(NamedTuple):

@@ -117,9 +117,6 @@ def _mean(values: list[float]) -> Mean:
     return Mean(float(np.mean(values)), std, len(values), min(values), max(values))
 
 
-# ---- tables --------------------------------------------------------------------------
-
-
 def pipes(lines: Iterable[Sequence[str]]) -> str:
     """Lines of a Markdown table."""
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -74,17 +74,10 @@ class ClustersDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> Self:
-        """Draw X as a fitted estimator sees it.
+        """Draw X, in the estimator's units, as a fitted estimator sees it.
 
-        Parameters
-        ----------
-        estimator : fitted clusterer
-            One with `predict` and `cluster_centers_` (or `means_`); its `outliers` are marked if it has such a method.
-        X : array-like of shape (n_samples, n_features)
-            The rows, in the estimator's units.
-        **options
-            `features`, `feature_names`, `boundaries`, `max_rows`, `ax` and the options of :meth:`plot`, as in
-            :meth:`from_predictions`.
+        The estimator needs `predict` and `cluster_centers_` or `means_`; what its `outliers`, if it has such a method,
+        finds is marked. The options are those of :meth:`from_predictions` and of :meth:`plot`.
         """
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         found = {"centers": centers_of(estimator), "covariances": full_covariances(estimator), "outliers": outliers}

@@ -24,9 +24,6 @@ _BINS = 24  # of a histogram
 _SURE = 0.95
 
 
-# ---- the whole ---------------------------------------------------------------------------------
-
-
 def lead(found: Clustering, method: str) -> str:
     """The result in two sentences; the second is the command's."""
     n, p = found.values.shape
@@ -150,9 +147,6 @@ def made_by(estimator: Any, call: str) -> str:
     software = [(text(name), text(value)) for name, value in versions().items() if value != "not installed"]
     call = text(call or f"{estimator!r}.fit(X)")
     return fragment("made", call=call, parameters=facts(parameters), software=facts(software))
-
-
-# ---- clusters, outliers and columns ------------------------------------------------------------
 
 
 def clusters(found: Clustering) -> str:

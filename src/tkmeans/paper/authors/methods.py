@@ -24,9 +24,6 @@ class Run(NamedTuple):
     n_iter: int
 
 
-# ---- starts ------------------------------------------------------------------------
-
-
 def uniform(X: Array, n_clusters: int, rng: np.random.RandomState) -> Array:
     """Uniform in the bounding box of the rows."""
     return seeding.uniform(Sample(X, np.ones(len(X))), n_clusters, rng)
@@ -58,12 +55,9 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
     return np.array(seeds)
 
 
-# ---- hard models: each row belongs to its nearest centre; Q = -sum of r D ------------
-
-
 @dataclass
 class ReleasedHardModel(HardModel):
-    """What is not sure to get better with every step: a centre is moved to the origin, or minimises something else."""
+    """Each row belongs to its nearest centre, Q = -sum of r D; steps need not climb, as centres may move elsewhere."""
 
     metric: str = "sqeuclidean"
 
@@ -104,12 +98,10 @@ class ReleasedMedoids(ReleasedHardModel):
 
 def _absolute_differences(x: Array) -> Array:
     """For each row the sum of its city-block distances to all rows, by sorting each feature."""
-    n = len(x)
-    rank = np.arange(n)[:, None]
+    n, rank, costs = len(x), np.arange(len(x))[:, None], np.empty_like(x)
     order = np.argsort(x, axis=0, kind="stable")
     up = np.take_along_axis(x, order, axis=0)
     below = np.cumsum(up, axis=0)
-    costs = np.empty_like(x)
     np.put_along_axis(costs, order, (2 * rank + 2 - n) * up + below[-1] - 2 * below, axis=0)
     return costs.sum(axis=1)
 

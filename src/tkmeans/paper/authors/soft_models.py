@@ -208,8 +208,8 @@ class ReleasedGMM(SoftModel):
 class ReleasedTMM(SoftModel):
     """A mixture of t distributions, with a covariance and a nu for each component.
 
-    Centres are weighted by tau / u where EM has tau u; the covariance sums carry over
-    from component to component and get 1e-4 I added; nu is that of t-k-means.
+    Centres are weighted by tau / u where EM has tau u; the covariance sums carry over from component to component and
+    get 1e-4 I added; nu is that of t-k-means.
     """
 
     def density(self, measured: Measured, params: Components) -> tuple[Array, Array, Array, Array]:
@@ -286,9 +286,6 @@ class ReleasedTKMeans(SoftModel):
             measured = new.measure(rows)
             means = mean_log_u_minus_u(tau, sizes, measured.d2, np.divide(1, nu * scale), 1 + p / nu)
             return new._replace(dof=float(next_dof(np.mean(means), nu, p)), measured=measured)
-
-
-# ---- alpha -> 0 --------------------------------------------------------------------
 
 
 @final
