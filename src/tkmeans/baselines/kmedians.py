@@ -45,14 +45,12 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
+    n_clusters, max_iter : int, default=8 and 300
+        The number of clusters, and the most iterations of one run.
     init : {"k-means++", "random"} or array, default="k-means++"
         Where to begin.
     n_init : "auto" or int, default="auto"
         How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
-    max_iter : int, default=300
-        The most iterations of one run.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
 

@@ -35,8 +35,8 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
+    n_clusters, max_iter : int, default=8 and 300
+        The number of clusters, and the most sweeps over all rows.
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
     method : {"swap", "alternate"}, default="swap"
@@ -47,8 +47,6 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         Where to begin. Of an array, the nearest rows are taken.
     n_init : "auto" or int, default="auto"
         How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
-    max_iter : int, default=300
-        The most sweeps over all rows.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
 

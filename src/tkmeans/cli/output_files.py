@@ -87,9 +87,9 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     """Write the report, with the command that made it."""
     from tkmeans.report import write_report
 
-    places = data.table.places(range(data.table.n_rows))
-    called = data.row_names or [f"{data.table.row_word} {place}" for place in places]
+    table = data.table
+    called = data.row_names or [f"{table.row_word} {place}" for place in table.places(range(table.n_rows))]
     facts: dict[str, Any] = {"feature_names": data.columns, "row_names": called, "scaler": data.scaler}
     facts |= {"categories": data.categories, "selection": selection, "call": shlex.join(["tkmeans", *sys.argv[1:]])}
     with screen.counting(f"writing {path}"):
-        write_report(path, estimator, np.column_stack(data.values), title=Path(data.table.source).name, **facts)
+        write_report(path, estimator, np.column_stack(data.values), title=Path(table.source).name, **facts)

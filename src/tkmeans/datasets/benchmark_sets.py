@@ -33,12 +33,10 @@ def fetch_benchmark(
     name : str
         A1, A2, A3, S1, S2, S3, S4, unbalance, dim032, dim064 (synthetic, with labels), bezdekiris, iris, seed or wine
         (real); "dim32" and capitals, as in the paper, are understood.
-    data_home : path, default=None
-        The folder of the cache; None is the usual place for caches of the system.
+    data_home, base_url : path and str
+        The folder of the cache (None is the system's usual place) and where files are fetched from, such as a mirror.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
-    base_url : str, default=the paper's repository at a fixed commit
-        Where files are fetched from: a mirror, for example.
 
     Returns
     -------

@@ -100,6 +100,6 @@ def _is(value: Any, kind: str) -> bool:
     return _is(d2, "floats") and _is(mass, "floats") and d2.ndim == 1 and len(d2) > 0 and d2.shape == mass.shape
 
 
-_SCALARS, _LISTS = {"number": float, _UP: float, "count": int, "truth": bool}, {"numbers": float, "names": str}
-_ARRAYS = {"floats": "f", "ints": "i"}
+_SCALARS: dict[str, Any] = {"number": float, _UP: float, "count": int, "truth": bool}
+_LISTS, _ARRAYS = {"numbers": float, "names": str}, {"floats": "f", "ints": "i"}
 _AS: dict[str, Callable[[Any], Any]] = {"names": lambda names: np.array(names, object), "sketch": lambda d: Sketch(**d)}

@@ -1,7 +1,7 @@
 """The clustering that a report describes: rows, clusters and what the estimator answers, computed once."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,16 +85,8 @@ class Clustering:
         return order[:n], order[::-1][: min(n, max(len(order) - n, 0))]
 
 
-def look(
-    estimator: Any,
-    X: Any,
-    *,
-    feature_names: Sequence[str] | None,
-    row_names: Sequence[Any] | None,
-    scaler: Any,
-    categories: Mapping[str, Any] | None,
-) -> Clustering:
-    """Ask a fitted estimator all that it can answer about X."""
+def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any, categories: Any) -> Clustering:
+    """Ask a fitted estimator all that it can answer about X; the parameters are those of `write_report`."""
     check_is_fitted(estimator)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)

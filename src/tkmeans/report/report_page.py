@@ -71,7 +71,7 @@ def write_report(
     '<!DOCTYPE html>'
     >>> folder.cleanup()
     """
-    found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler, categories=categories)
+    found = look(estimator, X, feature_names, row_names, scaler, categories)
     title = title or f"{count(len(found.centers), 'cluster')} in {count(len(found.values), 'row')}"
     page = _page(found, estimator, scaler, selection, title, call)
     with replacing(path) as file:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.file_content import Content, numpy_of, pyarrow
+from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of, unique_names
 from tkmeans.tables.text_layout import has_header
@@ -212,10 +212,8 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
 def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     """A sheet of a workbook of Excel or LibreOffice."""
     source = content.source
-    try:
-        import python_calamine as calamine
-    except ImportError as error:
-        raise ImportError(f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'") from error
+    how = f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'"
+    calamine = imported("python_calamine", how)
     try:
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.in_memory()))
         sheets = book.sheet_names
@@ -250,10 +248,7 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
     source = content.source
     if content.path is None or content.packing:
         raise TableError(f"{source} is a DuckDB database, which must be a file that is not compressed")
-    try:
-        import duckdb
-    except ImportError as error:
-        raise ImportError(f"{source} is a DuckDB database, which needs duckdb: pip install duckdb") from error
+    duckdb = imported("duckdb", f"{source} is a DuckDB database, which needs duckdb: pip install duckdb")
     try:
         with duckdb.connect(str(content.path), read_only=True) as base:
             tables = [row[0] for row in base.execute("SELECT table_name FROM information_schema.tables").fetchall()]
