@@ -147,11 +147,7 @@ class HardPosterior(NamedTuple):
 
     metric: str
     centers: Array  # (K, p)
-
-    @property
-    def unit(self) -> float:
-        """That of the rows."""
-        return 1.0
+    unit: float = 1.0  # that of the rows
 
     def rows(self, block: Block) -> Rows:
         """The nearest centre and the distance to it; there is no density."""

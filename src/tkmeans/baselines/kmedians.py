@@ -58,10 +58,8 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The medians. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_, n_iter_ : float and int
-        The weighted sum of city-block distances to the nearest centre; iterations of the best run.
+    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
+        The cluster of each row; the weighted sum of city-block distances to the centres; iterations of the best run.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
         The number of features, and their names, where X had some.
 

@@ -54,10 +54,8 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_, medoid_indices_ : ndarrays of shape (n_clusters, n_features) and (n_clusters,)
         The medoids, and their row numbers in X. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_, n_iter_ : float and int
-        The weighted sum of distances to the nearest medoid; sweeps of the best run.
+    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
+        The cluster of each row; the weighted sum of distances to the medoids; sweeps of the best run.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
         The number of features, and their names, where X had some.
 

@@ -106,14 +106,12 @@ class ClustersDisplay:
         X : array-like of shape (n_samples, n_features)
             The rows. A row that lacks a value of a drawn column is left out; in the principal plane it stands where
             its cluster expects it.
-        labels : array-like of shape (n_samples,)
-            The cluster of each row; a negative one marks an outlier.
+        labels, outliers : array-likes of shape (n_samples,)
+            The cluster of each row, where a negative one marks an outlier, and which other rows are outliers.
         centers : array-like of shape (n_clusters, n_features), default=None
             The centres. Without them there are no boundaries.
         covariances : array-like of shape (n_clusters, n_features, n_features), default=None
             Scale matrices of the clusters, to draw an ellipse of two standard deviations around each centre.
-        outliers : array-like of bool, shape (n_samples,), default=None
-            Which rows are outliers.
         features : pair of int or str, default=None
             The columns to draw; None: both if there are two, else the principal plane of the rows that are no outliers.
         feature_names : sequence of str, default=None

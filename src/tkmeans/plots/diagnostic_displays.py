@@ -37,7 +37,7 @@ class _Display(ABC):
     _figsize: tuple[float, float]  # of a new figure, in inches
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw into `ax`, or if that is None into a new figure, and return the display itself."""
+        """Draw into `ax`, or if that is None into a new figure; keep `ax_` and `figure_` and return the display."""
         self.ax_ = style.axes_for(ax, figsize=self._figsize)
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
@@ -50,7 +50,7 @@ class _Display(ABC):
 
 
 class ConvergenceDisplay(_Display):
-    """The objective at the start and after every iteration.
+    """The objective at the start and after every iteration; `line_` is the curve that was drawn into `ax_`.
 
     Parameters
     ----------
@@ -58,11 +58,6 @@ class ConvergenceDisplay(_Display):
         The objective; larger is better.
     name : str, default="objective per row"
         What the objective is.
-
-    Attributes
-    ----------
-    ax_, figure_, line_ : matplotlib Axes, Figure and Line2D
-        What was drawn into, and the curve.
 
     Examples
     --------
@@ -193,7 +188,7 @@ def _axes_below(ax: Axes) -> Axes:
 
 
 class RobustWeightsDisplay(_Display):
-    """The weights of the rows in the centres: a histogram of how far rows are trusted.
+    """The weights of the rows in the centres: a histogram, drawn into `ax_`, of how far rows are trusted.
 
     Parameters
     ----------
@@ -201,11 +196,6 @@ class RobustWeightsDisplay(_Display):
         About 1 for an ordinary row, near 0 for one without influence.
     outliers : array-like of bool, shape (n_samples,), default=None
         Which rows are outliers; their bars are hatched.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        What was drawn into.
 
     Examples
     --------
@@ -311,17 +301,13 @@ class LossDisplay(_Display):
     """How three losses grow with the distance d of a row from its centre: ``|d|``, ``d^2`` and ``ln(1 + d^2)``.
 
     The last is the paper's loss (eqn:Jtkmeans) where nu alpha = 1, without its factor (nu + p) / 2. Only shapes can be
-    compared: what makes it robust is that its slope, the pull of a row on the centre, falls to 0.
+    compared: what makes it robust is that its slope, the pull of a row on the centre, falls to 0. `lines_` are the
+    curves that were drawn into `ax_`.
 
     Parameters
     ----------
     distance, losses : array-like of shape (n,), and dict of str to array-like of shape (n,)
         Signed distances, and the loss at each of them under "l1", "l2" and "log l2".
-
-    Attributes
-    ----------
-    ax_, figure_, lines_ : matplotlib Axes, Figure and list of Line2D
-        What was drawn into, and the curves.
 
     Examples
     --------
@@ -353,7 +339,7 @@ class LossDisplay(_Display):
 
 
 class RobustnessDisplay(_Display):
-    """Breakdown curves or influence curves, a line for each clusterer: the worst of the draws.
+    """Breakdown curves or influence curves, a line of `lines_` for each clusterer: the worst of the draws.
 
     Parameters
     ----------
@@ -361,11 +347,6 @@ class RobustnessDisplay(_Display):
         The curves by the names of their clusterers.
     measure : {"ari", "shift", "scale", "influence"}, default="ari"
         What to draw.
-
-    Attributes
-    ----------
-    ax_, figure_, lines_ : matplotlib Axes, Figure and list of Line2D
-        What was drawn into, and the curves.
 
     Examples
     --------

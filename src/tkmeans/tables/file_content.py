@@ -83,8 +83,7 @@ class Content(NamedTuple):
 
     def in_memory(self) -> bytes:
         """All bytes."""
-        with self.open() as file:
-            return file.read()
+        return self.begin(-1)
 
     def stamp(self) -> tuple[int, ...]:
         """What would be another if somebody wrote to the file."""

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
@@ -115,17 +115,12 @@ class TextTable(Table):
         file.write(layout.found.mark + layout.preamble.encode(encoding))
         if layout.header:
             file.write(self._extended(layout.header, added).encode(encoding))
-        wanted = iter(rows.tolist())
-        following, lines = next(wanted, None), []
-        for i, (raw, _) in enumerate(self._lines()):
-            if i == following:
-                lines.append(self._extended(raw, [cells[i] for cells in columns], layout.trailing))
-                following = next(wanted, None)
-            if len(lines) >= _BY_HAND or following is None:
-                file.write("".join(lines).encode(encoding))
-                lines.clear()
-            if following is None:
-                break
+        wanted = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)
+        wanted[rows] = True
+        chosen = compress(enumerate(self._lines()), wanted)
+        while some := list(islice(chosen, _BY_HAND)):
+            lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
+            file.write("".join(lines).encode(encoding))
 
     def _columns_by_arrow(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """Columns as Arrow reads them: numbers, or text where somebody should look at the cells."""

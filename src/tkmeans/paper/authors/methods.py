@@ -55,18 +55,13 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
     return np.array(seeds)
 
 
+@final
 @dataclass
-class ReleasedHardModel(HardModel):
-    """Each row belongs to its nearest centre, Q = -sum of r D; steps need not climb, as centres may move elsewhere."""
+class ReleasedKMeans(HardModel):
+    """k-means and k-means++, Q = -sum of r D. A cluster that lost its rows starts anew at the origin."""
 
     metric: str = "sqeuclidean"
-
     climbs = False
-
-
-@final
-class ReleasedKMeans(ReleasedHardModel):
-    """k-means and k-means++. A cluster that lost its rows starts anew at the origin."""
 
     def center(self, x: Array, weight: Array) -> Array:
         """The mean of these rows."""
@@ -81,7 +76,7 @@ class ReleasedKMeans(ReleasedHardModel):
 
 @final
 @dataclass
-class ReleasedMedoids(ReleasedHardModel):
+class ReleasedMedoids(HardModel):
     """k-medoids, and what is called k-medians.
 
     Its "k-medians" has no medians. The centre is the *sample* with the least sum of absolute differences to the
@@ -89,7 +84,9 @@ class ReleasedMedoids(ReleasedHardModel):
     k-medoids takes squared distances for both (`norm` 2).
     """
 
+    metric: str = "sqeuclidean"
     norm: int = 2
+    climbs = False
 
     def center(self, x: Array, weight: Array) -> Array:
         """The sample with the least sum of differences; with squared ones that is the sample next to the mean."""

@@ -154,9 +154,7 @@ def numbers(centers: Array) -> Array:
     return np.where(np.isnan(centers), 0.0, centers)
 
 
-# ---- mixtures ------------------------------------------------------------------------
-#
-# Both carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance are
+# Both mixtures carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance are
 # not reset from one component to the next, so the last component's matrix is that of all rows around all centres.
 
 
@@ -236,9 +234,6 @@ class ReleasedTMM(SoftModel):
 def carried(sums: Array, sizes: Array) -> Array:
     """S/n for each component, where the sums S and n go on from the component before."""
     return np.array(list(accumulate(sums))) / np.cumsum(sizes)[:, None, None]
-
-
-# ---- round clusters of one scale -----------------------------------------------------
 
 
 class Spheres(NamedTuple):
