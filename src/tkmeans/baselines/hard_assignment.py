@@ -76,7 +76,6 @@ class HardModel(ABC):
     """Each row belongs to its nearest centre; how a centre follows from its rows is left open."""
 
     metric: str
-
     climbs = True
 
     @abstractmethod

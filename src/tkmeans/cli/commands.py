@@ -182,10 +182,9 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
     away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
     worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
     places = data.table.places(rows.tolist())
-    described = []
+    described, names = [], data.row_names
     for n, (i, j) in enumerate(zip(rows, worst, strict=True)):
-        name = None if data.row_names is None else data.row_names[i]
-        row = {data.table.row_word: places[n], "name": name, "cluster": int(found.label[i])}
+        row = {data.table.row_word: places[n], "name": names and names[i], "cluster": int(found.label[i])}
         row |= {"outlier_pvalue": float(found.pvalue[i]), "column": data.columns[j]}
         described.append(row | {"value": float(data.values[j][i]), "spreads": float(away[n, j])})
     return described

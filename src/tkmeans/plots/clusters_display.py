@@ -38,10 +38,8 @@ class ClustersDisplay:
         Where the centres stand, and scale matrices in the plane: an ellipse of two standard deviations for each.
     boundaries : bool
         Whether to draw where one cluster ends and the next begins.
-    names : tuple of two str
-        The names of the axes.
-    n_rows : int or None
-        Rows in the data, drawn or not; None if that is not known.
+    names, n_rows : tuple of two str, and int or None
+        The names of the axes, and the number of rows in the data, drawn or not; None if that is not known.
 
     Attributes
     ----------
@@ -156,12 +154,10 @@ class ClustersDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        ax, legend : matplotlib Axes, default=None, and bool, default=True
+            Where to draw, where None makes a figure, and whether to explain the marks.
         limits : pair of pairs of float, default=None
             The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
-        legend : bool, default=True
-            Whether to explain the marks.
         """
         self.ax_ = ax = style.axes_for(ax, figsize=(6.4, 5.6))
         self.figure_: Any = ax.figure

@@ -54,10 +54,8 @@ class ConvergenceDisplay(_Display):
 
     Parameters
     ----------
-    values : array-like of shape (n_iter + 1,)
-        The objective; larger is better.
-    name : str, default="objective per row"
-        What the objective is.
+    values, name : array-like of shape (n_iter + 1,) and str, default="objective per row"
+        The objective, of which more is better, and what it is.
 
     Examples
     --------
@@ -108,10 +106,8 @@ class SelectionDisplay(_Display):
     ----------
     n_clusters, values : array-likes of shape (n,)
         The numbers of clusters tried, and the criterion of each; NaN where there is none.
-    criterion : str
-        Its name: "icl", "bic" or "stability".
-    best, runner_up : int
-        The chosen number of clusters and, unless None, the next best.
+    criterion, best, runner_up : str, int, and int or None
+        The name of the criterion ("icl", "bic" or "stability"), the chosen number of clusters and the next best.
     outlier_fraction : array-like of shape (n,), default=None
         The share of outliers with each number of clusters, drawn below.
 

@@ -18,7 +18,6 @@ from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
-
 _DAY = 86_400_000_000  # microseconds
 
 

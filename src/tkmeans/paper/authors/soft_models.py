@@ -154,8 +154,8 @@ def numbers(centers: Array) -> Array:
     return np.where(np.isnan(centers), 0.0, centers)
 
 
-# Both mixtures carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance are
-# not reset from one component to the next, so the last component's matrix is that of all rows around all centres.
+# Both mixtures carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance
+# are not reset from one component to the next, so the last component's matrix is that of all rows around all centres.
 
 
 class Components(NamedTuple):
