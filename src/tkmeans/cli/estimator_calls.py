@@ -96,13 +96,9 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
 
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
     with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
-        how: dict[str, Any] = {
-            "criterion": criterion,
-            "random_state": seed,
-            "n_jobs": jobs,
-            "sample_weight": data.weights,
-        }
-        return select_n_clusters(data.Z, numbers, progress=lambda n, of: update(completed=n, total=of), **how)
+        options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}
+        options["progress"] = lambda done, total: update(completed=done, total=total)
+        return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
 
 
 def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:

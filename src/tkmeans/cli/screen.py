@@ -90,12 +90,8 @@ def reading(what: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
     """A function to update a bar, which shows the share that is done, once it is known, and the time left."""
-    kinds = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeRemainingColumn(),
-    )
+    words, share, left = bars.TextColumn("{task.description}"), bars.TaskProgressColumn(), bars.TimeRemainingColumn()
+    kinds = words, bars.BarColumn(), share, left
     with bars.Progress(*kinds, console=err, transient=transient, disable=not err.is_terminal) as bar:
         yield partial(bar.update, bar.add_task(escape(clean(what)), total=None))
 

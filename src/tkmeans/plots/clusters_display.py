@@ -119,8 +119,8 @@ class ClustersDisplay:
             drawn rows' clusters, and there are no ellipses to draw.
         max_rows : int, default=20000
             Of more rows a sample is drawn, which holds the outliers.
-        ax, **options
-            Passed to :meth:`plot`.
+        **options
+            As `ax`, for :meth:`plot`.
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
         X, labels = np.asarray(X, dtype=float), np.asarray(labels)

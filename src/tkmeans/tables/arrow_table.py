@@ -90,12 +90,10 @@ class ArrowTable(Table):
 def _kind(stored: Any) -> str:
     """What a column of this type holds."""
     types = pyarrow().types
-    tests = {
-        "boolean": ("boolean",),
-        "date": ("timestamp", "date"),
-        "number": ("integer", "floating", "decimal", "null"),
-    }
-    return next((k for k, names in tests.items() if any(getattr(types, f"is_{n}")(stored) for n in names)), "text")
+    if types.is_boolean(stored) or types.is_timestamp(stored) or types.is_date(stored):
+        return "boolean" if types.is_boolean(stored) else "date"
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    return "number" if any(test(stored) for test in numbers) else "text"
 
 
 def _as_text(array: Any) -> Any:

@@ -252,10 +252,8 @@ def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
         while new in unique or (new != name and new in given):
             new = f"{base}_{next(numbers.setdefault(base, count(2)))}"
         if new != name:
-            why = (
-                f"there is more than one column {name!r}: number {j + 1}" if name else f"column {j + 1} has no name: it"
-            )
-            notes.append(f"{why} is {new!r} here")
+            again = f"there is more than one column {name!r}: number {j + 1}"
+            notes.append(f"{again if name else f'column {j + 1} has no name: it'} is {new!r} here")
         unique[new] = None
     more = [f"{len(notes) - most} more columns were renamed"] if len(notes) > most else []
     return list(unique), [*notes[:most], *more]
