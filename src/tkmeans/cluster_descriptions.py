@@ -222,10 +222,10 @@ def described(
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
         typical = chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))] if len(group) else None
         probability = None if sure is None or not len(group) else float(sure[group].mean())
-        told = sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))
+        apart = sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))
         own = sorted((each[k] for each in shares), key=lambda each: each.others - each.share)
         counted = k, len(group), len(group) / n_known, int(n_outliers[k]), probability
-        found.append(ClusterDescription(*counted, None if typical is None else int(typical), tuple(told), tuple(own)))
+        found.append(ClusterDescription(*counted, None if typical is None else int(typical), tuple(apart), tuple(own)))
     return Description(found)
 
 

@@ -121,9 +121,7 @@ def breakdown_curve(
     check_consistent_length(X, y)
     rng = check_random_state(random_state)
     added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
-    far = 1.0 if kind == "inside" else distance
-    how: Any = {"cauchy": kind == "cauchy", "heaps": int(kind in _WIDTHS), "width": _WIDTHS.get(kind, 0.0)}
-    tables = [np.vstack([X, strays(X, n, far, rng, **how)]) for n in added]
+    tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
     means, spread = _clusters(X, y)
     found = [
@@ -221,3 +219,9 @@ def _shift(means: Array, centers: Array | None) -> float:
         return float("nan" if centers is None else "inf")
     away = cdist(means, centers)
     return float(np.max(away[linear_sum_assignment(away)]))
+
+
+def _strays(X: Array, kind: str, n: int, distance: float, rng: np.random.RandomState) -> Array:
+    """Rows that belong to no cluster."""
+    distance, is_heap = 1.0 if kind == "inside" else distance, kind in _WIDTHS
+    return strays(X, n, distance, rng, cauchy=kind == "cauchy", heaps=int(is_heap), width=_WIDTHS.get(kind, 0.0))

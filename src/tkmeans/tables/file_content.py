@@ -83,7 +83,8 @@ class Content(NamedTuple):
 
     def in_memory(self) -> bytes:
         """All bytes."""
-        return self.begin(-1)
+        with self.open() as file:
+            return file.read()
 
     def stamp(self) -> tuple[int, ...]:
         """What would be another if somebody wrote to the file."""
