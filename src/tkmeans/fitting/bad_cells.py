@@ -3,7 +3,7 @@
 Such a value is treated as missing, so that its row is not lost. What is far is measured by quantiles, and three things
 are not bad cells though they are far: the end of a long tail, which leaves no gap; most cells of a row, which is an
 outlier as a whole; and a small true cluster. That shows in the rest of its rows, which are alike, where bad cells
-are found in rows of all clusters. What is left open is decided by the centres of the start: a value near one is not bad.
+are found in rows of all clusters. What is open is left to the centres of the start: what is near one is not bad.
 """
 
 from typing import NamedTuple
@@ -68,7 +68,7 @@ def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
     total = np.var(inner, axis=0)
     total = np.where(total > 0, total, np.inf)
     squares = np.stack([np.sum((inner - center) ** 2, axis=1) for center in centers], axis=1)
-    within = np.mean(np.mean((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0) / total)
+    within = np.minimum(np.mean((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0) / total, 1)  # (p,)
     for j in np.flatnonzero(np.any(bad, axis=0)):
         of_all = _spread(squares - (inner[:, [j]] - centers[:, j]) ** 2, np.ones(len(inner)))
         for beyond in (X[:, j] < low[j], X[:, j] > high[j]):
@@ -79,8 +79,8 @@ def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
             some = ~np.all(np.isnan(rest), axis=0)
             rest = rest[:, some]
             spread = _spread(np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2), weight[rows])
-            variance = np.mean(np.nanvar(rest, axis=0) / total[some])
-            if spread - 1 < (of_all - 1) / 2 or variance < (1 + within) / 2:  # nearer to that of one cluster
+            excess = (1 - within[some]) @ (np.nanvar(rest, axis=0) / total[some] - (1 + within[some]) / 2)
+            if spread - 1 < (of_all - 1) / 2 or excess < 0:  # nearer to that of one cluster
                 bad[rows, j] = False
     return Sample(np.where(bad, np.nan, X), weight)
 

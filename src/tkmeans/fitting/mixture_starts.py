@@ -36,6 +36,7 @@ from tkmeans.sources.number_checks import checked_centers, checked_precisions, c
 from tkmeans.stats import Array, Block, Frame
 
 SAMPLE_ROWS = 4000  # that a start is chosen on, at least
+IN_BULK = 0.9  # of the rows that are not far
 FIRST_DOF = 5.0
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
@@ -87,9 +88,9 @@ def bulk_of(sample: Sample) -> Bulk:
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
         some = away[:, j] > 0
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
-    p = len(units)
-    middle = float(quantile(np.sum((away / units) ** 2, axis=1), weight))
-    return Bulk(center, units, float(np.sqrt(max(middle, 1e-12) * chdtri(p, 0.05) / chdtri(p, 0.5))))
+    core = within_reach(sample)
+    outer = float(quantile(np.sum((away[core] / units) ** 2, axis=1), weight[core], IN_BULK))
+    return Bulk(center, units, float(np.sqrt(max(outer, 1e-12))))
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
     for candidate in sorted(pilots, key=lambda each: (each.n_tiny, -each.merit)):
         _count(ended, candidate, core_weight)
     best, *others = ended
-    margins = [best.merit - each.merit for each in others if each.n_tiny == best.n_tiny]
+    margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
     cores = [each for each in others if each.in_core and each.core_merit > enough and each.n_tiny <= best.n_tiny]
     if cores:
