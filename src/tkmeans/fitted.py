@@ -255,10 +255,13 @@ class FittedModel:
                     rows, bounds = [], source.bounds
                     for name, column in zip(names, columns, strict=True):
                         if bounds is not None and name == "pvalue":  # half of a row is enough for a label only
-                            source.bounds = (*bounds[:2], (source.n_features - 1) // 2)
+                            source.bounds = (*bounds[:2], True)
                         rows.append(source.collect(partial(fitted.ask, name), [column])[0][0])
-                    source.bounds = bounds
+                    source.bounds = None  # distances are those of whole rows
                     review = source.reduce(partial(fitted.reviewed, tallied))
+                    if bounds is not None:
+                        source.bounds = bounds
+                        review = review._replace(sizes=source.reduce(partial(fitted.reviewed, False)).sizes)
                 else:
                     rows, review = source.collect(partial(fitted.review, names, tallied), columns)
                 changed = by_size(params.centers, review.sizes)

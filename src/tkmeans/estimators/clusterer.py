@@ -43,12 +43,8 @@ except ImportError:  # scikit-learn before 1.9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Of p features of a row, how many may be bad cells and are left out when it is asked about. Which cluster it belongs to
-# follows from half of a row, but not that the row is ordinary.
-MOST_BAD_CELLS: dict[str, Callable[[int], int]] = {
-    **dict.fromkeys(("label", "memberships", "entropy", "trust"), lambda p: p // 2),
-    **dict.fromkeys(("noise", "pvalue"), lambda p: (p - 1) // 2),
-}
+# Questions that leave out bad cells, and whether a row is judged by them.
+FORGIVING = {"label": False, "memberships": False, "entropy": False, "trust": False, "noise": True, "pvalue": True}
 
 
 def unless_lacking(method: F) -> F:
@@ -458,7 +454,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         cells : ndarray of bool, shape (n_samples, n_features)
-            True for bad cells. A row of which more than half would be bad has none: it is an outlier as a whole.
+            True for bad cells. A row of which more than a quarter (and one) would be bad has none: it is an outlier.
 
         Examples
         --------
@@ -472,7 +468,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
-            look = partial(cells_outside, (*to_numpy(bounds), source.n_features // 2))
+            look = partial(cells_outside, (*to_numpy(bounds), False))
             return answer(source, look, Column("bad", np.bool_, source.n_features))
 
     # ---- the density ---------------------------------------------------------------
@@ -600,8 +596,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _open(self, X: Any, method: str, question: str) -> Source:
         """The rows to answer a question about, without the bad cells that do not matter to it."""
         source = open_rows(self, X, reset=False, method=method)
-        if hasattr(self, "cell_bounds_") and question in MOST_BAD_CELLS:
-            source.bounds = (*to_numpy(self.cell_bounds_), MOST_BAD_CELLS[question](source.n_features))
+        if hasattr(self, "cell_bounds_") and question in FORGIVING:
+            source.bounds = (*to_numpy(self.cell_bounds_), FORGIVING[question])
         return source
 
     def _reading(self, source: Source) -> FittedModel:

@@ -1,7 +1,7 @@
 """Bad cells: values far from all others of their column, in rows that are ordinary otherwise.
 
 Such a value is treated as missing, so that its row is not lost. What is far is measured by quantiles, and three things
-are not bad cells though they are far: the end of a long tail, which leaves no gap; most cells of a row, which is an
+are not bad cells though they are far: the end of a long tail, which leaves no gap; many cells of a row, which is an
 outlier as a whole; and a small true cluster. That shows in the rest of its rows, which are alike, where bad cells
 are found in rows of all clusters. What is open is left to the centres of the start: what is near one is not bad.
 """
@@ -58,7 +58,7 @@ def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
     """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
     X, weight = sample
     low, high = limits(sample)
-    bad = out_of_bounds(X, low, high, X.shape[1] // 2)
+    bad = out_of_bounds(X, low, high)
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
         return sample
@@ -94,7 +94,6 @@ def _spread(squares: Array, weight: Array) -> float:
 def forgive(source: Source, sample: Sample, centers: Array) -> None:
     """Let the source leave out bad cells, where the sample of it has some beside these centres."""
     low, high = limits(sample, centers)
-    most = sample.X.shape[1] // 2
-    if np.any(out_of_bounds(sample.X, low, high, most)):
+    if np.any(out_of_bounds(sample.X, low, high)):
         low, high = (np.nan_to_num(source.frame.leave(bound).astype(np.float64)) for bound in (low, high))
-        source.bounds = low, high, most
+        source.bounds = low, high, False

@@ -18,6 +18,7 @@ from tkmeans.fit_warnings import warn_user
 from tkmeans.fitting import bad_cells
 from tkmeans.fitting.starts import (
     CORE_GAIN,
+    FAR,
     LEAST_FEATURES,
     SAMPLE_ROWS_PER_CLUSTER,
     Agreement,
@@ -80,7 +81,7 @@ class MixtureStart(NamedTuple):
 
 
 def bulk_of(sample: Sample) -> Bulk:
-    """By medians of columns, deviations and distances: half of the rows may be anywhere."""
+    """By medians of columns, deviations and distances of rows that are not far: half of the rows may be anywhere."""
     X, weight = sample
     center = quantile(X, weight)
     away = np.abs(X - center)
@@ -88,8 +89,9 @@ def bulk_of(sample: Sample) -> Bulk:
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
         some = away[:, j] > 0
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
-    core = within_reach(sample)
-    outer = float(quantile(np.sum((away[core] / units) ** 2, axis=1), weight[core], IN_BULK))
+    away = away / units
+    near = np.max(away, axis=1) <= FAR / 0.6745  # median deviations
+    outer = float(quantile(np.sum(away[near] ** 2, axis=1), weight[near], IN_BULK)) if np.any(near) else 1.0
     return Bulk(center, units, float(np.sqrt(max(outer, 1e-12))))
 
 

@@ -31,7 +31,7 @@ class Mergeable(Protocol):
 
 M = TypeVar("M", bound=Mergeable)
 T = TypeVar("T")
-Bounds = tuple[Array, Array, int]  # the lowest and highest values of columns, (p,) each; cells of a row, at most
+Bounds = tuple[Array, Array, bool]  # lowest and highest values, (p,) each; are rows judged?
 
 
 class Sample(NamedTuple):
@@ -187,11 +187,16 @@ class CountedRows(Source):
         return measure(self.rows(picked), None if weight is None else weight[picked])
 
 
-def out_of_bounds(X: Array, low: Array, high: Array, most: int) -> Array:
-    """The cells below or above bounds of their columns, (n, p), in rows where they are at most so many."""
+def out_of_bounds(X: Array, low: Array, high: Array, judged: bool = False) -> Array:
+    """The cells below or above bounds of their columns, (n, p), in rows that are ordinary otherwise.
+
+    There they are at most a quarter of the observed cells, or one; and where rows are judged, fewer than half.
+    """
     xp = namespace(X)
-    outside = (low > X) | (high < X)
-    return outside & (xp.sum(xp.astype(outside, xp.int64), axis=1, keepdims=True) <= most)
+    outside, present = (low > X) | (high < X), ~xp.isnan(X)
+    n_outside, n_present = (xp.sum(xp.astype(cells, xp.int64), axis=1, keepdims=True) for cells in (outside, present))
+    few = (n_outside == 1) | (4 * n_outside <= n_present)
+    return outside & few & (2 * n_outside <= n_present - judged)
 
 
 def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
