@@ -254,10 +254,9 @@ class FittedModel:
                 if source.lazy or source.bounds is not None:
                     rows, bounds = [], source.bounds
                     for name, column in zip(names, columns, strict=True):
-                        if bounds is not None and name == "pvalue":  # half of a row is enough for a label only
-                            source.bounds = (*bounds[:2], True)
+                        source.bounds = bounds if name == "label" else None  # all else is asked of whole rows
                         rows.append(source.collect(partial(fitted.ask, name), [column])[0][0])
-                    source.bounds = None  # distances are those of whole rows
+                    source.bounds = None
                     review = source.reduce(partial(fitted.reviewed, tallied))
                     if bounds is not None:
                         source.bounds = bounds

@@ -43,8 +43,8 @@ except ImportError:  # scikit-learn before 1.9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Questions that leave out bad cells, and whether a row is judged by them.
-FORGIVING = {"label": False, "memberships": False, "entropy": False, "trust": False, "noise": True, "pvalue": True}
+# Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
+FORGIVING = ("label", "memberships", "entropy", "trust")
 
 
 def unless_lacking(method: F) -> F:
@@ -189,7 +189,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches}
             found |= {"margin_": margin} if np.isfinite(margin) else {}
         if source.bounds is not None:
-            found["cell_bounds_"] = np.array(source.bounds[:2])
+            found["cell_bounds_"] = np.array(source.bounds)
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)
@@ -385,7 +385,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_real("level", level, positive=True)
         if level >= 1:
             raise ValueError(f"level must be a probability below 1, got {level!r}")
-        with self._open(X, "outliers", "noise") as source:
+        with open_rows(self, X, reset=False, method="outliers") as source:
             fitted = self._reading(source)
             judge = partial(improbable, fitted, level)
             if rule == "strays":
@@ -468,7 +468,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
-            look = partial(cells_outside, (*to_numpy(bounds), False))
+            look = partial(cells_outside, tuple(to_numpy(bounds)))
             return answer(source, look, Column("bad", np.bool_, source.n_features))
 
     # ---- the density ---------------------------------------------------------------
@@ -597,7 +597,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """The rows to answer a question about, without the bad cells that do not matter to it."""
         source = open_rows(self, X, reset=False, method=method)
         if hasattr(self, "cell_bounds_") and question in FORGIVING:
-            source.bounds = (*to_numpy(self.cell_bounds_), FORGIVING[question])
+            source.bounds = tuple(to_numpy(self.cell_bounds_))
         return source
 
     def _reading(self, source: Source) -> FittedModel:

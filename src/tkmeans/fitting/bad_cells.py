@@ -96,4 +96,4 @@ def forgive(source: Source, sample: Sample, centers: Array) -> None:
     low, high = limits(sample, centers)
     if np.any(out_of_bounds(sample.X, low, high)):
         low, high = (np.nan_to_num(source.frame.leave(bound).astype(np.float64)) for bound in (low, high))
-        source.bounds = low, high, False
+        source.bounds = low, high

@@ -31,7 +31,7 @@ class Mergeable(Protocol):
 
 M = TypeVar("M", bound=Mergeable)
 T = TypeVar("T")
-Bounds = tuple[Array, Array, bool]  # lowest and highest values, (p,) each; are rows judged?
+Bounds = tuple[Array, Array]  # the lowest and highest values of columns, (p,) each
 
 
 class Sample(NamedTuple):
@@ -187,23 +187,23 @@ class CountedRows(Source):
         return measure(self.rows(picked), None if weight is None else weight[picked])
 
 
-def out_of_bounds(X: Array, low: Array, high: Array, judged: bool = False) -> Array:
+def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     """The cells below or above bounds of their columns, (n, p), in rows that are ordinary otherwise.
 
-    There they are at most a quarter of the observed cells, or one; and where rows are judged, fewer than half.
+    There they are at most a quarter of the observed cells; or one, if another was observed.
     """
     xp = namespace(X)
     outside, present = (low > X) | (high < X), ~xp.isnan(X)
     n_outside, n_present = (xp.sum(xp.astype(cells, xp.int64), axis=1, keepdims=True) for cells in (outside, present))
     few = (n_outside == 1) | (4 * n_outside <= n_present)
-    return outside & few & (2 * n_outside <= n_present - judged)
+    return outside & few & (2 * n_outside <= n_present)
 
 
 def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
     """`function` of a block without the cells that are out of bounds."""
     X, xp = block.X, namespace(block.X)
-    low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in bounds[:2])
-    bad = out_of_bounds(X, low, high, bounds[2])
+    low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in bounds)
+    bad = out_of_bounds(X, low, high)
     return function(block._replace(X=xp.where(bad, xp.full_like(X, xp.nan), X)) if bool(xp.any(bad)) else block)
 
 
