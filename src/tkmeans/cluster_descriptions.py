@@ -249,9 +249,8 @@ def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
     counts = np.array([np.bincount(codes[rows[~missing[rows]]], minlength=len(values)) for rows in groups])
     rest = counts.sum(axis=0) - counts
     own, rest = (each / np.maximum(1, each.sum(axis=1, keepdims=True)) for each in (counts, rest))
-    return [
-        Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in enumerate(own.argmax(axis=1))
-    ]
+    best = enumerate(own.argmax(axis=1))
+    return [Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in best]
 
 
 def _some(rows: Array) -> Array:
@@ -277,8 +276,7 @@ def median(rows: Array) -> Array:
 def _spread(away: Array) -> Array:
     """The pooled median absolute deviation; where that is 0, as in counts, the mean one."""
     mad, mean = SIGMA * median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
-    spread = np.where(mad > 0, mad, mean)
-    return np.where(spread > 0, spread, np.inf)
+    return np.where((spread := np.where(mad > 0, mad, mean)) > 0, spread, np.inf)
 
 
 def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:
