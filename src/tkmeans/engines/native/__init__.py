@@ -64,11 +64,11 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     return Stats(n, w, observed, wx, wd2, log_u, cells, objective, entropy)
 
 
-def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
-    """The model's answers for each row."""
+def rows(block: Block, params: Params, kernel: Kernel, *, brief: bool = False) -> Rows:
+    """The model's answers for each row; `brief` ones, the label and the distance, take a shorter way."""
     X, origin, inverse_unit, model = _prepared(block, params, kernel)
     n = X.shape[0]
-    out = Rows(np.empty(n, np.int64), *(np.empty(n, X.dtype) for _ in range(3)))
+    out = Rows(np.empty(n, np.int64), np.empty(n, X.dtype), *(np.empty(0 if brief else n, X.dtype) for _ in range(2)))
     _native.rows(_INSTRUCTION_SET, X, origin, inverse_unit, model, *out)
     return out
 

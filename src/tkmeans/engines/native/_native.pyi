@@ -30,7 +30,9 @@ def rows(set: str, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None),
 
 @overload
 def rows(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], inverse_unit: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], model: Model, label: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], d2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], log_density: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], trust: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Fill the model's answers for each row."""
+    """
+    Fill the model's answers for each row; log_density and trust may both be empty.
+    """
 
 @overload
 def bases(set: str, d2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], slope: float, log_base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], inverse: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...

@@ -42,7 +42,7 @@ struct Sums {
     double cells, objective, entropy;
 };
 
-// `Rows` of stats.py.
+// `Rows` of stats.py; log_density and trust may be null.
 template <class In>
 struct RowValues {
     std::int64_t* label;
