@@ -8,6 +8,7 @@ compares what the searches, with theirs given, cannot.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
+from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
@@ -30,8 +32,10 @@ DRAWS: dict[str, seeding.Seeding] = {
 }
 SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 
-# Rows that a start is chosen on: enough to see every cluster that is not tiny.
+# Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
+MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
+SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
 GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
 
@@ -72,7 +76,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     K, init = settings.n_clusters, settings.init
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
-    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K)
+    size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
+    limit = TimeLimit(SEARCH_TIME * (getattr(settings, "max_time", None) or np.inf))
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
@@ -82,13 +87,16 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
         if robust:
-            found, agreement = chosen_start(sample, K, dof, number)
-            source.agreement = source.agreement or agreement
-            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+            with suppress(TimeoutError):
+                found, agreement = chosen_start(sample, K, dof, number, limit)
+                source.agreement = source.agreement or agreement
+                yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+                continue
+            centers = sample.X[np.linspace(0, len(sample.X) - 1, K).astype(np.int64)]  # there was no time
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
-            tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
-            yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
+        tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
+        yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
@@ -131,8 +139,13 @@ class Candidate(NamedTuple):
     core_merit: float = 0.0  # minus the ICL per row of the core, halved
 
 
-def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int = 0) -> tuple[Found, Agreement]:
-    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone."""
+def chosen_start(
+    sample: Sample, n_clusters: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None
+) -> tuple[Found, Agreement]:
+    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
+
+    When the time is up, it is the first one found; TimeoutError if there is none.
+    """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
     core = within_reach(sample)
     core_weight = np.where(core, sample.weight, 0.0)
@@ -141,7 +154,13 @@ def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int =
         if n_searches == ENOUGH * len(parts) and len(candidates) == 1:
             break
         for part in parts:
-            found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])), 1)
+            nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
+            try:
+                found = robust_search(part, n_clusters, rng, nu, 1, seconds)
+            except TimeoutError:
+                if not candidates:
+                    raise
+                return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
             labels, handicap = np.zeros(len(core), np.int64), 0.0
             labels[core if part is not sample else slice(None)] = found.labels
             if tails > TAILS[0]:

@@ -38,10 +38,15 @@ def instruction_set() -> str:
     return _INSTRUCTION_SET
 
 
-def new_search(rows: Array, weight: Array, n_clusters: int, dof: float, noise_reach: float) -> _native.Search:
-    """The state of a search for starting centres (`search.hpp`); its plan is `tkmeans.search.center_search`."""
+def new_search(
+    rows: Array, weight: Array, n_clusters: int, dof: float, noise_reach: float, seconds: float = np.inf
+) -> _native.Search:
+    """The state of a search for starting centres (`search.hpp`); its plan is `tkmeans.search.center_search`.
+
+    Its methods raise TimeoutError so many seconds from now.
+    """
     rows, weight = (np.ascontiguousarray(values, np.float64) for values in (rows, weight))
-    return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1])
+    return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1], seconds)
 
 
 def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = True) -> Stats:

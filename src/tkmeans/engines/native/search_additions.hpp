@@ -32,6 +32,7 @@ void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
     least_nu_alpha_ = least_share_of_scale * nu_alpha_;
     update_losses();
     for (double rescale_at = rescale_growth; clusters() < target;) {
+        poll();
         if (double(clusters()) >= rescale_at) {
             set_nu_alpha(quantile_nu_alpha());
             update_losses();
@@ -69,6 +70,7 @@ Index SearchState<P>::inhale(Index needed, Index at_most, const double* uniforms
     std::vector<Candidate> pool = candidates(uniforms, noise_draws);
     Index added = 0;
     while (added < at_most && !pool.empty()) {
+        poll();
         const auto best = std::max_element(pool.begin(), pool.end());
         if (!(best->gain > (added < needed ? -infinity : worthwhile))) break;
         const double* point = best->points.data();
@@ -272,6 +274,7 @@ void SearchState<P>::surroundings(std::vector<Candidate>& pool, std::size_t firs
         bool found[points_at_once];
         std::fill(found, found + count, true);
         for (double width : {mean_shift_width * cap(), mean_shift_width * cap(), nu_alpha_}) {
+            poll();
             distances_to(points, count);
             for (int t = 0; t < count; ++t) {
                 const double* d = &distances_[t * whole_tiles_];

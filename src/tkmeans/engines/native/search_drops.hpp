@@ -60,6 +60,7 @@ Index SearchState<P>::cheapest(Prices& prices) {
 // of them, were refitted; on the rows of these centres alone. Needs list_members() and masses_.
 template <int P>
 double SearchState<P>::price_of_dropping(Index dropped) {
+    poll();
     choose_receivers(dropped);
     gather_local_rows(dropped);
     for (int step = 0; step < refit_steps; ++step) {

@@ -229,6 +229,7 @@ template <int P>
 void SearchState<P>::assign_all() {
     Index rows[rows_per_tile];
     for (Index start = 0; start < n_; start += rows_per_tile) {
+        if (start % (64 * rows_per_tile) == 0) poll();
         for (Index i = 0; i < rows_per_tile; ++i) rows[i] = start + i;
         find_two_nearest(&tiles_[start * p()], rows, std::min(rows_per_tile, n_ - start));
     }
