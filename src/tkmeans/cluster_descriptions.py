@@ -89,7 +89,7 @@ class ClusterDescription:
         return f"Cluster {self.cluster} ({rows}{outliers}): " + ("; ".join(parts) if self.n_rows else "empty")
 
 
-class Description(Sequence[ClusterDescription]):
+class Description(tuple[ClusterDescription, ...]):
     """The clusters of a model in words; prints as one sentence for each.
 
     Examples
@@ -104,15 +104,6 @@ class Description(Sequence[ClusterDescription]):
     [51.5, 1.0]
     """
 
-    def __init__(self, clusters: Sequence[ClusterDescription]) -> None:
-        self._clusters = tuple(clusters)
-
-    def __getitem__(self, k: Any) -> Any:
-        return self._clusters[k]
-
-    def __len__(self) -> int:
-        return len(self._clusters)
-
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
@@ -123,16 +114,15 @@ class Description(Sequence[ClusterDescription]):
 
     def sentences(self) -> list[str]:
         """One sentence for each cluster."""
-        return [cluster.sentence for cluster in self._clusters]
+        return [cluster.sentence for cluster in self]
 
     def records(self) -> list[dict[str, Any]]:
         """Everything, as plain values for JSON."""
-        parts = ("traits", "categories")
-        return [
-            {**vars(cluster), **{name: [each._asdict() for each in getattr(cluster, name)] for name in parts}}
-            | {"sentence": cluster.sentence}
-            for cluster in self._clusters
-        ]
+        records = []
+        for cluster in self:
+            parts = {name: [each._asdict() for each in getattr(cluster, name)] for name in ("traits", "categories")}
+            records.append(vars(cluster) | parts | {"sentence": cluster.sentence})
+        return records
 
     def table(self) -> dict[str, list[Any]]:
         """A column for each fact, a cell for each cluster; ``pandas.DataFrame(...)`` takes it."""
@@ -140,7 +130,7 @@ class Description(Sequence[ClusterDescription]):
             {fact: getattr(cluster, fact) for fact in ("cluster", "n_rows", "share", "n_outliers", "probability")}
             | {trait.column: trait.median for trait in sorted(cluster.traits)}
             | {category.column: category.value for category in sorted(cluster.categories)}
-            for cluster in self._clusters
+            for cluster in self
         ]
         return {fact: [row[fact] for row in rows] for fact in rows[0]}
 
@@ -168,8 +158,7 @@ def describe(
     Returns
     -------
     description : Description
-        A sequence of :class:`ClusterDescription`; `sentences()`, `records()` and `table()` give it
-        as text, plain values and columns.
+        The clusters one by one; `sentences()`, `records()` and `table()` give it as text, plain values and columns.
 
     Examples
     --------
@@ -232,18 +221,11 @@ def described(
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
         typical = chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))] if len(group) else None
-        found.append(
-            ClusterDescription(
-                cluster=k,
-                n_rows=len(group),
-                share=len(group) / n_known,
-                n_outliers=int(n_outliers[k]),
-                probability=None if sure is None or not len(group) else float(sure[group].mean()),
-                typical_row=None if typical is None else int(typical),
-                traits=tuple(sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))),
-                categories=tuple(sorted((each[k] for each in shares), key=lambda each: each.others - each.share)),
-            )
-        )
+        probability = None if sure is None or not len(group) else float(sure[group].mean())
+        apart = sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))
+        own = sorted((each[k] for each in shares), key=lambda each: each.others - each.share)
+        counted = k, len(group), len(group) / n_known, int(n_outliers[k]), probability
+        found.append(ClusterDescription(*counted, None if typical is None else int(typical), tuple(apart), tuple(own)))
     return Description(found)
 
 

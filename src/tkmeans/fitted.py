@@ -267,9 +267,13 @@ class FittedModel:
             for last in (False, False, True):
                 fitted = replace(self, params=params)
                 rows: Any = None  # not two sets of them, if there are many
-                if source.lazy:
-                    looks = zip((partial(fitted.ask, name) for name in names), columns, strict=True)
-                    rows = [source.collect(look, [column])[0][0] for look, column in looks]
+                if source.lazy or source.bounds is not None:
+                    rows, bounds = [], source.bounds
+                    for name, column in zip(names, columns, strict=True):
+                        if bounds is not None and name == "pvalue":  # half of a row is enough for a label only
+                            source.bounds = (*bounds[:2], (source.n_features - 1) // 2)
+                        rows.append(source.collect(partial(fitted.ask, name), [column])[0][0])
+                    source.bounds = bounds
                     review = source.reduce(partial(fitted.reviewed, tallied))
                 else:
                     rows, review = source.collect(partial(fitted.review, names, tallied), columns)

@@ -1,7 +1,6 @@
 """How good a clustering is: the three measures of the paper, and the centroid index.
 
-The adjusted Rand index is scikit-learn's `adjusted_rand_score`. MSE and W/B need no
-true labels; the paper's text does not define them, these are the formulas of its code.
+ARI is scikit-learn's. MSE and W/B need no true labels; the paper does not define them, its code has these formulas.
 """
 
 from typing import Any
@@ -12,7 +11,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_consistent_length
 
 from tkmeans.sources.number_checks import checked_points
-from tkmeans.stats import Array
 
 __all__ = ["adjusted_rand_score", "centroid_index", "clustering_mse", "within_between_ratio"]
 
@@ -26,20 +24,12 @@ def centroid_index(centers: Any, other: Any) -> int:
 
     Parameters
     ----------
-    centers : array-like of shape (n_clusters, n_features)
-        The centres of one clustering, for example the true ones.
-    other : array-like of shape (n_other, n_features)
-        The centres of the other.
-
-    Returns
-    -------
-    index : int
-        0 for the same clusters; the order of the arguments does not matter.
+    centers, other : array-likes of shape (n_clusters, n_features) and (n_other, n_features)
+        The centres of two clusterings, for example the true ones; their order does not matter.
 
     References
     ----------
-    P. Fränti, M. Rezaei and Q. Zhao, "Centroid index: cluster level similarity measure",
-    Pattern Recognition 47 (2014), 3034-3045.
+    P. Fränti, M. Rezaei and Q. Zhao, "Centroid index: cluster level similarity measure", Pattern Recognition 47 (2014).
 
     Examples
     --------
@@ -67,15 +57,8 @@ def clustering_mse(X: Any, labels: Any) -> float:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows.
-    labels : array-like of shape (n_samples,)
-        The cluster of each row.
-
-    Returns
-    -------
-    mse : float
-        The smaller, the tighter the clusters.
+    X, labels : array-likes of shape (n_samples, n_features) and (n_samples,)
+        The rows, and the cluster of each.
 
     Examples
     --------
@@ -83,7 +66,8 @@ def clustering_mse(X: Any, labels: Any) -> float:
     >>> clustering_mse([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
     0.5
     """
-    X, labels = _checked(X, labels)
+    X, labels = checked_points(X, "X"), np.asarray(labels)
+    check_consistent_length(X, labels)
     names, number = np.unique(labels, return_inverse=True)
     member = (np.arange(len(names))[:, None] == number).astype(float)  # (K, n)
     means = member @ X / member.sum(axis=1, keepdims=True)
@@ -96,22 +80,13 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     .. math:: W = \frac1N \sum_n \|x_n - \mu_{l_n}\|^2, \qquad
         B = \frac1N \sum_k N_k \|\bar x - \mu_k\|^2
 
-    with the centres that the method *returned*, which need not be means: then W + B is not
-    the total scatter, and centres that lie far out make B larger and the ratio smaller.
+    with the centres that the method *returned*, which need not be means: then W + B is not the total scatter, and
+    centres that lie far out make B larger and the ratio smaller. Infinite if all centres are the mean of the rows.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows.
-    labels : array-like of shape (n_samples,)
-        The cluster of each row, a row number of `centers`.
-    centers : array-like of shape (n_clusters, n_features)
-        The centres.
-
-    Returns
-    -------
-    ratio : float
-        The smaller, the better separated the clusters are. Infinite if all centres are the mean of the rows.
+    X, labels, centers : array-likes of shape (n_samples, n_features), (n_samples,) and (n_clusters, n_features)
+        The rows, the cluster of each as a row number of `centers`, and the centres.
 
     Examples
     --------
@@ -119,19 +94,13 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     >>> within_between_ratio([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1], [[1.0], [11.0]])
     0.04
     """
-    X, labels = _checked(X, labels)
+    X, labels = checked_points(X, "X"), np.asarray(labels)
+    check_consistent_length(X, labels)
     centers = checked_points(centers, "centers")
     if labels.min() < 0 or labels.max() >= len(centers):
-        raise ValueError(
-            f"labels must be row numbers of centers, 0 to {len(centers) - 1}, got {labels.min()} to {labels.max()}"
-        )
+        found = f"got {labels.min()} to {labels.max()}"
+        raise ValueError(f"labels must be row numbers of centers, 0 to {len(centers) - 1}, {found}")
     within = np.mean(((X - centers[labels]) ** 2).sum(axis=1))
     sizes = np.bincount(labels, minlength=len(centers))
     between = sizes @ ((X.mean(axis=0) - centers) ** 2).sum(axis=1) / len(X)
     return float(within / between) if between > 0 else float("inf")
-
-
-def _checked(X: Any, labels: Any) -> tuple[Array, Array]:
-    X, labels = checked_points(X, "X"), np.asarray(labels)
-    check_consistent_length(X, labels)
-    return X, labels

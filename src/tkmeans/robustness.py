@@ -13,10 +13,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from tkmeans.datasets.generators import strays
 from tkmeans.estimators.validation import check_choice, check_integer, check_real
 from tkmeans.sources.number_checks import checked_points
 from tkmeans.stats import Array
 
+_WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
 KINDS = ("far", "cauchy", "inside", "clump", "point")
 FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
@@ -77,24 +79,18 @@ def breakdown_curve(
     ----------
     estimator : object
         Any clusterer; copies of it are fitted.
-    X : array-like of shape (n_samples, n_features)
-        Rows without contamination.
-    y : array-like of shape (n_samples,), default=None
-        Their true clusters; None takes those that the estimator finds without contamination.
+    X, y : array-likes of shape (n_samples, n_features) and (n_samples,)
+        Rows without contamination and their true clusters; None takes those that the estimator finds in X.
     kind : {"far", "cauchy", "inside", "clump", "point"}, default="far"
         The rows that are added. "far": uniform in a box `distance` times as wide as X. "cauchy": rows of X moved by
         Cauchy noise as wide as X. "inside": uniform in the box of X. "clump": one tight heap, and "point": one value
         again and again, both in a random direction at `distance` half-widths of X.
     fractions : sequence of float, default=0 to 0.5 in steps of 0.05
         Added rows as a share of all rows, below 1.
-    distance : float, default=10.0
-        How far "far", "clump" and "point" are.
-    n_draws : int, default=3
-        How many times contamination is drawn for every fraction.
-    random_state : int, RandomState instance or None, default=None
-        Makes the draws reproducible. The estimator has its own.
-    n_jobs : int, default=None
-        Fits at a time, as elsewhere in scikit-learn.
+    distance, n_draws : float and int, default=10.0 and 3
+        How far "far", "clump" and "point" are, and how often contamination is drawn for every fraction.
+    random_state, n_jobs : as in scikit-learn, default=None
+        Makes the draws reproducible (the estimator has its own); how many fits run at a time.
 
     Returns
     -------
@@ -151,10 +147,8 @@ def influence_curve(
         The rows.
     distances : array-like of shape (n_distances,), default=None
         Of the added row from the centre, in standard deviations of a cluster; None is 0 to 30.
-    random_state : int, RandomState instance or None, default=None
-        Chooses the direction if there is only one cluster.
-    n_jobs : int, default=None
-        Fits at a time, as elsewhere in scikit-learn.
+    random_state, n_jobs : as in scikit-learn, default=None
+        Chooses the direction if there is only one cluster; how many fits run at a time.
 
     Returns
     -------
@@ -229,11 +223,5 @@ def _shift(means: Array, centers: Array | None) -> float:
 
 def _strays(X: Array, kind: str, n: int, distance: float, rng: np.random.RandomState) -> Array:
     """Rows that belong to no cluster."""
-    middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
-    if kind == "cauchy":
-        return X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, X.shape[1]))
-    if kind in ("far", "inside"):
-        return middle + (distance if kind == "far" else 1.0) * half * rng.uniform(-1, 1, (n, X.shape[1]))
-    way = rng.standard_normal(X.shape[1])
-    heap = middle + distance * half * way / np.max(np.abs(way))
-    return heap + (0.01 if kind == "clump" else 0.0) * half * rng.standard_normal((n, X.shape[1]))
+    distance, is_heap = 1.0 if kind == "inside" else distance, kind in _WIDTHS
+    return strays(X, n, distance, rng, cauchy=kind == "cauchy", heaps=int(is_heap), width=_WIDTHS.get(kind, 0.0))

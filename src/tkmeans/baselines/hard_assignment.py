@@ -1,7 +1,6 @@
 """What k-medians and k-medoids share: each row belongs to its nearest centre.
 
-Medians and medoids cannot be had from sums over blocks, so the statistics of these models
-are the rows and their labels, and merging joins them (docs/decisions/0010).
+Sums give no medians: the statistics are the rows and their labels, and merging joins them (docs/decisions/0010).
 """
 
 from __future__ import annotations
@@ -29,12 +28,9 @@ from tkmeans.stats import Array, Block, Frame, Rows
 LARGEST = 1e150  # whose square is a number
 SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
 
-CHECKS: dict[str, validation.Check] = {
-    "n_clusters": validation.at_least_one,
-    "max_iter": validation.at_least_one,
-    "n_init": validation.check_n_init,
-    "init": partial(validation.check_init, choices=SEEDINGS, hint=" or an array of centres"),
-}
+CHECKS: dict[str, validation.Check] = dict.fromkeys(("n_clusters", "max_iter"), validation.at_least_one)
+CHECKS |= {"n_init": validation.check_n_init}
+CHECKS |= {"init": partial(validation.check_init, choices=SEEDINGS, hint=" or an array of centres")}
 
 # A hard assignment has neither probabilities nor a density.
 _NO_PROBABILITIES = {"predict_proba", "robust_weights", "assignment_entropy"}
@@ -80,7 +76,6 @@ class HardModel(ABC):
     """Each row belongs to its nearest centre; how a centre follows from its rows is left open."""
 
     metric: str
-
     climbs = True
 
     @abstractmethod
@@ -110,9 +105,6 @@ class HardModel(ABC):
         for k, own in zip(changed, map(slice, first, end), strict=True):
             centers[k] = self.center(stats.x[order[own]], stats.weight[order[own]])
         return Centers(centers, labels)
-
-
-# ---- the scikit-learn face -------------------------------------------------------------------
 
 
 @final
@@ -154,11 +146,7 @@ class HardPosterior(NamedTuple):
 
     metric: str
     centers: Array  # (K, p)
-
-    @property
-    def unit(self) -> float:
-        """That of the rows."""
-        return 1.0
+    unit: float = 1.0  # that of the rows
 
     def rows(self, block: Block) -> Rows:
         """The nearest centre and the distance to it; there is no density."""

@@ -40,20 +40,17 @@ def weighted_medians(x: Array, weight: Array) -> Array:
 class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     """k-medians: k-means with city-block distances and medians.
 
-    A classical robust variant, here to compare with. Medians resist outliers within a
-    cluster, but nothing keeps a far outlier from becoming a cluster of its own.
+    A classical robust variant, here to compare with. Medians resist outliers within a cluster, but nothing keeps a far
+    outlier from becoming a cluster of its own. The centres of :class:`KMedoids` are rows.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
+    n_clusters, max_iter : int, default=8 and 300
+        The number of clusters, and the most iterations of one run.
     init : {"k-means++", "random"} or array, default="k-means++"
         Where to begin.
     n_init : "auto" or int, default="auto"
-        How many starts to try; the one with the least sum of distances is kept. "auto" is
-        10 for "random" and 1 otherwise.
-    max_iter : int, default=300
-        The most iterations of one run.
+        How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
 
@@ -61,20 +58,10 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The medians. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_ : float
-        The weighted sum of city-block distances to the nearest centre.
-    n_iter_ : int
-        Iterations of the best run.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
-
-    See Also
-    --------
-    KMedoids : Centres that are rows.
+    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
+        The cluster of each row; the weighted sum of city-block distances to the centres; iterations of the best run.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     Examples
     --------

@@ -16,8 +16,7 @@ from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.stats import Array, Outcome
 
-METRICS = ("euclidean", "cityblock", "sqeuclidean", "cosine")
-METHODS = ("swap", "alternate")
+METRICS, METHODS = ("euclidean", "cityblock", "sqeuclidean", "cosine"), ("swap", "alternate")
 
 
 @final
@@ -32,12 +31,12 @@ class Medoids(hard.HardModel):
 
 @final
 class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
-    """k-medoids: every centre is one of the rows.
+    """k-medoids: every centre is one of the rows; those of :class:`KMedians` are medians.
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
+    n_clusters, max_iter : int, default=8 and 300
+        The number of clusters, and the most sweeps over all rows.
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
     method : {"swap", "alternate"}, default="swap"
@@ -47,33 +46,18 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     init : {"k-means++", "random"} or array, default="k-means++"
         Where to begin. Of an array, the nearest rows are taken.
     n_init : "auto" or int, default="auto"
-        How many starts to try; the one with the least sum of distances is kept. "auto" is
-        10 for "random" and 1 otherwise.
-    max_iter : int, default=300
-        The most sweeps over all rows.
+        How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
     random_state : int, RandomState instance or None, default=None
         Makes the start reproducible.
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The medoids. Clusters are numbered by size, the largest first.
-    medoid_indices_ : ndarray of shape (n_clusters,)
-        Their row numbers in X.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_ : float
-        The weighted sum of distances to the nearest medoid.
-    n_iter_ : int
-        Sweeps of the best run.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
-
-    See Also
-    --------
-    KMedians : Centres that are medians.
+    cluster_centers_, medoid_indices_ : ndarrays of shape (n_clusters, n_features) and (n_clusters,)
+        The medoids, and their row numbers in X. Clusters are numbered by size, the largest first.
+    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
+        The cluster of each row; the weighted sum of distances to the medoids; sweeps of the best run.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     Examples
     --------
@@ -97,10 +81,8 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    _checks = hard.CHECKS | {
-        "metric": partial(check_choice, choices=METRICS),
-        "method": partial(check_choice, choices=METHODS),
-    }
+    _checks = hard.CHECKS | {"metric": partial(check_choice, choices=METRICS)}
+    _checks |= {"method": partial(check_choice, choices=METHODS)}
     _accepts, _lacks, _family = hard.ACCEPTS, hard.LACKS, hard.HardCenters
 
     def _model(self, engine: Any) -> Medoids:
@@ -134,8 +116,8 @@ def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dic
 def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
     """Exchange a medoid for a row as soon as that lowers the cost; until a whole sweep finds nothing.
 
-    What every row would gain as a new medoid, and what each medoid's removal would cost
-    then, come from the distances to the nearest and second nearest medoid (FasterPAM).
+    What every row would gain as a new medoid, and what each medoid's removal would cost then, come from the distances
+    to the nearest and second nearest medoid (FasterPAM).
     """
     medoids = medoids.copy()
     n_clusters, n_rows = len(medoids), len(distances)

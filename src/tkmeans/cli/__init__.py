@@ -1,8 +1,4 @@
-"""The `tkmeans` command.
-
-It exits with 0 on success, 1 for a problem with the data or a file, 2 for wrong usage,
-and 130 if it was interrupted. Results go to standard output, messages to standard error.
-"""
+"""The `tkmeans` command: results go to standard output, messages to standard error."""
 
 import sys
 

@@ -2,16 +2,264 @@
 
 import signal
 import sys
-from typing import Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from tkmeans import __version__
+from tkmeans.cli import estimator_calls, options, output_files, screen
+from tkmeans.cli import printed_summary as summary
 from tkmeans.cli.comparison_commands import demo, reproduce
-from tkmeans.cli.fit_command import fit
-from tkmeans.cli.options import command
-from tkmeans.cli.overview_commands import report, select_k
-from tkmeans.cli.row_commands import outliers, predict
+from tkmeans.cli.options import ColumnOptions, File, Json, MarkOutliers, ModelOptions, OutputOptions, ReadingOptions
+from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, print_notes, read_file
+from tkmeans.row_answers import RowAnswers
+from tkmeans.stats import Array
+from tkmeans.tables import Table, TableError, choose
+from tkmeans.tables.roles import listed
+
+Criterion = StrEnum("Criterion", ["icl", "bic", "stability"])  # what the number of clusters is chosen by
+Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
+
+
+def fit(
+    file: File,
+    settings: ModelOptions,
+    output: OutputOptions,
+    choice: ColumnOptions,
+    reading: ReadingOptions,
+    model: Annotated[Path | None, typer.Option(help="Save the model to this file, for 'tkmeans predict'.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to this file, as HTML.")] = None,
+    mark_outliers: MarkOutliers = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show how each column will be used, and exit.")] = False,
+    json: Json = False,
+) -> None:
+    """Cluster the rows of a table and describe the clusters.
+
+    The columns of numbers are scaled by median and interquartile range (see --scale); other columns are
+    kept and help to describe the clusters. --out writes the table with three more columns: cluster,
+    probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
+    """
+    from tkmeans.cluster_descriptions import described
+
+    if dry_run:
+        summary.print_plan(prepare(file, reading, choice), json=json)
+        return
+    output_files.check_files(output.out, model, report, source=file, json=json)
+    data = prepare(file, reading, choice)
+    output_files.check_new_columns(data.table, output)
+    n_clusters, selection = estimator_calls.number_of_clusters(data, settings)
+    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True)
+    output_files.write_output(data.table, output, found, mark_outliers=mark_outliers)
+    if model is not None:
+        output_files.save_model(estimator, data, model)
+    if report is not None:
+        output_files.save_report(estimator, data, report, selection)
+    if str(output.out) == "-":
+        return
+    with screen.counting("describing the clusters"):
+        description = described(found, data.values, data.columns, data.categories, n_clusters)
+    if json:
+        screen.print_json(summary.as_document(data, estimator, found, description))
+    else:
+        summary.print_clusters(data, estimator, found, description)
+        screen.tell(found.sentence)
+        table = "the table with the cluster of each row"
+        summary.print_written({output.out: table, model: "the model", report: "the report"})
+        again, k = options.typed_again(choice, reading), n_clusters
+        to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}"))
+        suggestions = [
+            (output.out is None, ("fit", file, "-k", k, *again, *to), "writes your table with the cluster of each row"),
+            (report is None, ("report", file, "-k", k, *again), "writes a report to look at and to pass on"),
+            (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
+            (True, ("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"),
+            (True, ("select-k", file, *again), f"checks whether {k} is a good number of clusters"),
+        ]
+        summary.print_next(file, *((summary.typed(*words), why) for wanted, words, why in suggestions if wanted))
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file, from 'tkmeans fit --model' or tkmeans.save().")],
+    file: File,
+    output: OutputOptions,
+    reading: ReadingOptions,
+    mark_outliers: MarkOutliers = False,
+    json: Json = False,
+) -> None:
+    """Assign the rows of another table to the clusters of a saved model.
+
+    The table must have the columns that the model was fitted on, under the same names; other columns are kept.
+    """
+    from tkmeans import load
+
+    output_files.check_files(output.out, source=file, json=json)
+    kinds = [path.is_file() and b'"tkmeans-model"' in path.read_bytes()[:4096] for path in (model, Path(file))]
+    if model.is_file() and kinds == [False, True]:
+        raise TableError(f"{file} is the model, which comes first: {summary.typed('predict', file, model)}")
+    loaded = load(model)
+    table = read_file(file, reading)
+    output_files.check_new_columns(table, output)
+    steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
+    columns = _columns_for(steps[0], table, model)
+    X = np.column_stack(numbers(table, columns))
+    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
+    with estimator_calls.as_messages(table.source):
+        Z = X if len(steps) == 1 else steps[0].transform(X)
+    found = estimator_calls.answer(steps[-1], Z, table)
+    output_files.write_output(table, output, found, mark_outliers=mark_outliers)
+    if json:
+        document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
+        strays = summary.outlier_places(found, table)
+        screen.print_json(document | {"labels": summary.labels_of(found), "outliers": strays, "notes": notes})
+    elif str(output.out) != "-":
+        sizes = summary.sizes_of(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
+        screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
+        screen.tell(found.sentence)
+        summary.print_written({output.out: "the table with the cluster of each row"})
+
+
+def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
+    """The columns that the model was fitted on."""
+    if not hasattr(first, "feature_names_in_"):
+        columns = choose(table).names
+        if len(columns) != first.n_features_in_:
+            wanted = f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers"
+            raise TableError(f"{wanted}, but {table.source} has {len(columns)}: {listed(columns)}")
+        return columns
+    columns = [str(name) for name in first.feature_names_in_]
+    if lost := [name for name in columns if name not in table.names and table.indicated(name) is None]:
+        lacks = f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was fitted on"
+        raise TableError(f"{lacks}; its columns are {listed(table.names)}")
+    del first.feature_names_in_  # it has done its work, and the rows go on without names
+    return columns
+
+
+def outliers(
+    file: File,
+    settings: ModelOptions,
+    output: OutputOptions,
+    choice: ColumnOptions,
+    reading: ReadingOptions,
+    rule: Annotated[Rule, typer.Option(help="strays: far from all clusters; tail: small p-values.")] = Rule.strays,
+    level: Annotated[float | None, typer.Option(help="Level of the rule; 0.5 for strays, 0.01 for tail.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="The number of rows to show, the strangest first.")] = 20,
+    json: Json = False,
+) -> None:
+    """List the rows that are far from every cluster, and the column in which they are.
+
+    --out writes these rows to a table.
+    """
+    output_files.check_files(output.out, source=file, json=json)
+    data = prepare(file, reading, choice)
+    output_files.check_new_columns(data.table, output)
+    n_clusters, _ = estimator_calls.number_of_clusters(data, settings)
+    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True, rule=rule.value, level=level)
+    strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
+    strays = strangest[found.outlier[strangest]]
+    output_files.write_output(data.table, output, found, rows=np.sort(strays))
+    if json:
+        described = _described(data, estimator, found, strays)
+        screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})
+    elif str(output.out) != "-":
+        screen.tell(found.sentence)
+        if not len(strays):
+            screen.tell("The least typical rows are:")
+        _print(data, _described(data, estimator, found, strays[:top] if len(strays) else strangest[: min(5, top)]))
+        screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
+        if len(strays) > top:
+            screen.tell(f"{len(strays) - top} more: --top {len(strays)} shows them, --out FILE writes them.")
+        summary.print_written({output.out: screen.count(len(strays), "row")})
+
+
+def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> list[dict[str, Any]]:
+    """For each row where it stands, what it is called and which value is the strangest."""
+    from tkmeans.report.clustering import deviations
+
+    away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
+    worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
+    places = data.table.places(rows.tolist())
+    described, names = [], data.row_names
+    for n, (i, j) in enumerate(zip(rows, worst, strict=True)):
+        row = {data.table.row_word: places[n], "name": names and names[i], "cluster": int(found.label[i])}
+        row |= {"outlier_pvalue": float(found.pvalue[i]), "column": data.columns[j]}
+        described.append(row | {"value": float(data.values[j][i]), "spreads": float(away[n, j])})
+    return described
+
+
+def _print(data: Data, described: list[dict[str, Any]]) -> None:
+    shown = {
+        data.table.row_word: [str(row[data.table.row_word]) for row in described],
+        **({} if data.id_column is None else {data.id_column: [row["name"] for row in described]}),
+        "nearest cluster": [str(row["cluster"]) for row in described],
+        "p-value": [f"{row['outlier_pvalue']:.2g}" for row in described],
+        "strangest value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
+        "off by": [f"{row['spreads']:+.1f} spreads" for row in described],
+    }
+    text = [j for j, name in enumerate(shown) if name in (data.id_column, "strangest value")]
+    screen.print_table(list(shown), [*zip(*shown.values(), strict=True)], text=text)
+
+
+def select_k(
+    file: File,
+    choice: ColumnOptions,
+    reading: ReadingOptions,
+    largest: Annotated[int, typer.Option("--max", min=1, help="The largest number of clusters to try.")] = 20,
+    smallest: Annotated[int, typer.Option("--min", min=1, help="The smallest number of clusters to try.")] = 1,
+    criterion: Annotated[Criterion, typer.Option(help="The criterion to choose by.")] = Criterion.icl,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    json: Json = False,
+) -> None:
+    """Suggest a number of clusters."""
+    if smallest > largest:
+        raise typer.BadParameter(f"{smallest} is larger than --max {largest}", param_hint="--min")
+    data = prepare(file, reading, choice)
+    selection = estimator_calls.selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
+    if json:
+        fields = ("criterion", "best", "runner_up", "n_clusters", "icl", "bic", "stability", "outlier_fraction")
+        document = {field: getattr(selection, field) for field in fields}
+        screen.print_json({"file": data.table.source, "columns": data.columns} | document)
+        return
+    best, next_best = selection.best, selection.runner_up
+    marks = {best: "best", next_best: "next"}
+    formats = {"n_clusters": "", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
+    values = {name: getattr(selection, name) for name in formats if getattr(selection, name) is not None}
+    cells = {name: [format(value, formats[name]) for value in column] for name, column in values.items()}
+    cells[""] = [marks.get(int(k), "") for k in selection.n_clusters]
+    rows = [*zip(*cells.values(), strict=True)]
+    screen.print_table([name.replace("_", " ") for name in cells], rows, text=[len(values)])
+    stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in values else ""
+    screen.tell(f"Smaller values of icl and bic are better.{stable}")
+    second = "" if next_best is None else f"; {next_best} comes next"
+    screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
+    again = options.typed_again(choice, reading)
+    deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
+    summary.print_next(file, *((summary.typed(deed, file, "-k", best, *again), why) for deed, why in deeds.items()))
+
+
+def report(
+    file: File,
+    settings: ModelOptions,
+    choice: ColumnOptions,
+    reading: ReadingOptions,
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
+    largest: Annotated[int | None, typer.Option("--max", min=1, help="Compare 1 to so many; 20 without -k.")] = None,
+) -> None:
+    """Write a report on the clusters: one HTML file that needs no network.
+
+    Without -k the number of clusters is chosen, and the report shows how.
+    """
+    output_files.check_files(None, out, source=file)
+    data = prepare(file, reading, choice)
+    n_clusters, selection = estimator_calls.number_of_clusters(data, settings, largest)
+    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    output_files.save_report(estimator, data, out, selection)
+    summary.print_written({out: "open it in a browser"})
+
 
 app = typer.Typer(
     help="Robust k-means: clusters that outliers do not move.",
@@ -21,7 +269,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
 )
 for each in (demo, fit, predict, select_k, outliers, report, reproduce):
-    app.command(each.__name__.replace("_", "-"))(command(each))
+    app.command(each.__name__.replace("_", "-"))(options.command(each))
 
 
 def main() -> None:
@@ -38,10 +286,9 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+
+
 @app.callback()
-def _common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+def _common(version: Annotated[bool, _VERSION] = False) -> None:
     pass

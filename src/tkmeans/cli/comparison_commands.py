@@ -32,10 +32,9 @@ def demo(
     X, y = make_contaminated(random_state=seed)
     genuine = y >= 0
     n_outliers = int(np.sum(~genuine))
-    screen.out.print(
-        f"Generated data: {genuine.sum()} rows in {y.max() + 1} groups, and {n_outliers} outliers far around them, "
-        "as typing errors and broken sensors produce them. Both methods look for 15 clusters.\n"
-    )
+    rows = f"{genuine.sum()} rows in {y.max() + 1} groups, and {n_outliers} outliers far around them, "
+    rows += "as typing errors and broken sensors produce them"
+    screen.out.print(f"Generated data: {rows}. Both methods look for 15 clusters.\n")
     table = Table("method", "groups found", "centres lost to outliers", "outliers flagged", "ARI", "seconds")
     theirs, ours = KMeans(15, n_init=10, random_state=seed), TKMeans(15, random_state=seed)
     titles = []

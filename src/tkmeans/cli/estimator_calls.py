@@ -1,5 +1,6 @@
 """Fit and predict for the commands, with the library's warnings and errors as command-line messages."""
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,12 +27,11 @@ def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
     from tkmeans import StudentTMixture, TKMeans
     from tkmeans.fitting.observers import OBSERVERS
 
-    n_rows = data.table.n_rows
+    n_rows, rows = data.table.n_rows, screen.count(data.table.n_rows, "row")
     if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
-        each = f"{n_clusters} clusters of {screen.count(n_rows, 'row')} are {n_rows / n_clusters:.1f} rows each"
+        each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
-    rows = screen.count(n_rows, "row")
     with screen.counting(f"clustering {rows}") as update, as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         update(completed=0, total=1)
@@ -122,6 +122,4 @@ def as_messages(source: str) -> Iterator[None]:
 
 
 def _in_our_words(text: str) -> str:
-    for theirs, ours in _OPTIONS.items():
-        text = text.replace(theirs, ours)
-    return text
+    return re.sub("|".join(_OPTIONS), lambda theirs: _OPTIONS[theirs[0]], text)

@@ -78,21 +78,16 @@ def typed_again(*records: NamedTuple) -> list[str]:
     words = []
     for record in records:
         for field, value in record._asdict().items():
-            if value == record._field_defaults.get(field):
-                continue
             if isinstance(value, bool):
                 words.append(f"--{'' if value else 'no-'}{field}")
-            else:
+            elif value != record._field_defaults.get(field):
                 for each in value if isinstance(value, list) else [value]:
                     words += [f"--{field}", each]
     return words
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """A command from a function: records of options become single options.
-
-    What the user can mend becomes a sentence and an exit code, not a traceback.
-    """
+    """A command from a function: records of options become single options, and faults a sentence and an exit code."""
     parameters: list[inspect.Parameter] = []
     records = {}
     for parameter in _parameters(function):
@@ -132,8 +127,5 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Parameters of a function, or fields of a record, to be given by name."""
-    hints = get_type_hints(function, include_extras=True)
-    return [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, parameter in inspect.signature(function).parameters.items()
-    ]
+    hints, found = get_type_hints(function, include_extras=True), inspect.signature(function).parameters.values()
+    return [each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name]) for each in found]

@@ -58,12 +58,10 @@ def write_output(
     label = np.where(found.known, found.label, -1).astype(np.int64)
     if mark_outliers and found.outlier is not None:
         label[found.outlier] = -1
-    columns = dict(zip(RESULTS, (label, found.probability, found.pvalue), strict=True))
-    added = {
-        output.prefix + name: Added(values if name == "cluster" else np.where(found.known, values, np.nan), found.known)
-        for name, values in columns.items()
-        if values is not None
-    }
+    added = {output.prefix + RESULTS[0]: Added(label, found.known)}
+    for name, values in zip(RESULTS[1:], (found.probability, found.pvalue), strict=True):
+        if values is not None:
+            added[output.prefix + name] = Added(np.where(found.known, values, np.nan), found.known)
     with screen.counting(f"writing {output.out}"):
         if str(output.out) == "-":
             write_table(table, sys.stdout.buffer, added, rows=rows)
@@ -89,8 +87,9 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     """Write the report, with the command that made it."""
     from tkmeans.report import write_report
 
-    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": data.rows_called, "scaler": data.scaler}
-    facts["categories"] = data.categories
-    title, call = Path(data.table.source).name, shlex.join(["tkmeans", *sys.argv[1:]])
+    table = data.table
+    called = data.row_names or [f"{table.row_word} {place}" for place in table.places(range(table.n_rows))]
+    facts: dict[str, Any] = {"feature_names": data.columns, "row_names": called, "scaler": data.scaler}
+    facts |= {"categories": data.categories, "selection": selection, "call": shlex.join(["tkmeans", *sys.argv[1:]])}
     with screen.counting(f"writing {path}"):
-        write_report(path, estimator, data.X, **facts, selection=selection, title=title, call=call)
+        write_report(path, estimator, np.column_stack(data.values), title=Path(table.source).name, **facts)

@@ -36,22 +36,10 @@ class Data(NamedTuple):
     roles: list[Role]
 
     @property
-    def X(self) -> Array:
-        """The columns side by side, (n, p)."""
-        return np.column_stack(self.values)
-
-    @property
     def categories(self) -> dict[str, Any]:
         """The columns of text, which can describe clusters, without the names of rows."""
         texts = (name for name in self.table.names if self.table.column(name).is_text and name != self.id_column)
         return {name: self.table.cells(name) for name in texts}
-
-    @property
-    def rows_called(self) -> list[str]:
-        """What to call the rows: their names, or where they are in the file."""
-        if self.row_names is not None:
-            return self.row_names
-        return [f"{self.table.row_word} {place}" for place in self.table.places(range(self.table.n_rows))]
 
 
 def read_file(file: str, reading: ReadingOptions) -> Table:
@@ -136,11 +124,9 @@ def missing_values(X: Array) -> list[str]:
     gaps = np.isnan(X)
     n_rows, n_lost = int(np.sum(gaps.any(axis=1))), int(np.sum(gaps.all(axis=1)))
     remark = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
-    if n_rows > n_lost:
-        remark += "; such a row counts with the values it has"
-    if n_lost:
-        remark += f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
-    return [remark]
+    remark += "; such a row counts with the values it has" if n_rows > n_lost else ""
+    lost = f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
+    return [remark + (lost if n_lost else "")]
 
 
 def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:

@@ -109,27 +109,17 @@ def as_document(data: Data, model: Any, found: RowAnswers, description: Any) -> 
     """The result of a fit for machines."""
     centers, records = centers_in_units(model, data.scaler), description.records()
     weights = model.cluster_weights_ if hasattr(model, "cluster_weights_") else model.weights_
-    return {
-        "file": data.table.source,
-        "rows": data.table.n_rows,
-        "columns": data.columns,
-        "carried": [name for name in data.table.names if name not in data.columns],
-        "scaling": None if data.scaler is None else type(data.scaler).__name__,
-        "n_clusters": len(centers),
-        "clusters": [
-            {"cluster": k, "rows": records[k]["n_rows"], "outliers": records[k]["n_outliers"], "weight": weights[k]}
-            | {key: records[k][key] for key in ("sentence", "traits", "categories", "probability")}
-            | {"center": dict(zip(data.columns, centers[k], strict=True))}
-            for k in range(len(centers))
-        ],
-        "labels": labels_of(found),
-        "outliers": outlier_places(found, data.table),
-        "unsure": found.n_unsure,
-        "dof": model.dof_,
-        "scale": getattr(model, "scale_", None),  # one for all clusters, if they are round
-        "noise": getattr(model, "noise_weight_", None),
-        "agreement": getattr(model, "agreement_", None),
-        "iterations": model.n_iter_,
-        "converged": model.converged_,
-        "notes": data.notes,
-    }
+    clusters = [
+        {"cluster": k, "rows": records[k]["n_rows"], "outliers": records[k]["n_outliers"], "weight": weights[k]}
+        | {key: records[k][key] for key in ("sentence", "traits", "categories", "probability")}
+        | {"center": dict(zip(data.columns, centers[k], strict=True))}
+        for k in range(len(centers))
+    ]
+    carried = [name for name in data.table.names if name not in data.columns]
+    scaling = None if data.scaler is None else type(data.scaler).__name__
+    document = {"file": data.table.source, "rows": data.table.n_rows, "columns": data.columns, "carried": carried}
+    document |= {"scaling": scaling, "n_clusters": len(centers), "clusters": clusters, "labels": labels_of(found)}
+    document |= {"outliers": outlier_places(found, data.table), "unsure": found.n_unsure, "dof": model.dof_}
+    estimated = {"scale": "scale_", "noise": "noise_weight_", "agreement": "agreement_"}  # None where it is not
+    document |= {name: getattr(model, attribute, None) for name, attribute in estimated.items()}
+    return document | {"iterations": model.n_iter_, "converged": model.converged_, "notes": data.notes}

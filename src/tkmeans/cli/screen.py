@@ -45,7 +45,7 @@ def complain(text: str) -> None:
 
 
 def _print_message(text: str, style: str) -> None:
-    # Lines are only broken for terminals: programs that read messages want them whole.
+    """Print to standard error, in lines only on terminals: programs that read messages want them whole."""
     err.print(Text(clean(text), style=style), soft_wrap=not err.is_terminal)
 
 
@@ -123,9 +123,8 @@ def width() -> int:
 
 def number(value: float) -> str:
     """Four digits, which is what people compare."""
-    if not math.isfinite(value):
-        return "-"
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
+    shown = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
+    return shown if math.isfinite(value) else "-"
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -10,15 +10,5 @@ from tkmeans.datasets.generators import (
     make_unbalance_like,
 )
 
-__all__ = [
-    "REAL",
-    "SYNTHETIC",
-    "contaminate",
-    "fetch_benchmark",
-    "make_a_like",
-    "make_contaminated",
-    "make_dim_like",
-    "make_s_like",
-    "make_unbalance_like",
-    "scaled",
-]
+__all__ = ["REAL", "SYNTHETIC", "contaminate", "fetch_benchmark", "make_a_like", "make_contaminated"]
+__all__ += ["make_dim_like", "make_s_like", "make_unbalance_like", "scaled"]

@@ -31,26 +31,18 @@ def fetch_benchmark(
     Parameters
     ----------
     name : str
-        A1, A2, A3, S1, S2, S3, S4, unbalance, dim032, dim064 (synthetic, with labels),
-        bezdekiris, iris, seed or wine (real); "dim32" and capitals, as in the paper, are understood.
-    data_home : path, default=None
-        The folder of the cache; None is the usual place for caches of the system.
+        A1, A2, A3, S1, S2, S3, S4, unbalance, dim032, dim064 (synthetic, with labels), bezdekiris, iris, seed or wine
+        (real); "dim32" and capitals, as in the paper, are understood.
+    data_home, base_url : path and str
+        The folder of the cache (None is the system's usual place) and where files are fetched from, such as a mirror.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
-    base_url : str, default=the paper's repository at a fixed commit
-        Where files are fetched from: a mirror, for example.
 
     Returns
     -------
     dataset : :class:`~sklearn.utils.Bunch`
-        ``data`` of shape (n_samples, n_features), as it was published; ``target``, cluster
-        numbers from 0 on, or None where the set has no labels; ``n_clusters``; ``name``;
-        ``oddity``, what is strange about the set, or ""; ``DESCR``.
-
-    See Also
-    --------
-    scaled : The scaling the paper's authors applied.
-    make_s_like : Sets of the same kind, without a network.
+        ``data`` of shape (n_samples, n_features), as published (:func:`scaled` does what the authors did); ``target``,
+        numbers from 0 on, or None without labels; ``n_clusters``; ``name``; ``oddity``, what is strange; ``DESCR``.
 
     Examples
     --------
@@ -76,17 +68,7 @@ def fetch_benchmark(
 
 
 def scaled(X: Any) -> Any:
-    """Scale as the paper's authors did: z-scores (ddof 1), then each feature to [-1, 1].
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows; no feature may be constant.
-
-    Returns
-    -------
-    scaled : ndarray of shape (n_samples, n_features)
-        The same rows in [-1, 1].
+    """Scale rows as the paper's authors did: z-scores (ddof 1), then each feature, none constant, to [-1, 1].
 
     Examples
     --------
@@ -115,10 +97,8 @@ def _rows(name: str, data_home: str | os.PathLike[str] | None, base_url: str) ->
 
 def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
     """The file in the cache, fetched if it is not there."""
-    ways_out = (
-        "set TKMEANS_DATA to a folder that holds it, or make a set of the same kind with "
-        "tkmeans.datasets.make_s_like and its neighbours"
-    )
+    like = "make a set of the same kind with tkmeans.datasets.make_s_like and its neighbours"
+    ways_out = f"set TKMEANS_DATA to a folder that holds it, or {like}"
     try:
         import pooch
     except ImportError:
@@ -138,10 +118,8 @@ def _read(path: Path, name: str) -> tuple[Any, Any]:
             return file["X"].astype(float), file["y"].astype(np.int64) - 1 if "y" in file else None
     found, expected = hashlib.sha256(path.read_bytes()).hexdigest(), _SETS[name]["sha256"]
     if found != expected:
-        raise ValueError(
-            f"{path} is not the data set {name!r}: its SHA-256 is {found}, expected {expected}; "
-            "delete it and fetch it again"
-        )
+        sums = f"its SHA-256 is {found}, expected {expected}"
+        raise ValueError(f"{path} is not the data set {name!r}: {sums}; delete it and fetch it again")
     from scipy.io import loadmat
 
     rows = loadmat(path)[name][0, 0]  # a 2x1 cell: rows with the label last, and the centres

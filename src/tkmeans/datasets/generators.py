@@ -24,16 +24,10 @@ def make_contaminated(
 
     Parameters
     ----------
-    n_samples : int, default=3000
-        Rows in clusters; the outliers come on top.
-    n_clusters : int, default=15
-        Clusters, of equal size. Their centres keep a distance from each other.
-    n_features : int, default=2
-        Features.
-    outlier_fraction : float, default=0.05
-        Outliers, as a fraction of `n_samples`.
-    outlier_range : float, default=10.0
-        Outliers are uniform in [-outlier_range, outlier_range]^p.
+    n_samples, n_clusters, n_features : int, default=3000, 15 and 2
+        Rows in clusters (the outliers come on top); clusters of equal size, whose centres keep a distance; features.
+    outlier_fraction, outlier_range : float, default=0.05 and 10.0
+        Outliers as a fraction of `n_samples`; they are uniform in [-outlier_range, outlier_range]^p.
     cluster_std : float, default=0.05
         The standard deviation of a cluster, in every feature.
     random_state : int, RandomState instance or None, default=None
@@ -60,7 +54,7 @@ def make_contaminated(
 
 
 def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any, Any]:
-    """Make a set like A1, A2 and A3: 150 rows in each of many round clusters of the plane.
+    """Make rows and labels like A1, A2 and A3: 150 rows in each of many round clusters of the plane.
 
     Parameters
     ----------
@@ -68,11 +62,6 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
         20, 35 and 50 in A1, A2 and A3.
     random_state : int, RandomState instance or None, default=None
         Makes the data reproducible.
-
-    Returns
-    -------
-    X, y : ndarrays of shape (150 * n_clusters, 2) and (150 * n_clusters,)
-        The rows, and the cluster of each.
 
     Examples
     --------
@@ -85,7 +74,7 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
 
 
 def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any]:
-    """Make a set like S1 to S4: 5000 rows in 15 clusters of the plane that overlap.
+    """Make rows and labels like S1 to S4: 5000 rows in 15 clusters of the plane that overlap.
 
     Parameters
     ----------
@@ -93,11 +82,6 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
         1 is like S1, where clusters hardly touch; 4 is like S4.
     random_state : int, RandomState instance or None, default=None
         Makes the data reproducible.
-
-    Returns
-    -------
-    X, y : ndarrays of shape (5000, 2) and (5000,)
-        The rows, and the cluster of each.
 
     Examples
     --------
@@ -113,7 +97,7 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
 
 
 def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[Any, Any]:
-    """Make a set like dim032 and dim064: 1024 rows in 16 clusters, far apart in many dimensions.
+    """Make rows and labels like dim032 and dim064: 1024 rows in 16 clusters, far apart in many dimensions.
 
     Parameters
     ----------
@@ -121,11 +105,6 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
         Features.
     random_state : int, RandomState instance or None, default=None
         Makes the data reproducible.
-
-    Returns
-    -------
-    X, y : ndarrays of shape (1024, n_features) and (1024,)
-        The rows, and the cluster of each.
 
     Examples
     --------
@@ -138,17 +117,12 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
 
 
 def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
-    """Make a set like unbalance: three dense clusters of 2000 rows, five wide ones of 100.
+    """Make rows and labels like unbalance: three dense clusters of 2000 rows, five wide ones of 100.
 
     Parameters
     ----------
     random_state : int, RandomState instance or None, default=None
         Makes the data reproducible.
-
-    Returns
-    -------
-    X, y : ndarrays of shape (6500, 2) and (6500,)
-        The rows, and the cluster of each.
 
     Examples
     --------
@@ -168,14 +142,11 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows.
-    y : array-like of shape (n_samples,)
-        Their clusters.
+    X, y : array-likes of shape (n_samples, n_features) and (n_samples,)
+        The rows and their clusters.
     kind : {"uniform", "far", "cauchy", "clumped"}, default="uniform"
-        "uniform": in the bounding box of X, as in the paper's code. "far": in a box ten times
-        as wide. "cauchy": rows of X, moved by Cauchy noise as wide as X. "clumped": five
-        tight heaps outside the box, the hardest kind, since a heap looks like a cluster.
+        "uniform": in the bounding box of X, as in the paper's code. "far": in a box ten times as wide. "cauchy": rows
+        of X, moved by Cauchy noise as wide as X. "clumped": five tight heaps outside the box, which look like clusters.
     fraction : float, default=0.2
         How many, as a fraction of the rows of X.
     random_state : int, RandomState instance or None, default=None
@@ -199,17 +170,20 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
         raise ValueError(f"fraction must be at least 0 (0.2 in the paper's code), got {fraction!r}")
     rng = check_random_state(random_state)
     X, y = np.asarray(X, dtype=float), np.asarray(y)
-    n, p = int(np.ceil(fraction * len(X))), X.shape[1]
-    middle, half = (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
-    if kind == "cauchy":
-        outliers = X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, p))
-    elif kind == "clumped":
-        away = rng.standard_normal((5, p))
-        heaps = middle + half * 3 * away / np.max(np.abs(away), axis=1, keepdims=True)
-        outliers = heaps[rng.randint(5, size=n)] + 0.01 * half * rng.standard_normal((n, p))
-    else:
-        outliers = middle + (10 if kind == "far" else 1) * half * rng.uniform(-1, 1, (n, p))
-    return _with_outliers(X, y, outliers)
+    n, distance = int(np.ceil(fraction * len(X))), {"far": 10, "clumped": 3}.get(kind, 1)
+    return _with_outliers(X, y, strays(X, n, distance, rng, cauchy=kind == "cauchy", heaps=5 * (kind == "clumped")))
+
+
+def strays(X: Any, n: int, distance: float, rng: Any, *, cauchy: bool, heaps: int = 0, width: float = 0.01) -> Any:
+    """Rows that belong to no cluster: `distance` half-widths of X around its middle, in heaps, or Cauchy noise."""
+    p, middle, half = X.shape[1], (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
+    if cauchy:
+        return X[rng.randint(len(X), size=n)] + half * rng.standard_cauchy((n, p))
+    if not heaps:
+        return middle + distance * half * rng.uniform(-1, 1, (n, p))
+    away = rng.standard_normal((heaps, p))
+    places = middle + distance * half * away / np.max(np.abs(away), axis=1, keepdims=True)
+    return places[rng.randint(heaps, size=n)] + width * half * rng.standard_normal((n, p))
 
 
 def _spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:

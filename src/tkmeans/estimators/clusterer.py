@@ -27,7 +27,7 @@ from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbos
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
-from tkmeans.sources.base import to_numpy
+from tkmeans.sources.base import Bounds, out_of_bounds, to_numpy
 from tkmeans.stats import Array, Block
 
 try:
@@ -44,6 +44,13 @@ except ImportError:  # scikit-learn before 1.9
 
 F = TypeVar("F", bound=Callable[..., Any])
 _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # with an engine, to answer again
+
+# Of p features of a row, how many may be bad cells and are left out when it is asked about. Which cluster it belongs to
+# follows from half of a row, but not that the row is ordinary.
+MOST_BAD_CELLS: dict[str, Callable[[int], int]] = {
+    **dict.fromkeys(("label", "memberships", "entropy", "trust"), lambda p: p // 2),
+    **dict.fromkeys(("noise", "pvalue"), lambda p: (p - 1) // 2),
+}
 
 
 def unless_lacking(method: F) -> F:
@@ -187,6 +194,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             n_searches, n_agreeing, margin = source.agreement
             found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches}
             found |= {"margin_": margin} if np.isfinite(margin) else {}
+        if source.bounds is not None:
+            found["cell_bounds_"] = np.array(source.bounds[:2])
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)
@@ -255,7 +264,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         labels : ndarray of shape (n_samples,)
             The number of the most probable cluster; or the path of the file written.
         """
-        with open_rows(self, X, reset=False, method="predict") as source:
+        with self._open(X, "predict", "label" if outlier_label is None else "noise") as source:
             fitted = self._reading(source)
             label = partial(fitted.ask, "label")
             if outlier_label is not None:
@@ -382,7 +391,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_real("level", level, positive=True)
         if level >= 1:
             raise ValueError(f"level must be a probability below 1, got {level!r}")
-        with open_rows(self, X, reset=False, method="outliers") as source:
+        with self._open(X, "outliers", "noise") as source:
             fitted = self._reading(source)
             judge = partial(improbable, fitted, level)
             if rule == "strays":
@@ -438,6 +447,35 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the fit was interrupted before its outliers were looked at; let it end, or resume it")
         return fit_outlier_model(self._training_distances, self.n_features_in_, level)
+
+    @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
+    def find_bad_cells(self, X: Any) -> Any:
+        """Find the values that are treated as missing: far from all others of their column in the training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows to look at, in memory.
+
+        Returns
+        -------
+        cells : ndarray of bool, shape (n_samples, n_features)
+            True for bad cells. A row of which more than half would be bad has none: it is an outlier as a whole.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tkmeans import TKMeans
+        >>> X = np.random.default_rng(0).normal(size=(100, 4)) + np.repeat([[0], [9]], 50, axis=0)
+        >>> X[7, 2] = 1e6
+        >>> model = TKMeans(n_clusters=2).fit(X)
+        >>> np.argwhere(model.find_bad_cells(X))
+        array([[7, 2]])
+        """
+        with open_rows(self, X, reset=False, method="find_bad_cells") as source:
+            bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
+            look = partial(cells_outside, (*to_numpy(bounds), source.n_features // 2))
+            return answer(source, look, Column("bad", np.bool_, source.n_features))
 
     # ---- the density ---------------------------------------------------------------
 
@@ -557,9 +595,16 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _ask(self, X: Any, method: str, question: str, name: str, dtype: Any = None, *, wide: bool = False) -> Any:
         """One answer of the fitted model for each row, or for each row and cluster, under the name of a column."""
-        with open_rows(self, X, reset=False, method=method) as source:
+        with self._open(X, method, question) as source:
             column = Column(name, dtype or source.dtype, self._n_features_out if wide else None)
             return answer(source, partial(self._reading(source).ask, question), column)
+
+    def _open(self, X: Any, method: str, question: str) -> Source:
+        """The rows to answer a question about, without the bad cells that do not matter to it."""
+        source = open_rows(self, X, reset=False, method=method)
+        if hasattr(self, "cell_bounds_") and question in MOST_BAD_CELLS:
+            source.bounds = (*to_numpy(self.cell_bounds_), MOST_BAD_CELLS[question](source.n_features))
+        return source
 
     def _reading(self, source: Source) -> FittedModel:
         """The fitted model, to read these rows with the engine asked for."""
@@ -592,6 +637,11 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         tags.input_tags.allow_nan = self._accepts.missing
         tags.array_api_support = self._accepts.array_api and self._accepts.elsewhere
         return tags
+
+
+def cells_outside(bounds: Bounds, block: Block) -> Answer:
+    """The cells of a block that are out of bounds."""
+    return Answer((out_of_bounds(block.X, *bounds),))
 
 
 def answer(source: Source, function: Callable[[Block], Answer], column: Column, out: Any = None) -> Any:

@@ -51,6 +51,9 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     noise : {"auto", True, False}, default="auto"
         Whether there is a noise component: uniform in the bulk of the rows, log-uniform in radius beyond it. "auto"
         drops it if it would take more than 40 % of the rows: so many are a cluster.
+    bad_cells : {"auto", False}, default="auto"
+        Whether values far from all others of their column are treated as missing, where the rest of their row is
+        ordinary; see :meth:`find_bad_cells`. Only with ``init_params="robust"``.
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu. The estimate lies between 3 (beside noise; 1 without) and 200 (as good as
         Gaussian). A number fixes it; a huge one gives a Gaussian mixture.
@@ -115,6 +118,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         How probable a distance at least this large is for a row of its component.
     converged_ : bool
         Whether the best run ended before `max_iter`.
+    cell_bounds_ : ndarray of shape (2, n_features)
+        The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
     agreement_ : float
         The share of independent searches for a start that ended in these clusters, if there were searches.
     margin_ : float
@@ -163,6 +168,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         size_ratio: float = 25.0,
         shrinkage: float = 1.0,
         noise: bool | str = "auto",
+        bad_cells: bool | str = "auto",
         dof: float | str = "estimate",
         shared_dof: bool = True,
         tol: float = 1e-5,
@@ -190,7 +196,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "size_ratio": validation.check_ratio,
         "shrinkage": partial(validation.check_real, positive=False),
-        "noise": validation.check_noise,
+        "noise": validation.check_auto,
+        **validation.CELLS,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,

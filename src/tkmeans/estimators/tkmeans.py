@@ -43,6 +43,9 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
         for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
         keeps the one with the better integrated classification likelihood.
+    bad_cells : {"auto", False}, default="auto"
+        Whether values far from all others of their column are treated as missing, where the rest of their row is
+        ordinary; see :meth:`find_bad_cells`. Only with ``init="robust"``.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
         Where to begin. "robust" compares independent searches on a sample of the rows; neither seeds nor, in tables of
         up to 3000 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
@@ -95,6 +98,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Iterations of the best run.
     converged_ : bool
         Whether the best run ended before `max_iter`.
+    cell_bounds_ : ndarray of shape (2, n_features)
+        The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
     agreement_ : float
         The share of independent searches for a start that ended in these clusters, if there were searches.
     margin_ : float
@@ -145,6 +150,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         *,
         dof: float | str = "estimate",
         cluster_weights: str = "auto",
+        bad_cells: bool | str = "auto",
         init: Any = "robust",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -159,7 +165,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT
+    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.CELLS
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:

@@ -79,7 +79,7 @@ def check_ratio(name: str, value: Any) -> None:
             raise ValueError(f"{name} must be at least 1, or inf for no bound, got {value!r}")
 
 
-def check_noise(name: str, value: Any) -> None:
+def check_auto(name: str, value: Any) -> None:
     """Complain unless `value` is "auto", True or False."""
     if not isinstance(value, (bool, np.bool_)):
         check_choice(name, value, ["auto"], hint=", True or False")
@@ -122,6 +122,7 @@ SHARED: dict[str, Check] = {
     "init": check_init,
 }
 LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
+CELLS: dict[str, Check] = {"bad_cells": check_auto}
 STUDENT: dict[str, Check] = {
     "dof": check_dof,
     "cluster_weights": partial(check_choice, choices=["auto", "equal", "estimate"]),

@@ -15,7 +15,17 @@ from scipy.special import chdtri
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
-from tkmeans.fitting.starts import SAMPLE_ROWS_PER_CLUSTER, Agreement, canonical, complete, same_clusters
+from tkmeans.fitting import bad_cells
+from tkmeans.fitting.starts import (
+    CORE_GAIN,
+    LEAST_FEATURES,
+    SAMPLE_ROWS_PER_CLUSTER,
+    Agreement,
+    canonical,
+    complete,
+    same_clusters,
+    within_reach,
+)
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
@@ -26,6 +36,7 @@ from tkmeans.sources.number_checks import checked_centers, checked_precisions, c
 from tkmeans.stats import Array, Block, Frame
 
 SAMPLE_ROWS = 4000  # that a start is chosen on, at least
+IN_BULK = 0.9  # of the rows that are not far
 FIRST_DOF = 5.0
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
@@ -77,9 +88,9 @@ def bulk_of(sample: Sample) -> Bulk:
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
         some = away[:, j] > 0
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
-    p = len(units)
-    middle = float(quantile(np.sum((away / units) ** 2, axis=1), weight))
-    return Bulk(center, units, float(np.sqrt(max(middle, 1e-12) * chdtri(p, 0.05) / chdtri(p, 0.5))))
+    core = within_reach(sample)
+    outer = float(quantile(np.sum((away[core] / units) ** 2, axis=1), weight[core], IN_BULK))
+    return Bulk(center, units, float(np.sqrt(max(outer, 1e-12))))
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
@@ -91,7 +102,10 @@ def starts(
     """As many starts as an estimator asks for, each with the model that it is made with; `before` is an earlier fit."""
     K, given = settings.n_components, settings.means_init is not None
     drawing = np.random.RandomState(0) if settings.init_params == "robust" else rng  # nothing is left to chance
-    sample = canonical(complete(source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing), K))
+    whole = source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing)
+    robust = settings.init_params == "robust" and not given
+    rows = bad_cells.without_bad_cells(whole, K) if robust and settings.bad_cells else whole
+    sample = canonical(complete(rows, K))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
@@ -109,11 +123,11 @@ def starts(
         yield with_prior(params, setting), params
         return
     for number in range(1 if given else settings.n_init):
-        if settings.init_params == "robust" and not given:
-            bulk = setting.bulk
-            labels = start_labels(sample, bulk.units, bulk.log_volume, K, np.random.RandomState(number))
-            (params, *_), agreement = best_start(sample, labels, setting)
+        if robust:
+            params, agreement = chosen_start(sample, setting, number)
             source.agreement = source.agreement or agreement
+            if settings.bad_cells and number == 0:
+                bad_cells.forgive(source, whole, params.centers)
         else:
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         params = _as_given(settings, source, params, setting)
@@ -182,6 +196,32 @@ def climb(
 
 
 # ---- the choice between starts ----------------------------------------------------------------
+
+
+def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixtureParams, Agreement]:
+    """The best start; or one that was sought without the far rows, if it is much better for the other rows."""
+    K, bulk, core = setting.n_components, setting.bulk, within_reach(sample)
+    best, agreement = best_start(
+        sample, start_labels(sample, bulk.units, bulk.log_volume, K, np.random.RandomState(seed)), setting
+    )
+    inner = Sample(sample.X[core], sample.weight[core])
+    if np.all(core) or len(inner.X) <= K:
+        return best.params, agreement
+    labels = start_labels(inner, bulk.units, bulk.log_volume, K, np.random.RandomState(seed))
+    other, of_core = best_start(sample, (_beside(each, core) for each in labels), setting)
+    gain = float(
+        np.diff([judged(inner, with_prior(each, setting), each)[0] for each in (best.params, other.params)])[0]
+    )
+    if other.merit > best.merit or gain > CORE_GAIN * max(sample.X.shape[1], LEAST_FEATURES):
+        return other.params, of_core
+    return best.params, agreement
+
+
+def _beside(labels: Array, core: Array) -> Array:
+    """The labels of some rows, and -1 for the others."""
+    everyone = np.full(len(core), -1)
+    everyone[core] = labels
+    return everyone
 
 
 def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) -> tuple[MixtureStart, Agreement]:

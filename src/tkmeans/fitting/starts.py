@@ -16,12 +16,12 @@ import numpy as np
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
+from tkmeans.fitting import bad_cells
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import quantile
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -58,7 +58,7 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 # The core is the rows without a value more than FAR deviations from its column's median. To every search a heap of far
 # rows is a cluster, and so is a small true cluster far away. Clusters that were sought on the core are taken if the
 # core gains CORE_GAIN nats per row and feature by them, with at least LEAST_FEATURES features counted.
-FAR, CORE_GAIN, LEAST_FEATURES = 9.0, 0.06, 4
+FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
 
@@ -81,7 +81,9 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    sample = canonical(complete(rows, K) if np.any(np.isnan(X)) else rows)
+    if forgiving := robust and getattr(settings, "bad_cells", False):
+        rows = bad_cells.without_bad_cells(rows, K)
+    sample = canonical(complete(rows, K) if np.any(np.isnan(rows.X)) else rows)
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
@@ -89,6 +91,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         if robust:
             with suppress(TimeoutError):
                 found, agreement = chosen_start(sample, K, dof, number, limit)
+                if forgiving and number == 0:
+                    bad_cells.forgive(source, Sample(X, weight), found.centers)
                 source.agreement = source.agreement or agreement
                 yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
                 continue
@@ -133,6 +137,7 @@ class Candidate(NamedTuple):
     labels: Array  # (n,)
     handicap: float = 0.0
     of_core: bool = False  # whether it was sought on the core alone
+    in_core: bool = False  # whether it was found there, too
     n_searches: int = 1
     n_tiny: int = 0  # clusters that hold hardly any row
     merit: float = 0.0  # minus the ICL per row, halved, less the handicap
@@ -168,7 +173,7 @@ def chosen_start(
                 handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
                 if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
                     handicap = 0.0
-            _count(candidates, Candidate(found, labels, handicap, part is not sample), core_weight)
+            _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
             n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
@@ -181,12 +186,12 @@ def chosen_start(
 def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple[Found, Agreement]:
     """The best for all rows; or one that was sought on the core, if that is much better for the core."""
     ended = list[Candidate]()
-    for candidate in sorted(pilots, key=lambda each: (each.n_tiny, each.of_core, -each.merit)):
+    for candidate in sorted(pilots, key=lambda each: (each.n_tiny, -each.merit)):
         _count(ended, candidate, core_weight)
     best, *others = ended
     margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
-    cores = [each for each in others if each.of_core and each.core_merit > enough and each.n_tiny <= best.n_tiny]
+    cores = [each for each in others if each.in_core and each.core_merit > enough and each.n_tiny <= best.n_tiny]
     if cores:
         best_of_all, best = best, max(cores, key=lambda each: each.core_merit)
         margins = [best.core_merit - best_of_all.core_merit]
@@ -196,10 +201,9 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
 def within_reach(sample: Sample) -> Array:
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
-    low, middle, high = (quantile(X, weight, share) for share in (0.25, 0.5, 0.75))
-    away = np.abs(X - middle)
-    width = np.maximum(quantile(away, weight) * 1.4826, (high - low) / 1.349)
-    core = np.all(away <= np.where(width > 0, FAR * width, np.inf), axis=1)
+    middle, below, above = bad_cells.usual(sample)
+    away = np.abs(X - middle) / np.where(middle > X, below, above)
+    core = (np.max(away, axis=1) <= FAR) & (np.mean(away**2, axis=1) <= (FAR / 2 * (1 + X.shape[1] ** -0.5)) ** 2)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
 
 
@@ -207,7 +211,8 @@ def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
     """Count a candidate with the one that has the same clusters, or append it."""
     for i, known in enumerate(candidates):
         if same_clusters(known.labels, new.labels, weight):
-            candidates[i] = known._replace(n_searches=known.n_searches + new.n_searches)
+            in_core = known.in_core or new.in_core
+            candidates[i] = known._replace(n_searches=known.n_searches + new.n_searches, in_core=in_core)
             return
     candidates.append(new)
 

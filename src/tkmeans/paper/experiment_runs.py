@@ -1,7 +1,6 @@
 """The variants of each method, and their runs: in parallel, with the results in a resumable CSV file.
 
-A run is one repetition of one method on one data set in one column of the tables.
-Results go to a file line by line, so that a stopped experiment goes on where it was.
+A run is one repetition of one method on one data set in one column of the tables. Results go to a file line by line.
 """
 
 import csv
@@ -40,9 +39,6 @@ _GAUSSIAN = 1e8  # degrees of freedom
 # glibc keeps freed memory at hand up to twice the largest block that was freed so far, 32 MiB at most. Without
 # such a block every iteration of a large run gets its arrays from the system anew, up to a third of its time.
 _BLOCK_TO_KEEP = 31 << 20
-
-
-# ---- variants: as released, with correct equations, with our defaults ----------------
 
 # Rows, the released start and a seed to the outcome; each method takes what it needs of these.
 Fitting = Callable[[Array, Array, int], Run]
@@ -159,9 +155,6 @@ def fitted(column: str, method: str, X: Array, start: Array, seed: int) -> Run:
         return COLUMNS[column][method](X, start, seed)
 
 
-# ---- runs ------------------------------------------------------------------------------
-
-
 class Key(NamedTuple):
     """Which run."""
 
@@ -212,8 +205,7 @@ def wanted(tables: Iterable[str], reps: int) -> list[Key]:
         for method in methods
         for rep in range(-(-reps // 4) if method in _SLOW and column != "released" else reps)
     ]
-    slow = {"TMM": 0, "GMM": 1, "t-k-means": 2}
-    large = {"A3": 0, "dim064": 1, "dim032": 2, "A2": 3}
+    slow, large = {"TMM": 0, "GMM": 1, "t-k-means": 2}, {"A3": 0, "dim064": 1, "dim032": 2, "A2": 3}
     order = list(COLUMNS)
     return sorted(keys, key=lambda k: (order.index(k.column), slow.get(k.method, 3), large.get(k.dataset, 4)))
 

@@ -68,7 +68,9 @@ class Row(NamedTuple):
         ours = self.means.get(column)
         if ours is None or ours.n < LEAST_REPETITIONS or self.measure == "seconds":  # their computer is not ours
             return float("nan")
-        return z_score(ours, self.published, printed_unit(self.measure, self.method) if rounding else 0.0)
+        # The last digit that was printed; the k-medians row of Table 1 has two decimals and a 0.
+        unit = 0.01 if self.measure == "iterations" or (self.measure, self.method) == ("ARI", "k-medians") else 0.001
+        return z_score(ours, self.published, unit if rounding else 0.0)
 
     def rating(self, column: str = "released", *, rounding: bool = True) -> str:
         """Whether the runs of a column give the published figure."""
@@ -85,14 +87,7 @@ def z_score(ours: Mean, published: Mean, unit: float) -> float:
     difference = ours.mean - published.mean
     beyond = max(abs(difference) - unit / 2, 0.0)
     error = math.sqrt((published.std + unit / 2) ** 2 / published.n + ours.std**2 / ours.n)
-    if beyond == 0:
-        return 0.0
-    return math.copysign(beyond / error if error > 0 else math.inf, difference)
-
-
-def printed_unit(measure: str, method: str) -> float:
-    """The last digit that was printed; the k-medians row of Table 1 has two decimals and a 0."""
-    return 0.01 if measure == "iterations" or (measure == "ARI" and method == "k-medians") else 0.001
+    return math.copysign(beyond / error if error > 0 else math.inf, difference) if beyond else 0.0
 
 
 Cells = dict[str, dict[str, Mean]]  # "data set/method/column", then the measure
@@ -103,10 +98,8 @@ def summarised(results: Results) -> Cells:
     runs: dict[str, list[dict[str, float]]] = {}
     for key, result in results.items():
         runs.setdefault("/".join(key[:3]), []).append(result)
-    return {
-        place: {measure: _mean([run[measure] for run in of]) for measure, first in of[0].items() if first == first}
-        for place, of in runs.items()
-    }
+    known = {place: [name for name, first in of[0].items() if first == first] for place, of in runs.items()}
+    return {place: {name: _mean([run[name] for run in runs[place]]) for name in known[place]} for place in runs}
 
 
 def rows(table: str, cells: Cells) -> list[Row]:
@@ -124,9 +117,6 @@ def _mean(values: list[float]) -> Mean:
     return Mean(float(np.mean(values)), std, len(values), min(values), max(values))
 
 
-# ---- tables --------------------------------------------------------------------------
-
-
 def pipes(lines: Iterable[Sequence[str]]) -> str:
     """Lines of a Markdown table."""
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -142,8 +132,7 @@ def number(mean: Mean | None, measure: str) -> str:
 
 def marked_z(row: Row, column: str = "released") -> str:
     """z of a column, and what it means."""
-    z = row.z(column)
-    return "" if math.isnan(z) else f"{z:+.1f} {_MARKS[row.rating(column)]}"
+    return f"{row.z(column):+.1f} {_MARKS[row.rating(column)]}" if row.rating(column) else ""
 
 
 def _cells(row: Row) -> list[str]:
@@ -153,18 +142,16 @@ def _cells(row: Row) -> list[str]:
 
 def markdown(table: Iterable[Row]) -> str:
     """A Markdown table for each data set and measure."""
-    return "\n\n".join(
-        f"**{name}**, {measure}\n\n{pipes([_HEADER, _RULE, *map(_cells, group)])}"
-        for (name, measure), group in groupby(table, _place)
-    )
+    tables = ((place, pipes([_HEADER, _RULE, *map(_cells, group)])) for place, group in groupby(table, _place))
+    return "\n\n".join(f"**{name}**, {measure}\n\n{lines}" for (name, measure), lines in tables)
 
 
 def html(table: Iterable[Row], title: str) -> str:
     """A page with a table for each data set and measure, coloured by agreement."""
     parts = []
     for (name, measure), group in groupby(table, _place):
-        parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>")
-        parts.append("<tr>" + "".join(f"<th>{escape(text)}" for text in _HEADER))
+        header = "".join(f"<th>{escape(text)}" for text in _HEADER)
+        parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>\n<tr>{header}")
         for row in group:
             tint = {2: f' class="{row.rating()}"', 3: f' class="{row.rating()}"'} if row.rating() else {}
             parts.append("<tr>" + "".join(f"<td{tint.get(i, '')}>{escape(text)}" for i, text in enumerate(_cells(row))))

@@ -27,8 +27,8 @@ def reproduce(
 ) -> list[Path]:
     """Run what is missing, write tables and figures, and return the files that were written.
 
-    `start` gets the number of runs, `tick` how many more are done, `finish` how long it
-    took. Runs are kept in ``out/runs.csv``; `redo` names a column whose runs are done anew.
+    `start` gets the number of runs, `tick` how many more are done, `finish` how long it took. Runs are kept in
+    ``out/runs.csv``; `redo` names a column whose runs are done anew.
     """
     began = time.monotonic()
     names = [what] if what in experiment_runs.TABLES else list(experiment_runs.TABLES) if what == "all" else []
@@ -44,23 +44,17 @@ def reproduce(
     written = []
     for name, rows in tables.items():
         title = published_values.publication()["titles"][name]
-        written += [
-            _write(out / f"{name}.md", f"# {title}\n\n{agreement(rows)}\n\n{markdown(rows)}\n"),
-            _write(out / f"{name}.csv", published_values.as_csv(rows)),
-            _write(out / f"{name}.html", published_values.html(rows, title)),
-        ]
+        texts = {"md": f"# {title}\n\n{agreement(rows)}\n\n{markdown(rows)}\n", "csv": published_values.as_csv(rows)}
+        texts["html"] = published_values.html(rows, title)
+        written += [_write(out / f"{name}.{suffix}", text) for suffix, text in texts.items()]
     if what in ("figure", "all"):
         written += figures.draw_all(tables.get("table1", []), out)
     if what == "all":
         lines = (f"{json.dumps(place)}: {json.dumps(means)}" for place, means in cells.items())
-        written += [
-            _write(out / "results.json", "{\n" + ",\n".join(lines) + "\n}\n"),
-            _write(out.with_name(out.name + ".md"), page(cells, out.name)),
-        ]
-    finish(
-        f"{time.monotonic() - began:.0f} s in all; the {len(results)} runs, earlier ones included, "
-        f"took {sum(run['seconds'] for run in results.values()):.0f} s of one core"
-    )
+        written.append(_write(out / "results.json", "{\n" + ",\n".join(lines) + "\n}\n"))
+        written.append(_write(out.with_name(out.name + ".md"), page(cells, out.name)))
+    took = f"took {sum(run['seconds'] for run in results.values()):.0f} s of one core"
+    finish(f"{time.monotonic() - began:.0f} s in all; the {len(results)} runs, earlier ones included, {took}")
     return written
 
 
@@ -74,9 +68,8 @@ def page(cells: Cells, figures: str) -> str:
     """A page of all tables, in Markdown, with the figures of a folder beside it."""
     tables = {name: published_values.rows(name, cells) for name in experiment_runs.TABLES}
     shown = {name: f"{agreement(rows)}\n\n{markdown(rows)}" for name, rows in tables.items()}
-    return Template(text_of("page.md")).substitute(
-        shown, figures=figures, summary=summary(cells), ci=summary(cells, "CI")
-    )
+    means = {"summary": summary(cells), "ci": summary(cells, "CI")}
+    return Template(text_of("page.md")).substitute(shown, figures=figures, **means)
 
 
 def agreement(rows: list[Row]) -> str:
@@ -84,15 +77,11 @@ def agreement(rows: list[Row]) -> str:
     counts = {mean.n for row in rows for column, mean in row.means.items() if column == "released"}
     if min(counts, default=0) >= LEAST_REPETITIONS:
         compared = [row for row in rows if row.rating()]
-        return (
-            f"The released code gives the published mean within 3 standard errors in {agreeing(compared)} of "
-            f"{len(compared)} cells."
-        )
-    return (
-        f"**A quick look**: {min(counts, default=0)} repetitions of every run, {published_values.REPETITIONS} in the "
-        "paper. Means of so few runs are not compared with the published ones, so there is no z. "
-        f"A comparison takes at least --reps {LEAST_REPETITIONS}."
-    )
+        cells = f"{agreeing(compared)} of {len(compared)} cells"
+        return f"The released code gives the published mean within 3 standard errors in {cells}."
+    look = f"{min(counts, default=0)} repetitions of every run, {published_values.REPETITIONS} in the paper"
+    why = "Means of so few runs are not compared with the published ones, so there is no z."
+    return f"**A quick look**: {look}. {why} A comparison takes at least --reps {LEAST_REPETITIONS}."
 
 
 def agreeing(rows: Iterable[Row], *, rounding: bool = True) -> int:

@@ -1,7 +1,7 @@
 """Model files: a fitted estimator as text that a person can read and that runs no code.
 
-A file holds parameters and fitted attributes as JSON, floats to the last bit, with a
-version and a checksum. Only the classes in `recipes` can come out of it.
+A file holds parameters and fitted attributes as JSON, floats to the last bit, with a version and a checksum.
+Only the classes in `recipes` can come out of it.
 """
 
 import os
@@ -27,26 +27,21 @@ _ENVELOPE = {"format", "version", "tkmeans", "scikit-learn", "checksum", "pipeli
 
 
 def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = True) -> None:
-    """Write a fitted estimator to a model file.
+    """Write a fitted estimator to a model file, as a whole or not at all.
 
-    The file is JSON, readable by a person, and no pickle: reading it cannot run code. It is
-    written as a whole or not at all.
+    The file is JSON, readable by a person, and no pickle: reading it cannot run code. :func:`load` is the way back.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A fitted TKMeans, FastTKMeans, StudentTMixture, KMedians or KMedoids, or a pipeline of
-        a StandardScaler, RobustScaler or MinMaxScaler and one of these.
+        A fitted TKMeans, FastTKMeans, StudentTMixture, KMedians or KMedoids, or a pipeline of a StandardScaler,
+        RobustScaler or MinMaxScaler and one of these.
     path : path-like
         Where to write; a file that is there is replaced.
     training_rows : bool, default=True
         Whether to keep the attributes that have an entry for every training row (`labels_` and `outlier_pvalues_`).
         Without them the file is small, and `predict` gives them again. What a fit of a dask collection would still
         have to compute is never kept, and tensors come back as NumPy arrays.
-
-    See Also
-    --------
-    load : The way back.
 
     Examples
     --------
@@ -67,42 +62,27 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
             n_steps = len(estimator.steps)
             raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {n_steps} steps")
         names, (scaler, last) = map(list, zip(*estimator.steps, strict=True))
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "tkmeans": __version__,
-        "scikit-learn": sklearn.__version__,
-        "checksum": "",
-        "pipeline": names,
-        "scaler": None if scaler is None else _written(scaler, SCALERS, training_rows),
-        "estimator": _written(last, ESTIMATORS, training_rows),
-    }
+    document = {"format": FORMAT, "version": VERSION, "tkmeans": __version__, "scikit-learn": sklearn.__version__}
+    document |= {"checksum": "", "pipeline": names}
+    document["scaler"] = None if scaler is None else _written(scaler, SCALERS, training_rows)
+    document["estimator"] = _written(last, ESTIMATORS, training_rows)
     document["checksum"] = checksum(document)
     with replacing(path) as file:
         file.write(pretty(document).encode() + b"\n")
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a fitted estimator from a model file.
+    """Read an estimator or pipeline, fitted as it was to the last bit, from a file.
 
     Parameters
     ----------
     path : path-like
         A file that :func:`save` or ``tkmeans fit --model`` has written.
 
-    Returns
-    -------
-    estimator : estimator or Pipeline
-        Fitted as it was, to the last bit.
-
     Raises
     ------
     ModelFileError
         If the file was changed, comes from a newer version, or holds anything unknown.
-
-    See Also
-    --------
-    save : How such a file is made.
 
     Examples
     --------
@@ -128,26 +108,19 @@ def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) ->
     params = estimator.get_params(deep=False)
     wanted = [field for field, kind in kinds(name, params).items() if training_rows or "[n]" not in kind]
     found = {field: getattr(estimator, field, None) for field in wanted}
-    return {
-        "class": name,
-        "params": {key: _encoded_param(key, value) for key, value in params.items()},
-        # What dask would still have to compute is left out.
-        "fitted": {
-            field: _encoded(value)
-            for field, value in found.items()
-            if value is not None and not hasattr(value, "__dask_graph__")
-        },
-    }
+    there = {field: value for field, value in found.items() if value is not None}
+    # What dask would still have to compute is left out.
+    fitted = {field: _encoded(value) for field, value in there.items() if not hasattr(value, "__dask_graph__")}
+    return {"class": name, "params": {key: _encoded_param(key, params[key]) for key in params}, "fitted": fitted}
 
 
 def _encoded_param(key: str, value: Any) -> Any:
     try:
         return encode(os.fspath(value) if isinstance(value, os.PathLike) else value)
     except TypeError:
-        raise TypeError(
-            f"a model file cannot hold {key}={value!r}; it does not matter to a fitted estimator: "
-            f"set_params({key}=...) to text, a number, an array or None"
-        ) from None
+        way_out = f"set_params({key}=...) to text, a number, an array or None"
+        refused = f"a model file cannot hold {key}={value!r}; it does not matter to a fitted estimator"
+        raise TypeError(f"{refused}: {way_out}") from None
 
 
 def _encoded(value: Any) -> Any:
@@ -184,10 +157,9 @@ def _check_envelope(document: Any) -> None:
     if type(version) is not int or version < 1:
         raise ModelFileError(f"has the impossible version {version!r}")
     if version > VERSION:
-        raise ModelFileError(
-            f"was written by a newer tkmeans ({document.get('tkmeans')}, file version {version}); "
-            f"this is {__version__}, which reads version {VERSION}: pip install --upgrade tkmeans"
-        )
+        newer = f"was written by a newer tkmeans ({document.get('tkmeans')}, file version {version})"
+        ours = f"this is {__version__}, which reads version {VERSION}"
+        raise ModelFileError(f"{newer}; {ours}: pip install --upgrade tkmeans")
     if odd := sorted(_ENVELOPE ^ set(document)):
         raise ModelFileError(f"{'lacks' if odd[0] in _ENVELOPE else 'has the unknown entry'} {odd[0]!r}")
     if document["checksum"] != checksum(document):

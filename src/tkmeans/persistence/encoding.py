@@ -86,10 +86,9 @@ def parse(text: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    whole = dict(pairs)
-    if len(whole) < len(pairs):
+    if len(dict(pairs)) < len(pairs):
         raise ValueError("a key occurs twice")
-    return whole
+    return dict(pairs)
 
 
 def _refuse(constant: str) -> None:

@@ -31,7 +31,7 @@ _UP = "number from 0 on"
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
 _PATH |= {"agreement_": "number?", "n_searches_": "count?", "margin_": "number?"}
 _SOFT = _HARD | _PATH | {"scale_": _UP, "dof_": _UP, "cluster_weights_": "floats[K]"}
-_STRAYS = {"outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
+_STRAYS = {"cell_bounds_": "floats[2,p]?", "outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
 _MIXTURE |= {"labels_": "ints[n]?", "covariances_": "covariances", "noise_weight_": "number"} | _STRAYS
 _MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", "_noise_shares": "numbers?"}
@@ -45,16 +45,12 @@ ESTIMATORS = {
     "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]?"}),
 }
 
-SCALERS = {
-    "StandardScaler": Recipe(
-        "sklearn.preprocessing", _ALL | _SEEN | {"mean_": "floats[p]?", "var_": "floats[p]?", "scale_": "floats[p]?"}
-    ),
-    "RobustScaler": Recipe("sklearn.preprocessing", _ALL | {"center_": "floats[p]?", "scale_": "floats[p]?"}),
-    "MinMaxScaler": Recipe(
-        "sklearn.preprocessing",
-        _ALL | _SEEN | dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), "floats[p]"),
-    ),
+_SCALED = {
+    "StandardScaler": _SEEN | dict.fromkeys(("mean_", "var_", "scale_"), "floats[p]?"),
+    "RobustScaler": dict.fromkeys(("center_", "scale_"), "floats[p]?"),
+    "MinMaxScaler": _SEEN | dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), "floats[p]"),
 }
+SCALERS = {name: Recipe("sklearn.preprocessing", _ALL | fields) for name, fields in _SCALED.items()}
 
 _COVARIANCES = {"full": "floats[K,p,p]", "tied": "floats[p,p]", "diag": "floats[K,p]", "spherical": "floats[K]"}
 
@@ -68,8 +64,7 @@ def kinds(name: str, params: dict[str, Any]) -> Fields:
     """The fitted attributes of a class with these parameters, and their kinds."""
     fitted = (ESTIMATORS | SCALERS)[name].fitted
     shape = _COVARIANCES.get(params.get("covariance_type", ""), "")
-    one = {"floats[K,p,p]": "floats[p,p]", "floats[K,p]": "floats[p]", "floats[K]": "floats[1]"}.get(shape, shape)
-    forms = {"covariances": shape, "covariance?": one + "?"}
+    forms = {"covariances": shape, "covariance?": shape.replace("K,", "").replace("K", "1") + "?"}  # of one cluster
     return {field: forms.get(kind, kind) for field, kind in fitted.items()}
 
 
@@ -80,7 +75,7 @@ def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
     """
     for each in kind.removesuffix("?").split("|"):
         word, _, dims = each.removesuffix("]").partition("[")
-        if _IS[word](value) and (not dims or _has_shape(value, dims.split(","), sizes)):
+        if _is(value, word) and (not dims or _has_shape(value, dims.split(","), sizes)):
             return _AS.get(word, lambda same: same)(value)
     known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     raise ModelFileError(f"has a {field} that is not {kind.removesuffix('?')} with {known}")
@@ -88,38 +83,23 @@ def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
 
 def _has_shape(value: Any, dims: list[str], sizes: dict[str, int]) -> bool:
     shape = np.shape(value)
-    return len(shape) == len(dims) and all(
-        size == sizes.setdefault(dim, size) for dim, size in zip(dims, shape, strict=True)
-    )
+    return len(shape) == len(dims) and all(shape[i] == sizes.setdefault(dim, shape[i]) for i, dim in enumerate(dims))
 
 
-def _is_array(value: Any, letter: str) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == letter
-
-
-def _is_list(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(type(part) is kind for part in value)
-
-
-def _is_sketch(value: Any) -> bool:
+def _is(value: Any, kind: str) -> bool:
+    """Whether a value is of this kind, whatever its shape."""
+    if kind in _SCALARS:
+        return type(value) is _SCALARS[kind] and not (kind == _UP and value < 0)
+    if kind in _LISTS:
+        return isinstance(value, list) and all(type(part) is _LISTS[kind] for part in value)
+    if kind in _ARRAYS:
+        return isinstance(value, np.ndarray) and value.dtype.kind == _ARRAYS[kind]
     if not isinstance(value, dict) or set(value) != set(Sketch._fields):
         return False
     d2, mass = value["d2"], value["mass"]
-    return _is_array(d2, "f") and _is_array(mass, "f") and d2.ndim == 1 and len(d2) > 0 and d2.shape == mass.shape
+    return _is(d2, "floats") and _is(mass, "floats") and d2.ndim == 1 and len(d2) > 0 and d2.shape == mass.shape
 
 
-_IS: dict[str, Callable[[Any], bool]] = {
-    "number": lambda value: type(value) is float,
-    _UP: lambda value: type(value) is float and not value < 0,
-    "count": lambda value: type(value) is int,
-    "truth": lambda value: type(value) is bool,
-    "numbers": lambda value: _is_list(value, float),
-    "names": lambda value: _is_list(value, str),
-    "sketch": _is_sketch,
-    "floats": lambda value: _is_array(value, "f"),
-    "ints": lambda value: _is_array(value, "i"),
-}
-_AS: dict[str, Callable[[Any], Any]] = {
-    "names": lambda names: np.array(names, dtype=object),
-    "sketch": lambda parts: Sketch(**parts),
-}
+_SCALARS: dict[str, Any] = {"number": float, _UP: float, "count": int, "truth": bool}
+_LISTS, _ARRAYS = {"numbers": float, "names": str}, {"floats": "f", "ints": "i"}
+_AS: dict[str, Callable[[Any], Any]] = {"names": lambda names: np.array(names, object), "sketch": lambda d: Sketch(**d)}

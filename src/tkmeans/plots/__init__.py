@@ -13,12 +13,5 @@ from tkmeans.plots.diagnostic_displays import (
     StabilityDisplay,
 )
 
-__all__ = [
-    "ClustersDisplay",
-    "ConvergenceDisplay",
-    "LossDisplay",
-    "RobustWeightsDisplay",
-    "RobustnessDisplay",
-    "SelectionDisplay",
-    "StabilityDisplay",
-]
+__all__ = ["ClustersDisplay", "ConvergenceDisplay", "LossDisplay", "RobustWeightsDisplay", "RobustnessDisplay"]
+__all__ += ["SelectionDisplay", "StabilityDisplay"]

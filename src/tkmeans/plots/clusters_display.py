@@ -32,37 +32,23 @@ class ClustersDisplay:
 
     Parameters
     ----------
-    points : ndarray of shape (n_drawn, 2)
-        Where the rows stand.
-    labels : ndarray of shape (n_drawn,)
-        Their clusters.
-    outliers : ndarray of bool, shape (n_drawn,)
-        Which of them are outliers.
-    centers : ndarray of shape (n_clusters, 2) or None
-        Where the centres stand.
+    points, labels, outliers : ndarrays of shape (n_drawn, 2), (n_drawn,) and (n_drawn,)
+        Where the rows stand, their clusters, and which of them are outliers.
+    centers, shapes : ndarrays of shape (n_clusters, 2) and (n_clusters, 2, 2), or None
+        Where the centres stand, and scale matrices in the plane: an ellipse of two standard deviations for each.
     boundaries : bool
         Whether to draw where one cluster ends and the next begins.
-    names : tuple of two str
-        The names of the axes.
-    n_rows : int or None
-        Rows in the data, drawn or not; None if that is not known.
-    shapes : ndarray of shape (n_clusters, 2, 2) or None
-        Scale matrices in the plane: an ellipse of two standard deviations is drawn for each.
+    names, n_rows : tuple of two str, and int or None
+        The names of the axes, and the number of rows in the data, drawn or not; None if that is not known.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         What was drawn into.
-    points_ : list of PathCollection
-        The rows, one collection for each cluster.
-    centers_ : PathCollection or None
-        The centres.
-    outliers_ : PathCollection or None
-        The outliers inside the frame.
-    boundaries_ : LineCollection or None
-        The boundaries.
-    shapes_ : list of Line2D
-        The ellipses.
+    points_, shapes_ : lists of PathCollection and Line2D
+        The rows, one collection for each cluster, and the ellipses.
+    centers_, outliers_, boundaries_ : PathCollection, PathCollection and LineCollection, or None
+        The centres, the outliers inside the frame, and the boundaries.
 
     Examples
     --------
@@ -86,17 +72,10 @@ class ClustersDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> Self:
-        """Draw X as a fitted estimator sees it.
+        """Draw X, in the estimator's units, as a fitted estimator sees it.
 
-        Parameters
-        ----------
-        estimator : fitted clusterer
-            One with `predict` and `cluster_centers_` (or `means_`); its `outliers` are marked if it has such a method.
-        X : array-like of shape (n_samples, n_features)
-            The rows, in the estimator's units.
-        **options
-            `features`, `feature_names`, `boundaries`, `max_rows`, `ax` and the options of :meth:`plot`, as in
-            :meth:`from_predictions`.
+        The estimator needs `predict` and `cluster_centers_` or `means_`; what its `outliers`, if it has such a method,
+        finds is marked. The options are those of :meth:`from_predictions` and of :meth:`plot`.
         """
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         found = {"centers": centers_of(estimator), "covariances": full_covariances(estimator), "outliers": outliers}
@@ -125,28 +104,23 @@ class ClustersDisplay:
         X : array-like of shape (n_samples, n_features)
             The rows. A row that lacks a value of a drawn column is left out; in the principal plane it stands where
             its cluster expects it.
-        labels : array-like of shape (n_samples,)
-            The cluster of each row; a negative one marks an outlier.
+        labels, outliers : array-likes of shape (n_samples,)
+            The cluster of each row, where a negative one marks an outlier, and which other rows are outliers.
         centers : array-like of shape (n_clusters, n_features), default=None
             The centres. Without them there are no boundaries.
         covariances : array-like of shape (n_clusters, n_features, n_features), default=None
             Scale matrices of the clusters, to draw an ellipse of two standard deviations around each centre.
-        outliers : array-like of bool, shape (n_samples,), default=None
-            Which rows are outliers.
         features : pair of int or str, default=None
-            The columns to draw. None draws two columns if there are no more, and the
-            principal plane of the rows that are no outliers otherwise.
+            The columns to draw; None: both if there are two, else the principal plane of the rows that are no outliers.
         feature_names : sequence of str, default=None
             Names of the columns; those of a data frame are known.
         boundaries : bool or "auto", default="auto"
-            Whether to draw the borders of the nearest centres. "auto" does so if they tell
-            at least 95 % of the drawn rows' clusters, and there are no ellipses to draw.
+            Whether to draw the borders of the nearest centres. "auto" does so if they tell at least 95 % of the
+            drawn rows' clusters, and there are no ellipses to draw.
         max_rows : int, default=20000
             Of more rows a sample is drawn, which holds the outliers.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
         **options
-            Passed to :meth:`plot`.
+            As `ax`, for :meth:`plot`.
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
         X, labels = np.asarray(X, dtype=float), np.asarray(labels)
@@ -165,16 +139,9 @@ class ClustersDisplay:
         if placed is not None and covariances is not None:
             plane = view.place(np.eye(X.shape[1])) - view.place(np.zeros((1, X.shape[1])))  # (p, 2)
             shapes = plane.T @ np.asarray(covariances, dtype=float) @ plane
-        return cls(
-            points=places[drawn],
-            labels=labels[drawn],
-            outliers=outliers[drawn],
-            centers=placed,
-            boundaries=bool(boundaries) and placed is not None,
-            names=view.names,
-            n_rows=len(X),
-            shapes=shapes,
-        ).plot(ax=ax, **options)
+        rows = {"points": places[drawn], "labels": labels[drawn], "outliers": outliers[drawn], "n_rows": len(X)}
+        borders = bool(boundaries) and placed is not None
+        return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     def plot(
         self,
@@ -187,17 +154,10 @@ class ClustersDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
+        ax, legend : matplotlib Axes, default=None, and bool, default=True
+            Where to draw, where None makes a figure, and whether to explain the marks.
         limits : pair of pairs of float, default=None
             The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
-        legend : bool, default=True
-            Whether to explain the marks.
-
-        Returns
-        -------
-        display : ClustersDisplay
-            Itself.
         """
         self.ax_ = ax = style.axes_for(ax, figsize=(6.4, 5.6))
         self.figure_: Any = ax.figure
@@ -216,6 +176,13 @@ class ClustersDisplay:
             self._draw_legend()
         return self
 
+    def _draw_legend(self) -> None:
+        from matplotlib.transforms import offset_copy
+
+        below = offset_copy(self.ax_.transAxes, self.figure_, y=-34, units="points")  # the name of the axis is between
+        place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
+        self.ax_.legend(**place, ncols=3, frameon=False, fontsize="small")
+
     def _frame(self) -> tuple[Array, Array]:
         """The rows that are no outliers, and a margin."""
         inside = self.points[~self.outliers] if np.any(~self.outliers) else self.points
@@ -224,14 +191,6 @@ class ClustersDisplay:
         low, high = inside.min(axis=0), inside.max(axis=0)
         margin = np.where(high > low, 0.06 * (high - low), 0.5)
         return low - margin, high + margin
-
-    def _draw_legend(self) -> None:
-        from matplotlib.transforms import offset_copy
-
-        below = offset_copy(self.ax_.transAxes, self.figure_, y=-34, units="points")  # the name of the axis is between
-        self.ax_.legend(
-            loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=below, ncols=3, frameon=False, fontsize="small"
-        )
 
     def _draw_boundaries(self, low: Array, high: Array) -> None:
         from matplotlib.collections import LineCollection

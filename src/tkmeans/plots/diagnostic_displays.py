@@ -24,12 +24,9 @@ _CURVES = {
     "log l2": (r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$", "-", 0),
 }
 
-_ROBUSTNESS = {
-    "ari": "ARI of the good rows",
-    "shift": "shift of the worst centre (std. deviations)",
-    "scale": "scale, as a multiple of the clean one",
-    "influence": "influence on the centre (std. deviations)",
-}
+_ROBUSTNESS = {"ari": "ARI of the good rows", "shift": "shift of the worst centre (std. deviations)"}
+_ROBUSTNESS |= {"scale": "scale, as a multiple of the clean one"}
+_ROBUSTNESS |= {"influence": "influence on the centre (std. deviations)"}
 
 
 class _Display(ABC):
@@ -40,18 +37,7 @@ class _Display(ABC):
     _figsize: tuple[float, float]  # of a new figure, in inches
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw into the axes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-
-        Returns
-        -------
-        display : Display
-            Itself.
-        """
+        """Draw into `ax`, or if that is None into a new figure; keep `ax_` and `figure_` and return the display."""
         self.ax_ = style.axes_for(ax, figsize=self._figsize)
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
@@ -64,21 +50,12 @@ class _Display(ABC):
 
 
 class ConvergenceDisplay(_Display):
-    """The objective at the start and after every iteration.
+    """The objective at the start and after every iteration; `line_` is the curve that was drawn into `ax_`.
 
     Parameters
     ----------
-    values : array-like of shape (n_iter + 1,)
-        The objective; larger is better.
-    name : str, default="objective per row"
-        What the objective is.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        What was drawn into.
-    line_ : Line2D
-        The curve.
+    values, name : array-like of shape (n_iter + 1,) and str, default="objective per row"
+        The objective, of which more is better, and what it is.
 
     Examples
     --------
@@ -99,20 +76,10 @@ class ConvergenceDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the `lower_bounds_` of a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            One that keeps its `lower_bounds_`.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        """
+        """Draw the `lower_bounds_` of a fitted estimator, into `ax` or a new figure."""
         if not hasattr(estimator, "lower_bounds_"):
-            raise ValueError(
-                f"{type(estimator).__name__} has no lower_bounds_, the objective after every iteration; "
-                "fit it first, or use TKMeans, FastTKMeans or StudentTMixture"
-            )
+            lacks = f"{type(estimator).__name__} has no lower_bounds_, the objective after every iteration"
+            raise ValueError(f"{lacks}; fit it first, or use TKMeans, FastTKMeans or StudentTMixture")
         return cls(values=estimator.lower_bounds_, name=objective_name(estimator)).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -137,27 +104,19 @@ class SelectionDisplay(_Display):
 
     Parameters
     ----------
-    n_clusters : array-like of shape (n,)
-        The numbers of clusters tried.
-    values : array-like of shape (n,)
-        The criterion of each; NaN where there is none.
-    criterion : str
-        Its name: "icl", "bic" or "stability".
-    best : int
-        The chosen number of clusters.
-    runner_up : int, default=None
-        The next best.
+    n_clusters, values : array-likes of shape (n,)
+        The numbers of clusters tried, and the criterion of each; NaN where there is none.
+    criterion, best, runner_up : str, int, and int or None
+        The name of the criterion ("icl", "bic" or "stability"), the chosen number of clusters and the next best.
     outlier_fraction : array-like of shape (n,), default=None
         The share of outliers with each number of clusters, drawn below.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        The axes of the criterion, and their figure.
+    ax_, figure_, line_ : matplotlib Axes, Figure and Line2D
+        The axes of the criterion, their figure and the curve.
     outlier_ax_ : matplotlib Axes or None
         The axes below it.
-    line_ : Line2D
-        The curve.
 
     Examples
     --------
@@ -225,7 +184,7 @@ def _axes_below(ax: Axes) -> Axes:
 
 
 class RobustWeightsDisplay(_Display):
-    """The weights of the rows in the centres: a histogram of how far rows are trusted.
+    """The weights of the rows in the centres: a histogram, drawn into `ax_`, of how far rows are trusted.
 
     Parameters
     ----------
@@ -233,11 +192,6 @@ class RobustWeightsDisplay(_Display):
         About 1 for an ordinary row, near 0 for one without influence.
     outliers : array-like of bool, shape (n_samples,), default=None
         Which rows are outliers; their bars are hatched.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        What was drawn into.
 
     Examples
     --------
@@ -258,22 +212,10 @@ class RobustWeightsDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the `robust_weights` of X under a fitted estimator.
-
-        Parameters
-        ----------
-        estimator : fitted estimator
-            One that has `robust_weights`.
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        """
+        """Draw the `robust_weights` and the outliers of X under a fitted estimator, into `ax` or a new figure."""
         if not hasattr(estimator, "robust_weights"):
-            raise ValueError(
-                f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights; "
-                "use TKMeans, FastTKMeans or StudentTMixture"
-            )
+            lacks = f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights"
+            raise ValueError(f"{lacks}; use TKMeans, FastTKMeans or StudentTMixture")
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         return cls.from_predictions(estimator.robust_weights(X), outliers=outliers, ax=ax)
 
@@ -301,19 +243,16 @@ class StabilityDisplay(_Display):
     Parameters
     ----------
     jaccard : array-like of shape (n_resamples, n_clusters)
-        The Jaccard similarity of each cluster with the most similar one of a resample; NaN
-        where there was nothing to compare.
+        The Jaccard similarity of each cluster with the most similar one of a resample; NaN if there is none.
     sizes : array-like of shape (n_clusters,), default=None
         Rows in each cluster, shown beside its number.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        What was drawn into.
     mean : ndarray of shape (n_clusters,)
         The mean similarity of each cluster.
-    points_, means_ : PathCollection
-        The similarities, and their means.
+    ax_, figure_, points_, means_ : matplotlib Axes, Figure and two PathCollections
+        What was drawn into, the similarities and their means.
 
     Examples
     --------
@@ -358,21 +297,13 @@ class LossDisplay(_Display):
     """How three losses grow with the distance d of a row from its centre: ``|d|``, ``d^2`` and ``ln(1 + d^2)``.
 
     The last is the paper's loss (eqn:Jtkmeans) where nu alpha = 1, without its factor (nu + p) / 2. Only shapes can be
-    compared: what makes it robust is that its slope, the pull of a row on the centre, falls to 0.
+    compared: what makes it robust is that its slope, the pull of a row on the centre, falls to 0. `lines_` are the
+    curves that were drawn into `ax_`.
 
     Parameters
     ----------
-    distance : array-like of shape (n,)
-        Signed distances.
-    losses : dict of str to array-like of shape (n,)
-        The loss at each distance, under "l1", "l2" and "log l2".
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        What was drawn into.
-    lines_ : list of Line2D
-        The curves.
+    distance, losses : array-like of shape (n,), and dict of str to array-like of shape (n,)
+        Signed distances, and the loss at each of them under "l1", "l2" and "log l2".
 
     Examples
     --------
@@ -390,15 +321,7 @@ class LossDisplay(_Display):
 
     @classmethod
     def from_range(cls, farthest: float = 5.0, *, ax: Axes | None = None) -> Self:
-        """Draw the losses of k-medians, k-means and t-k-means up to a distance.
-
-        Parameters
-        ----------
-        farthest : float, default=5.0
-            The largest distance.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a figure.
-        """
+        """Draw the losses of k-medians, k-means and t-k-means up to the distance `farthest`, into `ax` or a figure."""
         d = np.linspace(-farthest, farthest, 501)
         return cls(distance=d, losses={"l1": np.abs(d), "l2": d**2, "log l2": np.log1p(d**2)}).plot(ax=ax)
 
@@ -412,7 +335,7 @@ class LossDisplay(_Display):
 
 
 class RobustnessDisplay(_Display):
-    """Breakdown curves or influence curves, a line for each clusterer: the worst of the draws.
+    """Breakdown curves or influence curves, a line of `lines_` for each clusterer: the worst of the draws.
 
     Parameters
     ----------
@@ -420,13 +343,6 @@ class RobustnessDisplay(_Display):
         The curves by the names of their clusterers.
     measure : {"ari", "shift", "scale", "influence"}, default="ari"
         What to draw.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        What was drawn into.
-    lines_ : list of Line2D
-        The curves.
 
     Examples
     --------

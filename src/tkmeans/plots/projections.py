@@ -77,14 +77,13 @@ def principal_plane(X: Array, trusted: Array, expected: Array) -> View:
 def _columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]:
     if len(features) != 2:
         raise ValueError(f"features must be two columns, got {features!r}")
-    found = []
     for feature in features:
-        if isinstance(feature, str) and feature not in names:
-            raise ValueError(f"features={feature!r} is not a column; there are {', '.join(names[:20])}")
-        if not isinstance(feature, str) and not -len(names) <= feature < len(names):
-            raise ValueError(f"features={feature!r} is not a column; they are numbered from 0 to {len(names) - 1}")
-        found.append(names.index(feature) if isinstance(feature, str) else int(feature) % len(names))
-    return found[0], found[1]
+        if feature not in (names if isinstance(feature, str) else range(-len(names), len(names))):
+            by_name = f"there are {', '.join(names[:20])}"
+            there = by_name if isinstance(feature, str) else f"they are numbered from 0 to {len(names) - 1}"
+            raise ValueError(f"features={feature!r} is not a column; {there}")
+    first, second = (names.index(f) if isinstance(f, str) else int(f) % len(names) for f in features)
+    return first, second
 
 
 def drawn_rows(outliers: Array, places: Array, max_rows: int) -> Array:

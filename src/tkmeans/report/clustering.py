@@ -1,7 +1,7 @@
 """The clustering that a report describes: rows, clusters and what the estimator answers, computed once."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,18 +19,14 @@ from tkmeans.stats import Array
 
 @dataclass(frozen=True)
 class Clustering:
-    """Rows, clusters and what the estimator answers for each row; None for what it cannot answer.
+    """Rows, clusters and what the estimator answers for each row; None for what it cannot answer."""
 
-    Values are in the user's units. `inputs` and `input_centers` are what the estimator saw: the
-    scaler's output, or the same values.
-    """
-
-    values: Array  # (n, p)
+    values: Array  # (n, p) in the user's units
     names: list[str]  # of the p columns
     row_names: list[str] | None
-    inputs: Array  # (n, p)
-    centers: Array  # (K, p)
-    input_centers: Array  # (K, p)
+    inputs: Array  # (n, p) what the estimator saw: the scaler's output, or the same values
+    centers: Array  # (K, p) in the user's units
+    input_centers: Array  # (K, p) as the estimator has them
     deviations: Array  # (K, p) of the inputs from their centres
     rows: RowAnswers
     weights: Array | None  # (n,)
@@ -89,16 +85,8 @@ class Clustering:
         return order[:n], order[::-1][: min(n, max(len(order) - n, 0))]
 
 
-def look(
-    estimator: Any,
-    X: Any,
-    *,
-    feature_names: Sequence[str] | None,
-    row_names: Sequence[Any] | None,
-    scaler: Any,
-    categories: Mapping[str, Any] | None,
-) -> Clustering:
-    """Ask a fitted estimator all that it can answer about X."""
+def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any, categories: Any) -> Clustering:
+    """Ask a fitted estimator all that it can answer about X; the parameters are those of `write_report`."""
     check_is_fitted(estimator)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)
@@ -111,19 +99,13 @@ def look(
         warnings.simplefilter("always", UserWarning)
         rows = answers(estimator, Z)._replace(known=~np.isnan(values).all(axis=1))
         weights = np.asarray(estimator.robust_weights(Z)) if hasattr(estimator, "robust_weights") else None
-    return Clustering(
-        values=values,
-        names=names,
-        row_names=_row_names(X, row_names, len(values)),
-        inputs=values if scaler is None else np.asarray(Z, dtype=float),
-        centers=input_centers if scaler is None else np.asarray(scaler.inverse_transform(input_centers), dtype=float),
-        input_centers=input_centers,
-        deviations=deviations(estimator),
-        rows=rows,
-        weights=weights,
-        remarks=list(dict.fromkeys(str(warning.message) for warning in heard)),  # each once
-        description=described(rows, [*values.T], names, categories or {}, len(input_centers)),
-    )
+    inputs, centers = values, input_centers
+    if scaler is not None:
+        inputs, centers = (np.asarray(rows, dtype=float) for rows in (Z, scaler.inverse_transform(input_centers)))
+    seen = values, names, _row_names(X, row_names, len(values)), inputs, centers, input_centers, deviations(estimator)
+    remarks = list(dict.fromkeys(str(warning.message) for warning in heard))  # each once
+    description = described(rows, [*values.T], names, categories or {}, len(input_centers))
+    return Clustering(*seen, rows, weights, remarks, description)
 
 
 def deviations(model: Any) -> Array:
@@ -143,10 +125,9 @@ def quantiles(values: Array, levels: list[float]) -> Array:
 
 def _row_names(X: Any, given: Sequence[Any] | None, n: int) -> list[str] | None:
     if given is None:
-        index = getattr(X, "index", None)
-        if callable(index) or index is None or np.array_equal(index, np.arange(n)):
+        given = getattr(X, "index", None)
+        if given is None or callable(given) or np.array_equal(given, np.arange(n)):
             return None
-        given = index
     if len(given) != n:
         raise ValueError(f"row_names must name the {n} rows of X, got {len(given)} names")
     return [str(name) for name in given]

@@ -54,10 +54,8 @@ def grouped(n: int) -> str:
 
 def percent(share: float) -> str:
     """A share; small ones and those close to 1 keep a digit, and only none is 0 %."""
-    if 0 < share < 0.001:
-        return "under 0.1\u00a0%"
-    if 0.999 < share < 1:
-        return "over 99.9\u00a0%"
+    if 0 < share < 0.001 or 0.999 < share < 1:
+        return "under 0.1\u00a0%" if share < 0.5 else "over 99.9\u00a0%"
     digits = 0 if share in (0, 1) or 0.1 <= share <= 0.99 else 1
     return f"{100 * share:.{digits}f}\u00a0%"
 

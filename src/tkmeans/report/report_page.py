@@ -38,24 +38,19 @@ def write_report(
     path : str or path-like
         The file. It is there whole or not at all.
     estimator : fitted clusterer
-        One of ours, or any with `predict` and `cluster_centers_` or `means_`; the page leaves
-        out what the estimator cannot tell.
+        One of ours, or any with `predict` and `cluster_centers_` or `means_`; what it cannot tell is left out.
     X : array-like of shape (n_samples, n_features)
         The rows, in your units. NaN marks a missing value.
-    feature_names : sequence of str, default=None
-        Names of the columns; those of a data frame are known.
-    row_names : sequence, default=None
-        Names of the rows; the index of a data frame is known.
+    feature_names, row_names : sequences of str, default=None
+        Names of the columns and of the rows; those of a data frame are known.
     scaler : fitted transformer, default=None
         The scikit-learn scaler on whose output the estimator was fitted.
     categories : mapping of str to array-like, default=None
         Columns of text that describe the clusters, by name.
     selection : Selection, default=None
         How the number of clusters was chosen.
-    title : str, default=""
-        The heading of the page.
-    call : str, default=""
-        What made this fit, such as a command; by default the estimator's own words.
+    title, call : str, default=""
+        The heading of the page, and what made this fit, such as a command; by default the estimator's own words.
 
     Returns
     -------
@@ -76,7 +71,7 @@ def write_report(
     '<!DOCTYPE html>'
     >>> folder.cleanup()
     """
-    found = look(estimator, X, feature_names=feature_names, row_names=row_names, scaler=scaler, categories=categories)
+    found = look(estimator, X, feature_names, row_names, scaler, categories)
     title = title or f"{count(len(found.centers), 'cluster')} in {count(len(found.values), 'row')}"
     page = _page(found, estimator, scaler, selection, title, call)
     with replacing(path) as file:
@@ -98,8 +93,7 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         title=text(title),
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
         lead=sections.lead(found, type(estimator).__name__),
-        tiles=sections.tiles(found, estimator),
-        remarks=sections.remarks(found, estimator),
+        **{name: getattr(sections, name)(found, estimator) for name in ("tiles", "remarks")},
         legend="".join(fragment("legend", cluster=k, swatch=swatch(k), rows=rows) for k, rows in enumerate(sizes)),
         drawn="" if n_drawn == len(found.values) else sample,
         outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
@@ -107,8 +101,7 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
         how_many=sections.how_many(found, selection),
         data_facts=sections.data_facts(found, scaler),
         **{name: getattr(sections, name)(found) for name in ("glossary", "clusters", "how_sure", "columns")},
-        fit_facts=sections.fit_facts(estimator),
-        convergence=sections.convergence(estimator),
+        **{name: getattr(sections, name)(estimator) for name in ("fit_facts", "convergence")},
         made_by=sections.made_by(estimator, call),
     )
 

@@ -25,12 +25,9 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     """What the page's script needs to draw."""
     outliers = np.zeros(len(found.values), dtype=bool) if found.rows.outlier is None else found.rows.outlier
     drawn = drawn_rows(outliers, np.zeros((len(found.values), 2)), MAX_ROWS)
-    slopes = _slopes(found, scaler)
-    chosen = np.sort(found.telling[:MAX_COLUMNS])
-    columns = [
-        _packed("column", found.names[j], found.values[drawn, j], found.centers[:, j], slopes[j], found.digits[j])
-        for j in chosen
-    ]
+    names, slopes, digits = found.names, _slopes(found, scaler), found.digits
+    chosen, held, centers = np.sort(found.telling[:MAX_COLUMNS]), found.values[drawn], found.centers
+    columns = [_packed("column", names[j], held[:, j], centers[:, j], slopes[j], digits[j]) for j in chosen]
     view = [0, min(1, len(columns) - 1)]
     if found.values.shape[1] == 1:
         height = line("").project(found.values[drawn], found.values[drawn])[:, 1]
@@ -43,34 +40,25 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
         plane = principal_plane(found.inputs, found.rows.core, expected)
         places, centers = plane.project(found.inputs[drawn], expected[drawn]), plane.place(found.input_centers)
         columns = [_packed("plane", plane.names[i], places[:, i], centers[:, i], 1.0) for i in (0, 1)] + columns
-    certainty = found.rows.probability
-    return {
-        "columns": columns,
-        "view": view,
-        "labels": _base64(found.rows.label[drawn], "<u2"),
-        "outliers": _base64(outliers[drawn], "u1"),
-        "certainty": None if certainty is None else _base64(np.floor(1000 * certainty[drawn]), "<u2"),
-        "numbers": _base64(drawn, "<u4"),
-        "rows": _names(found, drawn),
-        "colors": style.COLORS,
-        "shapes": [fragment(f"marker-{marker}") for marker in style.MARKERS],
-    }
+    sure = found.rows.probability
+    rows: dict[str, Any] = {"labels": _base64(found.rows.label[drawn], "<u2"), "numbers": _base64(drawn, "<u4")}
+    rows |= {"outliers": _base64(outliers[drawn], "u1"), "rows": _names(found, drawn)}
+    rows["certainty"] = None if sure is None else _base64(np.floor(1000 * sure[drawn]), "<u2")
+    shapes = [fragment(f"marker-{marker}") for marker in style.MARKERS]
+    return {"columns": columns, "view": view, **rows, "colors": style.COLORS, "shapes": shapes}
 
 
 def _packed(
     kind: str, name: str, values: Array, centers: Array, slope: float | None, decimals: int | None = None
 ) -> dict[str, Any]:
-    """Values as float32 around their middle, so that no digit is spent on what all have in common."""
+    """Values as float32 around their middle, so that no digit is spent on what all have in common.
+
+    The slope is that of what the estimator saw, by these values: there distances are what they seem.
+    """
     middle = float(np.nanmedian(values)) if np.any(~np.isnan(values)) else 0.0
-    return {
-        "kind": kind,
-        "name": shortened(name, 80),
-        "middle": middle,
-        "values": _base64(np.clip(values - middle, -_FARTHEST, _FARTHEST), "<f4"),
-        "centers": [float(center) for center in centers],
-        "slope": slope,  # of what the estimator saw, by these values: there distances are what they seem
-        "decimals": decimals,
-    }
+    packed = _base64(np.clip(values - middle, -_FARTHEST, _FARTHEST), "<f4")
+    column = {"kind": kind, "name": shortened(name, 80), "middle": middle, "values": packed}
+    return column | {"centers": centers.tolist(), "slope": slope, "decimals": decimals}
 
 
 def _slopes(found: Clustering, scaler: Any) -> list[float | None]:

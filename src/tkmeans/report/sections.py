@@ -24,9 +24,6 @@ _BINS = 24  # of a histogram
 _SURE = 0.95
 
 
-# ---- the whole ---------------------------------------------------------------------------------
-
-
 def lead(found: Clustering, method: str) -> str:
     """The result in two sentences; the second is the command's."""
     n, p = found.values.shape
@@ -43,8 +40,8 @@ def tiles(found: Clustering, estimator: Any) -> str:
     if rows.probability is not None and n_clusters > 1:
         shown["between clusters"] = grouped(rows.n_unsure)
     shares = {"of the values missing": float(np.isnan(found.values).mean()) or None}
-    shares |= {"noise": getattr(estimator, "noise_weight_", None)}
-    shares |= {"of the searches agree": getattr(estimator, "agreement_", None)}
+    known = {"noise": "noise_weight_", "of the searches agree": "agreement_"}
+    shares |= {what: getattr(estimator, attribute, None) for what, attribute in known.items()}
     shown |= {what: percent(float(share)) for what, share in shares.items() if share is not None}
     return "".join(f"<div><dt>{what}</dt><dd>{value}</dd></div>" for what, value in shown.items())
 
@@ -89,14 +86,12 @@ def how_sure(found: Clustering) -> str:
     if found.rows.probability is None or len(found.centers) == 1:
         return ""
     sure = found.rows.probability[found.rows.known]
-    groups = {
-        "sure": (f"clear: probability at least {_SURE}", sure >= _SURE),
-        "likely": (f"likely: {UNSURE} to {_SURE}", (sure >= UNSURE) & (sure < _SURE)),
-        "open": (f"between clusters: below {UNSURE}", sure < UNSURE),
-    }
-    shares = {kind: float(np.mean(rows)) for kind, (_, rows) in groups.items()}
-    keys = [fragment("key", kind=kind, words=groups[kind][0], share=percent(shares[kind])) for kind in groups]
-    label = "; ".join(f"{percent(shares[kind])} {groups[kind][0]}" for kind in groups)
+    words = {"sure": f"clear: probability at least {_SURE}", "likely": f"likely: {UNSURE} to {_SURE}"}
+    words["open"] = f"between clusters: below {UNSURE}"
+    rows = sure >= _SURE, (sure >= UNSURE) & (sure < _SURE), sure < UNSURE
+    shares = {kind: float(np.mean(own)) for kind, own in zip(words, rows, strict=True)}
+    keys = [fragment("key", kind=kind, words=words[kind], share=percent(shares[kind])) for kind in words]
+    label = "; ".join(f"{percent(shares[kind])} {words[kind]}" for kind in words)
     return fragment("sure", bar=markup.shares_bar(shares, label), keys="".join(keys))
 
 
@@ -154,9 +149,6 @@ def made_by(estimator: Any, call: str) -> str:
     return fragment("made", call=call, parameters=facts(parameters), software=facts(software))
 
 
-# ---- clusters, outliers and columns ------------------------------------------------------------
-
-
 def clusters(found: Clustering) -> str:
     """A card for each cluster, and all centres in one table."""
     cards = "".join(_card(found, k) for k in range(len(found.centers)))
@@ -189,8 +181,7 @@ def columns(found: Clustering) -> str:
         cells = [tag("th", named(name), scope="row"), _td(percent(float(missing[j])), missing[j])]
         rows.append(cells + [_td(cell(q, found.digits[j]), q) for q in ranges[:, j]])
     note = f"<p>The first {_LISTED_COLUMNS} of {count(len(found.names), 'column')}.</p>"
-    note *= len(found.names) > _LISTED_COLUMNS
-    header = ("Column", "Missing", "Least", "Median", "Largest")
+    header, note = ("Column", "Missing", "Least", "Median", "Largest"), note * (len(found.names) > _LISTED_COLUMNS)
     return note + markup.table(header, rows, label="Columns of the data", kind="sortable")
 
 
@@ -246,7 +237,7 @@ def _examples(found: Clustering, k: int, shown: Array) -> str:
     header = ["Row", *(named(found.names[j]) for j in shown)]
 
     def listed(rows: Array, label: str) -> str:
-        cells = ([tag("th", _pointer(found, i), scope="row"), *(_value(found, i, j) for j in shown)] for i in rows)
+        cells = ([_row_heading(found, i), *(_value(found, i, j) for j in shown)] for i in rows)
         return markup.table(header, cells, label=f"{label} of cluster {k}")
 
     typical, rim = found.typical(k, _EXAMPLES)
@@ -279,14 +270,10 @@ def _row_table(found: Clustering, rows: Array) -> str:
     for i in rows:
         k = int(found.rows.label[i])
         times = found.distances[i] / found.usual_distances[k] if found.usual_distances[k] > 0 else np.nan
-        cells = [
-            tag("th", _pointer(found, i), scope="row", data_v=found.row_name(i)),
-            tag("td", f"{swatch(k)} {k}", data_v=k),
-            _td(f"{number(times, 2)} ×" if times < 100 else f"{number(float(f'{times:.2g}'), 6)} ×", times),
-            tag("td", _reason(found, i)),
-        ]
-        if pvalues is not None:
-            cells.append(_td(number(pvalues[i], 2), pvalues[i]))
+        far = number(times, 2) if times < 100 else number(float(f"{times:.2g}"), 6)
+        cells = [_row_heading(found, i, data_v=found.row_name(i)), tag("td", f"{swatch(k)} {k}", data_v=k)]
+        cells += [_td(f"{far} ×", times), tag("td", _reason(found, i))]
+        cells += [] if pvalues is None else [_td(number(pvalues[i], 2), pvalues[i])]
         body.append(cells + [_value(found, i, j) for j in shown])
     return markup.table(header, body, label="Rows that stand out", kind="sortable tall")
 
@@ -302,14 +289,13 @@ def _reason(found: Clustering, i: int) -> str:
     return fragment("reason", column=named(found.names[j]), value=value, expected=expected)
 
 
-def _pointer(found: Clustering, i: int) -> str:
+def _row_heading(found: Clustering, i: int, **attributes: Any) -> str:
     """The name of a row, as a button that shows it in the picture."""
-    return fragment("pointer", row=int(i), name=named(found.row_name(i)))
+    return tag("th", fragment("pointer", row=int(i), name=named(found.row_name(i))), scope="row", **attributes)
 
 
 def _value(found: Clustering, i: int, j: int) -> str:
-    value = found.values[i, j]
-    return _td(cell(value, found.digits[j]), value)
+    return _td(cell(found.values[i, j], found.digits[j]), found.values[i, j])
 
 
 def _td(content: str, value: float) -> str:

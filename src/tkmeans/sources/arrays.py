@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import cycle
 from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import BLOCK_ROWS, Answer, Column, CountedRows, M, Sample, Survey, merged, survey, to_numpy
+from tkmeans.sources.base import (
+    BLOCK_ROWS,
+    Answer,
+    Column,
+    CountedRows,
+    M,
+    Sample,
+    Survey,
+    merged,
+    of_masked,
+    survey,
+    to_numpy,
+)
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -50,6 +63,8 @@ class BlockSource(CountedRows):
 
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """`function` of every block, in the order of the rows."""
+        if self.bounds is not None:
+            function = partial(of_masked, function, self.bounds)
         if self._pool is None:
             yield from map(function, self.blocks())
             return

@@ -30,6 +30,8 @@ class Mergeable(Protocol):
 
 
 M = TypeVar("M", bound=Mergeable)
+T = TypeVar("T")
+Bounds = tuple[Array, Array, int]  # the lowest and highest values of columns, (p,) each; cells of a row, at most
 
 
 class Sample(NamedTuple):
@@ -99,6 +101,7 @@ class Source(ABC):
     weight: Any = None  # of each row; None means one each
     n_counted: int = 0  # rows of positive weight, once a fit has surveyed them
     agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.starts`
+    bounds: Bounds | None = None  # what is outside is treated as missing
     lean = False  # whether rows are too many to keep more than a label of each
     label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can
     lazy = False  # whether what is collected is computed later, and so has no summary yet
@@ -182,6 +185,21 @@ class CountedRows(Source):
         counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
         picked = counted[:: max(1, len(counted) // MEASURED_ROWS)]
         return measure(self.rows(picked), None if weight is None else weight[picked])
+
+
+def out_of_bounds(X: Array, low: Array, high: Array, most: int) -> Array:
+    """The cells below or above bounds of their columns, (n, p), in rows where they are at most so many."""
+    xp = namespace(X)
+    outside = (low > X) | (high < X)
+    return outside & (xp.sum(xp.astype(outside, xp.int64), axis=1, keepdims=True) <= most)
+
+
+def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
+    """`function` of a block without the cells that are out of bounds."""
+    X, xp = block.X, namespace(block.X)
+    low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in bounds[:2])
+    bad = out_of_bounds(X, low, high, bounds[2])
+    return function(block._replace(X=xp.where(bad, xp.full_like(X, xp.nan), X)) if bool(xp.any(bad)) else block)
 
 
 def survey(block: Block) -> Survey:

@@ -1,6 +1,7 @@
 """Rows in dask collections: visited where they are, by the scheduler that is there."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -92,6 +93,8 @@ class DaskSource(Source):
     ) -> list[Any]:
         from dask import delayed
 
+        if self.bounds is not None:
+            function = partial(base.of_masked, function, self.bounds)
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
         frame, types = getattr(self, "frame", None), (self.dtype, weight_dtype or self.dtype)
         shared = delayed(_Shared(join, function, frame, *types, self.n_features), traverse=False)

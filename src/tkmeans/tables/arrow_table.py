@@ -12,13 +12,12 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.file_content import Content, numpy_of, pyarrow
+from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of, unique_names
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
-
 _DAY = 86_400_000_000  # microseconds
 
 
@@ -55,10 +54,7 @@ class ArrowTable(Table):
     def _cells(self, name: str, array: Any) -> Cells:
         arrow, kind = pyarrow(), self.kinds[name]
         if name in self._notations:
-            array = array.dictionary_encode()
-            found, wrong = self._numerals.values(array.dictionary.to_pylist(), self._notations[name])
-            indices = numpy_of(array.indices)
-            return Cells(found[indices], np.flatnonzero(np.isin(indices, wrong)), array)
+            return self._numerals.cells(array.dictionary_encode(), self._notations[name])
         if kind == "text":
             known = np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8())))
             return Cells(np.full(len(array), np.nan), known, _as_text(array))
@@ -213,10 +209,8 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
 def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     """A sheet of a workbook of Excel or LibreOffice."""
     source = content.source
-    try:
-        import python_calamine as calamine
-    except ImportError as error:
-        raise ImportError(f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'") from error
+    how = f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'"
+    calamine = imported("python_calamine", how)
     try:
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.in_memory()))
         sheets = book.sheet_names
@@ -251,10 +245,7 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
     source = content.source
     if content.path is None or content.packing:
         raise TableError(f"{source} is a DuckDB database, which must be a file that is not compressed")
-    try:
-        import duckdb
-    except ImportError as error:
-        raise ImportError(f"{source} is a DuckDB database, which needs duckdb: pip install duckdb") from error
+    duckdb = imported("duckdb", f"{source} is a DuckDB database, which needs duckdb: pip install duckdb")
     try:
         with duckdb.connect(str(content.path), read_only=True) as base:
             tables = [row[0] for row in base.execute("SELECT table_name FROM information_schema.tables").fetchall()]

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +22,15 @@ _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x
 
 def pyarrow(purpose: str = "to read this file") -> Any:
     """The pyarrow module, or how to get it."""
+    return imported("pyarrow", f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'")
+
+
+def imported(module: str, way_to_get_it: str) -> Any:
+    """An optional module, or how to get it."""
     try:
-        import pyarrow
+        return import_module(module)
     except ImportError as error:
-        raise ImportError(f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'") from error
-    return pyarrow
+        raise ImportError(way_to_get_it) from error
 
 
 def numpy_of(array: Any) -> Any:

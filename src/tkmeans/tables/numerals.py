@@ -4,26 +4,25 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.table import Reading, TableError
+from tkmeans.tables.file_content import numpy_of
+from tkmeans.tables.table import Cells, Reading, TableError
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
 
-# Signs that stand between groups of three digits and never before decimals.
-SPACES = " \u00a0\u2009\u202f'\u2019"
+SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
 _UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
-DATE = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
-)
+_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+DATE = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?")
 _CODE = re.compile(r"0[0-9]+")
 _TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -87,6 +86,13 @@ class Numerals:
         bad = [i for i, value in enumerate(found) if value is None]
         return np.array([np.nan if value is None else value for value in found], dtype=np.float64), bad
 
+    def cells(self, array: Any, kind: str) -> Cells:
+        """The cells of a column of this kind, which is a dictionary array of text."""
+        found, wrong = self.values(array.dictionary.to_pylist(), kind)
+        indices = numpy_of(array.indices)
+        values = found[indices] if len(found) else np.full(len(array), np.nan)
+        return Cells(values, np.flatnonzero(np.isin(indices, wrong)) if wrong else np.empty(0, np.int64), array)
+
     def _plain_numbers(self, cells: Sequence[str]) -> Array | None:
         """Most columns are numbers throughout, and this is quick; None where cell by cell has to be looked at."""
         everything = "".join(cells)
@@ -134,11 +140,8 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
         example = next(cell for cell in plain if re.fullmatch(_GROUPS.format(","), cell))
         meanings = f"{example.replace(',', '.')} or {example.replace(',', '')}"
         raise TableError(f"{source}: {example!r} may be {meanings}; add decimal=',' or thousands=',' to choose")
-    if decimal is None:
-        votes = Counter({sign: before[sign] for sign in other})
-        for sign, against in other.items():  # what groups digits does not stand before decimals
-            votes[against] += between[sign]
-        decimal = "," if votes[","] > votes["."] else "."
+    if decimal is None:  # what groups digits does not stand before decimals
+        decimal = "," if before[","] + between["."] > before["."] + between[","] else "."
     if thousands is None:
         group = other.get(decimal, "")
         thousands = group if between[group] or either[group] else ""

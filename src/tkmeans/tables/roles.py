@@ -10,6 +10,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.table import CHUNK, Column, Table, TableError, complaint
 
+Names = Sequence[str]
 RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the command adds
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
@@ -39,11 +40,7 @@ class Choice(NamedTuple):
 
 
 def choose(
-    table: Table,
-    columns: Sequence[str] | None = None,
-    without: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    taken: Sequence[str] = (),
+    table: Table, columns: Names | None = None, without: Names = (), keep: Names = (), taken: Names = ()
 ) -> Choice:
     """The columns to cluster by, and notes on the others; `taken`, for weights and names of rows, are not chosen."""
     without, keep = ([column_named(table, name) for name in names] for names in (without, keep))

@@ -2,27 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tkmeans.stats import Array
 
-# A column with fewer numbers than this among its values is text.
-MOSTLY = 0.5
-
-_NAMED_CELLS = 5  # bad cells that a message names
-KEPT_BAD = 20  # bad cells that are kept
+MOSTLY = 0.5  # a column with fewer numbers than this among its values is text
+_NAMED_CELLS, KEPT_BAD = 5, 20  # bad cells that a message names, and that are kept
 CHUNK = 65_536  # rows that are read at once where the format does not decide it
-
 _NONE: Array = np.empty(0, dtype=np.int64)
 
 
 class TableError(ValueError):
-    """What is wrong with a table, and what to do about it.
-
-    Ways out are arguments of `DataFile`, as in ``decimal=','``; the command shows them as its options.
-    """
+    """What is wrong with a table; ways out are arguments of `DataFile`, which the command shows as its options."""
 
 
 class Reading(NamedTuple):
@@ -112,8 +106,6 @@ class Table(ABC):
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
         return [row + 1 if self.row_places is None else self.row_places[row] for row in rows]
 
-    # ---- rows of numbers, chunk by chunk --------------------------------------------------
-
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Array]:
         """The rows of these columns in order, as arrays of shape (some, p)."""
         parted = [self.indicated(name) or (name, None) for name in names]
@@ -143,8 +135,6 @@ class Table(ABC):
             found.append(batch[picked[first:last] - start])
             start += len(batch)
         return np.concatenate(found)
-
-    # ---- whole columns ---------------------------------------------------------------------
 
     @property
     def n_rows(self) -> int:
@@ -240,11 +230,9 @@ def complaint(source: str, column: Column) -> str:
     """The message about cells that are not numbers: they never become text or missing silently."""
     words = list(dict.fromkeys(word for _, word in column.bad))
     leave = f"without={[column.name]!r} to leave the column out"
-    if len(words) <= 3 and column.n_bad == len(column.bad):
-        stand = "that stands for a missing value" if len(words) == 1 else "these stand for missing values"
-        way_out = f"add missing={words!r} if {stand}, or {leave}"
-    else:
-        way_out = f"correct them, or add {leave}"
+    stand = "that stands for a missing value" if len(words) == 1 else "these stand for missing values"
+    few = len(words) <= 3 and column.n_bad == len(column.bad)
+    way_out = f"add missing={words!r} if {stand}, or {leave}" if few else f"correct them, or add {leave}"
     if column.n_bad == 1 and column.bad[0][0] == "line 1":
         way_out = f"add header=True if that is the name of the column, or {way_out}"
     rest = column.n_bad - min(len(column.bad), _NAMED_CELLS)
@@ -256,20 +244,16 @@ def complaint(source: str, column: Column) -> str:
 
 def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Names that differ, and a note for each one that had to change; a column without a name is x and its number."""
-    given, notes = set(names), []
-    unique: list[str] = []
-    taken: set[str] = set()
-    counts: dict[str, int] = {}
+    given, notes, most = set(names), [], 5
+    unique: dict[str, None] = {}  # in their order
+    numbers: dict[str, Iterator[int]] = {}
     for j, name in enumerate(names):
         base = new = name or f"x{j + 1}"
-        while new in taken or (new != name and new in given):
-            counts[base] = counts.get(base, 1) + 1
-            new = f"{base}_{counts[base]}"
-        if name and new != name:
-            notes.append(f"there is more than one column {name!r}: number {j + 1} is {new!r} here")
-        elif not name:
-            notes.append(f"column {j + 1} has no name: it is {new!r} here")
-        taken.add(new)
-        unique.append(new)
-    most = 5
-    return unique, [*notes[:most], *([f"{len(notes) - most} more columns were renamed"] if len(notes) > most else [])]
+        while new in unique or (new != name and new in given):
+            new = f"{base}_{next(numbers.setdefault(base, count(2)))}"
+        if new != name:
+            again = f"there is more than one column {name!r}: number {j + 1}"
+            notes.append(f"{again if name else f'column {j + 1} has no name: it'} is {new!r} here")
+        unique[new] = None
+    more = [f"{len(notes) - most} more columns were renamed"] if len(notes) > most else []
+    return list(unique), [*notes[:most], *more]

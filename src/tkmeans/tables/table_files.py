@@ -99,22 +99,16 @@ def read_npy(content: Content) -> Table:
         raise TableError(f"{source} is cut short: {missing} bytes of its {shape[0]} rows are missing")
     if stored.names is None and not by_columns and content.path is not None:
         return MatrixTable(content, offset, shape, stored, None)
-    path = content.path
-    array = np.load(io.BytesIO(content.data)) if path is None else np.load(path, mmap_mode="r")
+    array = np.load(io.BytesIO(content.data)) if content.path is None else np.load(content.path, mmap_mode="r")
     if stored.names is None:
         return MatrixTable(content, offset, shape, stored, array)
     fields = {name: np.ascontiguousarray(array[name]) for name in stored.names}
     return arrow_table.held_table(source, pyarrow("to read arrays with named fields").table(fields))
 
 
-_READERS: dict[bytes, Any] = {
-    b"\x93NUMPY": lambda content, _: read_npy(content),
-    b"PAR1": lambda content, _: arrow_table.read_parquet(content),
-    b"ARROW1": lambda content, _: arrow_table.read_feather(content),
-    b"\xff\xff\xff\xff": lambda content, _: arrow_table.read_feather(content),
-    b"PK\x03\x04": arrow_table.read_workbook,
-    b"\xd0\xcf\x11\xe0": arrow_table.read_workbook,
-}
+_READERS: dict[bytes, Any] = {b"\x93NUMPY": read_npy, b"PAR1": arrow_table.read_parquet}
+_READERS |= dict.fromkeys((b"ARROW1", b"\xff\xff\xff\xff"), arrow_table.read_feather)
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 def read_table(path: Any, reading: Reading | None = None) -> Table:
@@ -144,7 +138,9 @@ def _read(content: Content, reading: Reading) -> Table:
         raise TableError(f"{content.source} is empty")
     for magic, reader in _READERS.items():
         if head.startswith(magic):
-            return reader(content, reading)
+            return reader(content)
+    if head.startswith(_WORKBOOKS):
+        return arrow_table.read_workbook(content, reading)
     if head[8:12] == b"DUCK":
         return arrow_table.read_duckdb(content, reading)
     if strange := next((meaning for magic, meaning in _STRANGERS.items() if head.startswith(magic)), None):
@@ -186,8 +182,7 @@ def write_table(
 ) -> None:
     """Write these rows of a table, or all, with added columns, to an open file.
 
-    The suffix of `like` gives the format; without one that is known the table keeps its own. Text stays as it
-    was, delimiter, decimal sign, quotes and all.
+    The suffix of `like` gives the format; without a known one the table keeps its own. Text stays as it was.
     """
     if clash := [name for name in added if name in table.names]:
         raise TableError(f"{table.source} already has a column {clash[0]!r}")

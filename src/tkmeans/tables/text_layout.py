@@ -20,9 +20,8 @@ _MARKS |= {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blanks"}
 
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
-_LOOKED_AT = 100  # records that the delimiter is guessed from
+_LOOKED_AT, _CELLS = 100, 4000  # records, and cells, that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
-_CELLS = 4000  # that a delimiter is judged by
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
@@ -88,8 +87,7 @@ def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
 
 
 def _plausible(data: bytes) -> tuple[str, ...]:
-    if b"\0" not in data:
-        # Windows-1252 is Latin-1 with letters where that has none; the few bytes it lacks are Latin-1's.
+    if b"\0" not in data:  # Windows-1252 is Latin-1 with more letters; the few bytes it lacks are Latin-1's
         return _LIKE_ASCII
     # Text in UTF-16 has a zero in every other byte, as long as it is mostly ASCII.
     even, odd = data[0::2].count(0), data[1::2].count(0)

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
@@ -64,12 +64,10 @@ class TextTable(Table):
         super().__init__(content.source, unique, kinds, notes)
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
-        self._by_cells = {  # columns that are not left to Arrow
-            name
-            for name, cells in zip(unique, columns, strict=True)
-            if self._notations[name] not in ("number", "code")
-            or not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells)
-        }
+        self._by_cells = {name for name in unique if self._notations[name] not in ("number", "code")}  # not Arrow's
+        for name, cells in zip(unique, columns, strict=True):
+            if not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells):
+                self._by_cells.add(name)
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
         self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
         spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
@@ -105,8 +103,7 @@ class TextTable(Table):
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
-        wanted = set(rows)
-        held = islice(enumerate(self._lines()), max(rows, default=-1) + 1)
+        wanted, held = set(rows), islice(enumerate(self._lines()), max(rows, default=-1) + 1)
         lines = {i: line for i, (_, line) in held if i in wanted}
         return [lines[row] for row in rows]
 
@@ -118,19 +115,12 @@ class TextTable(Table):
         file.write(layout.found.mark + layout.preamble.encode(encoding))
         if layout.header:
             file.write(self._extended(layout.header, added).encode(encoding))
-        wanted = iter(rows.tolist())
-        following, lines = next(wanted, None), []
-        for i, (raw, _) in enumerate(self._lines()):
-            if i == following:
-                lines.append(self._extended(raw, [cells[i] for cells in columns], layout.trailing))
-                following = next(wanted, None)
-            if len(lines) >= _BY_HAND or following is None:
-                file.write("".join(lines).encode(encoding))
-                lines.clear()
-            if following is None:
-                break
-
-    # ---- by Arrow ---------------------------------------------------------------------------
+        wanted = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)
+        wanted[rows] = True
+        chosen = compress(enumerate(self._lines()), wanted)
+        while some := list(islice(chosen, _BY_HAND)):
+            lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
+            file.write("".join(lines).encode(encoding))
 
     def _columns_by_arrow(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """Columns as Arrow reads them: numbers, or text where somebody should look at the cells."""
@@ -141,24 +131,17 @@ class TextTable(Table):
         text = arrow.dictionary(arrow.int32(), arrow.string())
         types = {name: text if name in self._by_cells else arrow.float64() for name in names}
         encoding = "utf8" if layout.found.encoding == "utf-8" else layout.found.encoding
-        named = [*self.names, *["\0"] * layout.trailing]
+        named, missing = [*self.names, *["\0"] * layout.trailing], sorted(self._missing)
+        read = csv.ReadOptions(block_size=_BLOCK_BYTES, column_names=named, encoding=encoding)
+        parse = csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.found.n_quotes > 0)
+        how = {"null_values": missing, "decimal_point": layout.numerals.decimal}
+        convert = csv.ConvertOptions(column_types=types, include_columns=list(names), **how)
         try:
             file, raw = self._content.native()
             with raw, file:
                 file.read(layout.n_bytes_before)
-                reader = csv.open_csv(
-                    file,
-                    csv.ReadOptions(block_size=_BLOCK_BYTES, column_names=named, encoding=encoding),
-                    csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.found.n_quotes > 0),
-                    csv.ConvertOptions(
-                        column_types=types,
-                        include_columns=list(names),
-                        null_values=sorted(self._missing),
-                        decimal_point=layout.numerals.decimal,
-                    ),
-                )
                 WATCH.get()(0, self._content.size)
-                for batch in reader:
+                for batch in csv.open_csv(file, read, parse, convert):
                     WATCH.get()(raw.tell(), self._content.size)
                     if batch.num_rows:
                         yield batch.columns
@@ -185,15 +168,10 @@ class TextTable(Table):
                 self._by_cells.add(name)
                 raise _Again
             return Cells(values)
-        kind, indices = self._notations[name], numpy_of(array.indices)
-        found, wrong = numerals.values(array.dictionary.to_pylist(), kind)
-        if not len(found):
-            return Cells(np.full(len(array), np.nan), texts=array)
-        places = np.flatnonzero(np.isin(indices, wrong)) if wrong else np.empty(0, np.int64)
-        held = array if kind != "number" or wrong or name in self._by_cells else None
-        return Cells(found[indices], places, held)
-
-    # ---- by hand ----------------------------------------------------------------------------
+        kind = self._notations[name]
+        cells = numerals.cells(array, kind)
+        plain = kind == "number" and not len(cells.wrong) and name not in self._by_cells
+        return cells._replace(texts=None) if plain and len(array.dictionary) else cells
 
     def _columns_by_hand(self, names: Sequence[str]) -> Iterator[list[Any]]:
         arrow = pyarrow("to read text files")
@@ -216,10 +194,8 @@ class TextTable(Table):
         if n_wrong:
             named = "; ".join(f"line {record.line} has {len(record.cells)}" for record in wrong)
             rest = f"; and {n_wrong - _NAMED_LINES} more lines" if n_wrong > _NAMED_LINES else ""
-            first, sign = (
-                layout.first_line - _n_lines(layout.header),
-                NAMED.get(layout.delimiter, repr(layout.delimiter)),
-            )
+            sign = NAMED.get(layout.delimiter, repr(layout.delimiter))
+            first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
             way_out = "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             raise TableError(f"{self.source}: {found}; {way_out}")
@@ -312,14 +288,10 @@ def _column_names(head: list[Record], header: bool, delimiter: str, source: str)
 
 def _unusual(layout: Layout, packing: str) -> str:
     """What a reader of CSV would not have expected."""
+    thousands, guess = layout.numerals.thousands, " (a guess: encoding='...' for another)" * layout.found.is_guess
     unusual = [] if layout.delimiter == "," else [NAMED.get(layout.delimiter, repr(layout.delimiter))]
-    if layout.numerals.decimal == ",":
-        unusual.append("decimal commas")
-    if layout.numerals.thousands:
-        unusual.append(f"digits in groups of three ({layout.numerals.thousands[0]!r})")
-    if layout.found.encoding != "utf-8":
-        guess = " (a guess: encoding='...' for another)" if layout.found.is_guess else ""
-        unusual.append(f"encoding {layout.found.encoding}{guess}")
-    if packing:
-        unusual.append(f"compressed by {packing}")
+    unusual += ["decimal commas"] if layout.numerals.decimal == "," else []
+    unusual += [f"digits in groups of three ({thousands[0]!r})"] if thousands else []
+    unusual += [f"encoding {layout.found.encoding}{guess}"] if layout.found.encoding != "utf-8" else []
+    unusual += [f"compressed by {packing}"] if packing else []
     return f"read as text with {', '.join(unusual)}" if unusual else ""

@@ -24,9 +24,6 @@ class Run(NamedTuple):
     n_iter: int
 
 
-# ---- starts ------------------------------------------------------------------------
-
-
 def uniform(X: Array, n_clusters: int, rng: np.random.RandomState) -> Array:
     """Uniform in the bounding box of the rows."""
     return seeding.uniform(Sample(X, np.ones(len(X))), n_clusters, rng)
@@ -58,21 +55,13 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
     return np.array(seeds)
 
 
-# ---- hard models: each row belongs to its nearest centre; Q = -sum of r D ------------
-
-
+@final
 @dataclass
-class ReleasedHardModel(HardModel):
-    """What is not sure to get better with every step: a centre is moved to the origin, or minimises something else."""
+class ReleasedKMeans(HardModel):
+    """k-means and k-means++, Q = -sum of r D. A cluster that lost its rows starts anew at the origin."""
 
     metric: str = "sqeuclidean"
-
     climbs = False
-
-
-@final
-class ReleasedKMeans(ReleasedHardModel):
-    """k-means and k-means++. A cluster that lost its rows starts anew at the origin."""
 
     def center(self, x: Array, weight: Array) -> Array:
         """The mean of these rows."""
@@ -87,7 +76,7 @@ class ReleasedKMeans(ReleasedHardModel):
 
 @final
 @dataclass
-class ReleasedMedoids(ReleasedHardModel):
+class ReleasedMedoids(HardModel):
     """k-medoids, and what is called k-medians.
 
     Its "k-medians" has no medians. The centre is the *sample* with the least sum of absolute differences to the
@@ -95,7 +84,9 @@ class ReleasedMedoids(ReleasedHardModel):
     k-medoids takes squared distances for both (`norm` 2).
     """
 
+    metric: str = "sqeuclidean"
     norm: int = 2
+    climbs = False
 
     def center(self, x: Array, weight: Array) -> Array:
         """The sample with the least sum of differences; with squared ones that is the sample next to the mean."""
@@ -104,12 +95,10 @@ class ReleasedMedoids(ReleasedHardModel):
 
 def _absolute_differences(x: Array) -> Array:
     """For each row the sum of its city-block distances to all rows, by sorting each feature."""
-    n = len(x)
-    rank = np.arange(n)[:, None]
+    n, rank, costs = len(x), np.arange(len(x))[:, None], np.empty_like(x)
     order = np.argsort(x, axis=0, kind="stable")
     up = np.take_along_axis(x, order, axis=0)
     below = np.cumsum(up, axis=0)
-    costs = np.empty_like(x)
     np.put_along_axis(costs, order, (2 * rank + 2 - n) * up + below[-1] - 2 * below, axis=0)
     return costs.sum(axis=1)
 

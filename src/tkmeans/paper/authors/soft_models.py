@@ -154,10 +154,8 @@ def numbers(centers: Array) -> Array:
     return np.where(np.isnan(centers), 0.0, centers)
 
 
-# ---- mixtures ------------------------------------------------------------------------
-#
-# Both carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance are
-# not reset from one component to the next, so the last component's matrix is that of all rows around all centres.
+# Both mixtures carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance
+# are not reset from one component to the next, so the last component's matrix is that of all rows around all centres.
 
 
 class Components(NamedTuple):
@@ -208,8 +206,8 @@ class ReleasedGMM(SoftModel):
 class ReleasedTMM(SoftModel):
     """A mixture of t distributions, with a covariance and a nu for each component.
 
-    Centres are weighted by tau / u where EM has tau u; the covariance sums carry over
-    from component to component and get 1e-4 I added; nu is that of t-k-means.
+    Centres are weighted by tau / u where EM has tau u; the covariance sums carry over from component to component and
+    get 1e-4 I added; nu is that of t-k-means.
     """
 
     def density(self, measured: Measured, params: Components) -> tuple[Array, Array, Array, Array]:
@@ -236,9 +234,6 @@ class ReleasedTMM(SoftModel):
 def carried(sums: Array, sizes: Array) -> Array:
     """S/n for each component, where the sums S and n go on from the component before."""
     return np.array(list(accumulate(sums))) / np.cumsum(sizes)[:, None, None]
-
-
-# ---- round clusters of one scale -----------------------------------------------------
 
 
 class Spheres(NamedTuple):
@@ -286,9 +281,6 @@ class ReleasedTKMeans(SoftModel):
             measured = new.measure(rows)
             means = mean_log_u_minus_u(tau, sizes, measured.d2, np.divide(1, nu * scale), 1 + p / nu)
             return new._replace(dof=float(next_dof(np.mean(means), nu, p)), measured=measured)
-
-
-# ---- alpha -> 0 --------------------------------------------------------------------
 
 
 @final
