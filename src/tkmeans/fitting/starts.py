@@ -77,7 +77,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
-    limit = TimeLimit(SEARCH_TIME * (getattr(settings, "max_time", None) or np.inf))
+    max_time = getattr(settings, "max_time", None)
+    limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
@@ -154,27 +155,31 @@ def chosen_start(
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
     core = within_reach(sample)
     core_weight = np.where(core, sample.weight, 0.0)
-    parts = [sample] if np.all(core) else [sample, Sample(sample.X[core], sample.weight[core])]
-    for tails in TAILS:
-        if n_searches == ENOUGH * len(parts) and len(candidates) == 1:
-            break
-        for part in parts:
-            nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
-            try:
-                found = robust_search(part, n_clusters, rng, nu, 1, seconds)
-            except TimeoutError:
-                if not candidates:
-                    raise
-                return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
-            labels, handicap = np.zeros(len(core), np.int64), 0.0
-            labels[core if part is not sample else slice(None)] = found.labels
-            if tails > TAILS[0]:
-                smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
-                handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
-                if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
-                    handicap = 0.0
-            _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
-            n_searches += 1
+    plan = [(tails, sample) for tails in TAILS]
+    if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
+        inner = Sample(sample.X[core], sample.weight[core])
+        plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
+    for tails, part in plan:
+        if n_searches in (ENOUGH, 2 * ENOUGH) and len(candidates) == 1:
+            of_all, of_core = (np.bincount(candidates[0].labels, mass) for mass in (sample.weight, core_weight))
+            if n_searches > ENOUGH or np.all(of_core >= 0.5 * of_all):  # no cluster of far rows
+                break
+        nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
+        try:
+            found = robust_search(part, n_clusters, rng, nu, 1, seconds)
+        except TimeoutError:
+            if not candidates:
+                raise
+            return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
+        labels, handicap = np.zeros(len(core), np.int64), 0.0
+        labels[core if part is not sample else slice(None)] = found.labels
+        if tails > TAILS[0]:
+            smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
+            handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
+            if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
+                handicap = 0.0
+        _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
+        n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
