@@ -16,8 +16,8 @@ namespace {
 template <class T>
 Index tile_rows(Index n, const Model& model, Index of_cluster = 4) {
     const Index depth = Tile<T>::depth;
-    const Index row_bytes = Index(sizeof(T)) * (of_cluster * model.clusters + 2 * model.features);
-    const Index rows = (256 << 10) / row_bytes / depth * depth;
+    const Index row_bytes = Index(sizeof(T)) * (of_cluster * model.clusters + 4 * model.features);
+    const Index rows = (512 << 10) / row_bytes / depth * depth;
     return most(depth, least(least(128, rows), round_up(n, depth)));
 }
 

@@ -79,6 +79,7 @@ class SearchState final : public Search {
 
     // The drop that was priced last. Receivers are the centres that get most of the dropped one's rows.
     struct Drop {
+        Index dropped = -1;            // the centre, or -1 if it is dropped already
         std::vector<double> received;  // (K,) weight of the rows whose second-nearest centre this is
         std::vector<Index> receivers;
         std::vector<int> slot;         // (K,) place of a centre among the receivers, or -1

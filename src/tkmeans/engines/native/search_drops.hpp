@@ -18,6 +18,7 @@ template <int P>
 void SearchState<P>::descend(Index target, Index floor) {
     assert(floor > 0);
     Prices prices{std::vector<double>(clusters()), {}};
+    drop_.dropped = -1;
     bool reprice = true;
     Index check_scale_at = clusters() * 15 / 16;
     while (clusters() > floor) {
@@ -39,7 +40,7 @@ void SearchState<P>::descend(Index target, Index floor) {
         }
         const Index k = cheapest(prices);
         if (clusters() <= target && !(prices.price[k] < 0)) break;
-        price_of_dropping(k);  // once more, since carrying it out takes up what the pricing has left
+        if (drop_.dropped != k) price_of_dropping(k);  // once more: carrying it out takes up what the pricing has left
         carry_out_drop(k, prices);
     }
 }
@@ -61,6 +62,7 @@ Index SearchState<P>::cheapest(Prices& prices) {
 template <int P>
 double SearchState<P>::price_of_dropping(Index dropped) {
     poll();
+    drop_.dropped = dropped;
     choose_receivers(dropped);
     gather_local_rows(dropped);
     for (int step = 0; step < refit_steps; ++step) {
@@ -187,6 +189,7 @@ void SearchState<P>::carry_out_drop(Index dropped, Prices& prices) {
         }
     }
     find_two_nearest(concerned);
+    drop_.dropped = -1;
 }
 
 // To where the refit has put them; returns what becomes of every centre.
