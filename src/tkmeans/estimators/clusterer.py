@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -42,6 +43,7 @@ except ImportError:  # scikit-learn before 1.9
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+_READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # with an engine, to answer again
 
 # Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
 FORGIVING = ("label", "memberships", "entropy", "trust")
@@ -602,9 +604,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _reading(self, source: Source) -> FittedModel:
         """The fitted model, to read these rows with the engine asked for."""
-        fitted = self._fitted_model
-        model = replace(fitted.model, engine=self._engine(source)) if hasattr(fitted.model, "engine") else fitted.model
-        return FittedModel(model, fitted.params, source.frame)
+        fitted, engine = self._fitted_model, self._engine(source)
+        ready = _READY.get(fitted)
+        if ready is None or ready.frame is not source.frame or getattr(ready.model, "engine", engine) is not engine:
+            model = replace(fitted.model, engine=engine) if hasattr(fitted.model, "engine") else fitted.model
+            ready = _READY[fitted] = FittedModel(model, fitted.params, source.frame)
+        return ready
 
     def _engine(self, source: Source) -> Any:
         """The engine asked for, or the one that runs on arrays of any library."""

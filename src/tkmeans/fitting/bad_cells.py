@@ -32,7 +32,7 @@ class Usual(NamedTuple):
 
 def usual(sample: Sample) -> Usual:
     """The larger of the deviations that the median deviation, the quartiles and the outer tenth of a side tell of."""
-    lowest, low, middle, high, highest = (quantile(*sample, share) for share in (0.1, 0.25, 0.5, 0.75, 0.9))
+    lowest, low, middle, high, highest = quantile(*sample, 0.1, 0.25, 0.5, 0.75, 0.9)
     width = np.maximum(quantile(np.abs(sample.X - middle), sample.weight) * 1.4826, (high - low) / 1.349)
     below, above = (np.maximum(width, side / 1.2816) for side in (middle - lowest, highest - middle))
     return Usual(middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf))

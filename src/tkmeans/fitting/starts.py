@@ -8,6 +8,7 @@ compares what the searches, with theirs given, cannot.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
 from tkmeans.fitting import bad_cells
+from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
@@ -30,8 +32,10 @@ DRAWS: dict[str, seeding.Seeding] = {
 }
 SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 
-# Rows that a start is chosen on: enough to see every cluster that is not tiny.
+# Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
+MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
+SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
 GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
 
@@ -72,7 +76,9 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     K, init = settings.n_clusters, settings.init
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
-    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K)
+    size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
+    max_time = getattr(settings, "max_time", None)
+    limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
@@ -84,15 +90,18 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
         if robust:
-            found, agreement = chosen_start(sample, K, dof, number)
-            if forgiving and number == 0:
-                bad_cells.forgive(source, Sample(X, weight), found.centers)
-            source.agreement = source.agreement or agreement
-            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+            with suppress(TimeoutError):
+                found, agreement = chosen_start(sample, K, dof, number, limit)
+                if forgiving and number == 0:
+                    bad_cells.forgive(source, Sample(X, weight), found.centers)
+                source.agreement = source.agreement or agreement
+                yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+                continue
+            centers = sample.X[np.linspace(0, len(sample.X) - 1, K).astype(np.int64)]  # there was no time
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
-            tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
-            yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
+        tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
+        yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
@@ -136,26 +145,41 @@ class Candidate(NamedTuple):
     core_merit: float = 0.0  # minus the ICL per row of the core, halved
 
 
-def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int = 0) -> tuple[Found, Agreement]:
-    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone."""
+def chosen_start(
+    sample: Sample, n_clusters: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None
+) -> tuple[Found, Agreement]:
+    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
+
+    When the time is up, it is the first one found; TimeoutError if there is none.
+    """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
     core = within_reach(sample)
     core_weight = np.where(core, sample.weight, 0.0)
-    parts = [sample] if np.all(core) else [sample, Sample(sample.X[core], sample.weight[core])]
-    for tails in TAILS:
-        if n_searches == ENOUGH * len(parts) and len(candidates) == 1:
-            break
-        for part in parts:
-            found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])), 1)
-            labels, handicap = np.zeros(len(core), np.int64), 0.0
-            labels[core if part is not sample else slice(None)] = found.labels
-            if tails > TAILS[0]:
-                smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
-                handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
-                if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
-                    handicap = 0.0
-            _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
-            n_searches += 1
+    plan = [(tails, sample) for tails in TAILS]
+    if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
+        inner = Sample(sample.X[core], sample.weight[core])
+        plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
+    for tails, part in plan:
+        if n_searches in (ENOUGH, 2 * ENOUGH) and len(candidates) == 1:
+            of_all, of_core = (np.bincount(candidates[0].labels, mass) for mass in (sample.weight, core_weight))
+            if n_searches > ENOUGH or np.all(of_core >= 0.5 * of_all):  # no cluster of far rows
+                break
+        nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
+        try:
+            found = robust_search(part, n_clusters, rng, nu, 1, seconds)
+        except TimeoutError:
+            if not candidates:
+                raise
+            return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
+        labels, handicap = np.zeros(len(core), np.int64), 0.0
+        labels[core if part is not sample else slice(None)] = found.labels
+        if tails > TAILS[0]:
+            smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
+            handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
+            if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
+                handicap = 0.0
+        _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
+        n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are

@@ -76,7 +76,7 @@ class Student:
         """
         if stats.cells == 0:
             return params  # a batch in which nothing was observed teaches nothing
-        step, expansion = stats.step, mean_u(stats)  # eqn:mu, and c
+        step, expansion = stats.step, float(stats.w.sum()) / stats.total  # eqn:mu, and c: the mean of u under tau
         # sum of tau u |x - mu|^2 around the new centres, from the sum around the old ones
         scatter = stats.wd2.sum() - (stats.observed * step**2).sum()
         if scatter < self.scale_floor * stats.cells * expansion:
@@ -116,16 +116,10 @@ def _within_reach(log_value: float, plain: float) -> float:
     return min(max(math.exp(min(log_value, 700.0)), plain / 100), plain * 100)
 
 
-def mean_u(stats: Stats) -> float:
-    """The mean of u under tau over all rows."""
-    return float(stats.w.sum() / stats.n.sum())
-
-
 def eta(stats: Stats, expansion: float) -> float:
     """The constant of eqn:nu_eq, pooled over rows.
 
     The derivative of Q_1 by nu/2 is the sum of tau (ln(nu/2) + 1 - phi(nu/2) + E(ln u) - u), and vanishes
     where ln(nu/2) - phi(nu/2) + eta = 0 with eta = 1 + mean E(ln u) - mean u. Here u is u / expansion.
     """
-    mean_log_u = stats.log_u.sum() / stats.n.sum()
-    return float(1 + mean_log_u - mean_u(stats) / expansion - np.log(expansion))
+    return 1 + float(stats.log_u.sum() - stats.w.sum() / expansion) / stats.total - math.log(expansion)
