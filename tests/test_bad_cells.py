@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import tkmeans
 from tkmeans import StudentTMixture, TKMeans
-from tkmeans.fitting.bad_cells import limits, without_bad_cells
+from tkmeans.fitting.starts import limits, without_bad_cells
 from tkmeans.sources import Sample
 
 ESTIMATORS = [TKMeans, StudentTMixture]
@@ -67,6 +67,7 @@ def test_a_row_with_a_bad_cell_keeps_its_cluster_and_is_flagged_as_a_whole(estim
     X[0, 1] = 1e4
     X[1, :2] = 1e4
     X[2] = 1e4
+    X[3:5, 0] = -1e4
     model = estimator(3).fit(X)
     np.testing.assert_array_equal(model.find_bad_cells(X)[:3].sum(axis=1), [1, 0, 0])
     assert model.labels_[0] == np.bincount(model.labels_[y == 0]).argmax()
@@ -118,6 +119,15 @@ def test_cells_of_rows_of_all_clusters_are_bad_and_those_of_one_are_left_to_the_
     of_one[np.flatnonzero(y == 1)[::10], 3] += 100
     np.testing.assert_array_equal(np.isnan(without_bad_cells(sample_of(anywhere), 3).X), np.abs(anywhere - X) > 50)
     assert not np.any(np.isnan(without_bad_cells(sample_of(of_one), 3).X))
+
+
+def test_where_most_far_cells_are_in_rows_that_are_far_as_a_whole_none_is_bad():
+    rng = np.random.default_rng(10)
+    X, _ = blobs(rng, 8)
+    X[:60] = rng.uniform(-100, 100, (60, 8))
+    X[0] = np.append(X[100, :7], 1e3)  # and one that is not
+    assert np.all(np.isinf(limits(sample_of(X))))
+    assert not hasattr(TKMeans(3).fit(X), "cell_bounds_")
 
 
 def test_the_unit_of_a_column_does_not_matter():

@@ -191,7 +191,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches}
             found |= {"margin_": margin} if np.isfinite(margin) else {}
         if source.bounds is not None:
-            found["cell_bounds_"] = np.array(source.bounds)
+            found["cell_bounds_"] = np.nan_to_num(np.array(source.bounds, np.float64))
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)

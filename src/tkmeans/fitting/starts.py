@@ -12,16 +12,17 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
-from tkmeans.fitting import bad_cells
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.base import out_of_bounds, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -59,6 +60,9 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 # rows is a cluster, and so is a small true cluster far away. Clusters that were sought on the core are taken if the
 # core gains CORE_GAIN nats per row and feature by them, with at least LEAST_FEATURES features counted.
 FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
+BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
+FEW = 3  # rows are no cluster
+REST_TAILS, COMPARED_ROWS = 10.0, 1000  # the nu of the search for clusters of the other rows; of these, about
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
 
@@ -83,7 +87,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
     if forgiving := robust and getattr(settings, "bad_cells", False):
-        rows = bad_cells.without_bad_cells(rows, K)
+        rows = without_bad_cells(rows, K)
     sample = canonical(complete(rows, K) if np.any(np.isnan(rows.X)) else rows)
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
@@ -93,7 +97,9 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             with suppress(TimeoutError):
                 found, agreement = chosen_start(sample, K, dof, number, limit)
                 if forgiving and number == 0:
-                    bad_cells.forgive(source, Sample(X, weight), found.centers)
+                    low, high = limits(Sample(X, weight), found.centers)
+                    if np.any(out_of_bounds(X, low, high)):
+                        source.bounds = source.frame.leave(low), source.frame.leave(high)
                 source.agreement = source.agreement or agreement
                 yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
                 continue
@@ -206,7 +212,7 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
 def within_reach(sample: Sample) -> Array:
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
-    middle, below, above = bad_cells.usual(sample)
+    middle, below, above = usual(sample)
     away = np.abs(X - middle) / np.where(middle > X, below, above)
     core = (np.max(away, axis=1) <= FAR) & (np.mean(away**2, axis=1) <= (FAR / 2 * (1 + X.shape[1] ** -0.5)) ** 2)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
@@ -257,6 +263,73 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
         merit=merit - candidate.handicap,
         core_merit=core_merit,
     )
+
+
+# ---- bad cells --------------------------------------------------------------------------------
+#
+# Values far from all others of their column, in rows that are ordinary otherwise, are treated as missing, so that the
+# rows are not lost. What is far is measured by quantiles. Four things are not bad cells though they are far: the end of
+# a long tail, which leaves no gap; many cells of a row, which is an outlier as a whole; the few cells of such rows
+# that happen to be ordinary, where most rows with far cells are such; and a small true cluster. That shows in the rest
+# of its rows, which are alike, where bad cells are found in rows of all clusters. What is open is left to the centres
+# of the start: what is near one is not bad.
+
+
+def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
+    """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
+
+    They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
+    everywhere if rows with too many values out of bounds are more than those with a few.
+    """
+    (X, weight), (middle, below, above) = sample, usual(sample)
+    low, high = middle - BAD * below, middle + BAD * above
+    gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
+    gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
+    low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
+    some, few = np.any((low > X) | (high < X), axis=1), np.any(out_of_bounds(X, low, high), axis=1)
+    if weight @ some > 2 * (weight @ few):
+        gap_low = gap_high = np.zeros(len(low), bool)
+    if centers is not None:
+        low = np.minimum(low, np.min(centers, axis=0) - BAD * below)
+        high = np.maximum(high, np.max(centers, axis=0) + BAD * above)
+    return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
+
+
+def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
+    """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
+    X, weight = sample
+    low, high = limits(sample)
+    bad = out_of_bounds(X, low, high)
+    core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
+    if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
+        return sample
+    inner = X[core]
+    centers = robust_search(Sample(inner, weight[core]), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
+    inner = inner[:: -(-len(core) // COMPARED_ROWS)]
+    total = np.var(inner, axis=0)
+    total = np.where(total > 0, total, np.inf)
+    squares = np.stack([np.sum((inner - center) ** 2, axis=1) for center in centers], axis=1)
+    within = np.minimum(np.mean((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0) / total, 1)  # (p,)
+    for j in np.flatnonzero(np.any(bad, axis=0)):
+        of_all = _spread(squares - (inner[:, [j]] - centers[:, j]) ** 2, np.ones(len(inner)))
+        for beyond in (X[:, j] < low[j], X[:, j] > high[j]):
+            rows = np.flatnonzero(bad[:, j] & beyond)
+            if len(rows) < FEW:
+                continue
+            rest = np.where(bad[rows], np.nan, X[rows])
+            some = ~np.all(np.isnan(rest), axis=0)
+            rest = rest[:, some]
+            spread = _spread(np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2), weight[rows])
+            excess = (1 - within[some]) @ (np.nanvar(rest, axis=0) / total[some] - (1 + within[some]) / 2)
+            if spread - 1 < (of_all - 1) / 2 or excess < 0:  # nearer to that of one cluster
+                bad[rows, j] = False
+    return Sample(np.where(bad, np.nan, X), weight)
+
+
+def _spread(squares: Array, weight: Array) -> float:
+    """Over how many clusters rows with these squared distances, (n, K), are spread: the exponential of the entropy."""
+    sizes = np.bincount(np.argmin(squares, axis=1), weight)
+    return float(np.exp(np.sum(entr(sizes / np.sum(sizes)))))
 
 
 # ---- the sample -------------------------------------------------------------------------------

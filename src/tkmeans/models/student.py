@@ -103,17 +103,15 @@ class Student:
         n_clusters, n_features = like.centers.shape
         centers, rest = np.split(vector, [n_clusters * n_features])
         dof, log_weights = like.dof, like.log_weights
-        scale = max(_within_reach(rest[0], like.scale), self.scale_floor)
+        # No more than a hundredfold away from the plain step's values.
+        pairs = zip(rest, like[1:3], strict=False)
+        held = [min(max(math.exp(min(log, 700.0)), plain / 100), plain * 100) for log, plain in pairs]
+        scale = max(held[0], self.scale_floor)
         if self.estimate_dof:
-            dof = min(max(_within_reach(rest[1], like.dof), self.least_dof), BOUNDS[1])
+            dof = min(max(held[1], self.least_dof), BOUNDS[1])
         if self.estimate_weights:
             log_weights = normalized(rest[-n_clusters:])
         return Params(centers.reshape(n_clusters, n_features), scale, dof, log_weights)
-
-
-def _within_reach(log_value: float, plain: float) -> float:
-    """An extrapolated value, no more than a hundredfold away from the plain step's."""
-    return min(max(math.exp(min(log_value, 700.0)), plain / 100), plain * 100)
 
 
 def eta(stats: Stats, expansion: float) -> float:

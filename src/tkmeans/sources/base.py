@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import reduce
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -91,7 +92,7 @@ class Visited(Protocol):
         ...
 
 
-class Source(ABC):
+class Source(AbstractContextManager[Any], ABC):
     """Rows that are visited block by block; use as a context manager."""
 
     n_features: int
@@ -107,10 +108,7 @@ class Source(ABC):
     lazy = False  # whether what is collected is computed later, and so has no summary yet
     array_library = "numpy"  # of the blocks
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:  # noqa: B027
+    def __exit__(self, *exception: object) -> None:
         """Nothing to close, unless a source has something."""
 
     @property
@@ -309,3 +307,19 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         reached = [np.sum(up_to < share * up_to[..., -1:], axis=-1, keepdims=True) for share in shares or (0.5,)]
         found = np.take_along_axis(each, np.take_along_axis(order, np.concatenate(reached, axis=-1), -1), -1)
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
+
+
+class Usual(NamedTuple):
+    """Where the values of each column are: the median, and a deviation on each side."""
+
+    middle: Array  # (p,)
+    below: Array  # (p,) infinite where most values are equal
+    above: Array  # (p,)
+
+
+def usual(sample: Sample) -> Usual:
+    """The larger of the deviations that the median deviation, the quartiles and the outer tenth of a side tell of."""
+    lowest, low, middle, high, highest = quantile(*sample, 0.1, 0.25, 0.5, 0.75, 0.9)
+    width = np.maximum(quantile(np.abs(sample.X - middle), sample.weight) * 1.4826, (high - low) / 1.349)
+    below, above = (np.maximum(width, side / 1.2816) for side in (middle - lowest, highest - middle))
+    return Usual(middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf))
