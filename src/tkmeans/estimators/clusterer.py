@@ -46,7 +46,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # with an engine, to answer again
 
 # Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
-FORGIVING = ("label", "memberships", "entropy", "trust")
+FORGIVING = ("label", "memberships", "entropy", "trust", "log_density")
 
 
 def unless_lacking(method: F) -> F:
@@ -584,7 +584,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return rows
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
-        with open_rows(self, X, sample_weight, reset=False, method=method) as source:
+        with self._open(X, method, "log_density", sample_weight) as source:
             return self._reading(source).posterior.evidence(source, entropy=method == "icl")
 
     # ---- the record behind the face ----------------------------------------------------
@@ -595,9 +595,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             column = Column(name, dtype or source.dtype, self._n_features_out if wide else None)
             return answer(source, partial(self._reading(source).ask, question), column)
 
-    def _open(self, X: Any, method: str, question: str) -> Source:
-        """The rows to answer a question about, without the bad cells that do not matter to it."""
-        source = open_rows(self, X, reset=False, method=method)
+    def _open(self, X: Any, method: str, question: str, sample_weight: Any = None) -> Source:
+        """The rows to answer a question about, without bad cells if the fit's answer is asked for."""
+        source = open_rows(self, X, sample_weight, reset=False, method=method)
         if hasattr(self, "cell_bounds_") and question in FORGIVING:
             source.bounds = tuple(to_numpy(self.cell_bounds_))
         return source

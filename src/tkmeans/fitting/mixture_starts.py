@@ -93,7 +93,8 @@ def bulk_of(sample: Sample) -> Bulk:
     core = within_reach(sample)
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
-    return Bulk(center, units, float(np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12))))
+    radius = np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12)) * (1 + 1e-6)  # no row lies on the rim
+    return Bulk(center, units, float(radius))
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
