@@ -19,7 +19,13 @@ from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
-from tkmeans.fit_warnings import CLEARLY_BETTER, warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
+from tkmeans.fit_warnings import (
+    CLEARLY_BETTER,
+    warn_of_early_end,
+    warn_of_empty_rows,
+    warn_of_split_searches,
+    warn_user,
+)
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
@@ -125,6 +131,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             source.n_counted = survey.n_counted
             plan, init = self._plan(source), getattr(self, "init", "")
             by_chance = isinstance(init, str) or callable(init)  # an array leaves nothing to chance
+            if not by_chance and self.n_init not in ("auto", 1):
+                words = f"performing only one init in {type(self).__name__} instead of n_init={self.n_init}"
+                warn_user(f"Explicit initial center position passed: {words}.", RuntimeWarning)
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))

@@ -15,7 +15,7 @@ from tkmeans.estimators.clusterer import Clusterer, transaction
 from tkmeans.estimators.inputs import Accepts, checked_rows
 from tkmeans.estimators.stream_state import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import climbs, distances_kept, student, student_merit, student_plan
-from tkmeans.fit_warnings import warn_of_empty_rows
+from tkmeans.fit_warnings import warn_of_empty_rows, warn_user
 from tkmeans.fitted import Clusters, FittedModel, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
 from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
@@ -23,8 +23,8 @@ from tkmeans.models import Stepwise, Student, Tracked
 from tkmeans.sources import ArraySource, Batches, Source
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 
-# Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
-FIRST_TOL = 1e-6
+# Rows that are fitted as a whole are fitted to the tolerance of TKMeans, or by default the first ones are.
+FIRST_TOL, SHARE_OF_TOL = 1e-6, 1e-3
 
 NOT_IN_MEMORY = (
     "MiniBatchTKMeans takes batches from arrays in memory; hand the blocks of larger data to partial_fit, "
@@ -65,7 +65,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     max_iter : int, default=100
         The most passes over X in :meth:`fit`.
     tol : float, default=1e-3
-        The gain in log-likelihood per row that is too small to go on for.
+        The gain in log-likelihood per row that is too small to go on for; a thousandth of it where all rows are
+        fitted as a whole.
     max_no_improvement : int, default=10
         :meth:`fit` ends when so many batches are on average no more likely, by `tol`, than
         as many before them. None compares whole passes over X.
@@ -80,6 +81,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Makes the start, and the batches of :meth:`fit`, reproducible.
     verbose : int, default=0
         Print every iteration if positive.
+    compute_labels, reassignment_ratio : bool, float
+        Parameters of MiniBatchKMeans, without effect: labels are always computed, and no centre is reassigned.
 
     Attributes
     ----------
@@ -156,6 +159,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             "batch_size": validation.at_least_one,
             "init_size": validation.optional(validation.at_least_one),
             "max_no_improvement": validation.optional(validation.at_least_one),
+            "compute_labels": validation.check_bool,
+            "reassignment_ratio": partial(validation.check_real, positive=False),
             "half_life": validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None")),
         }
     )
@@ -184,6 +189,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        compute_labels: bool = True,
+        reassignment_ratio: float = 0.01,
     ) -> None:
         self._keep(locals())
 
@@ -193,6 +200,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     # ---- all rows at hand ------------------------------------------------------------
 
     def _plan(self, source: Any) -> Plan:
+        if self.init_size is not None and self.init_size < self.n_clusters:
+            few = f"init_size={self.init_size} should be larger than n_clusters={self.n_clusters}"
+            warn_user(f"{few}; as many rows as there are clusters are taken.", RuntimeWarning)
         return student_plan(self, source, partial(self._runs, source), extras=self._stream_after, fields=FIELDS)
 
     def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
@@ -202,7 +212,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             if self._takes_batches(len(counted)):
                 yield partial(self._run_batches, source, counted, start)
             else:
-                yield from climbs(self, source, start, tol=FIRST_TOL, accelerate=True)
+                yield from climbs(self, source, start, tol=SHARE_OF_TOL * self.tol, accelerate=True)
 
     def _run_batches(
         self, source: ArraySource, counted: Array, start: Start, *, observers: list[Observer], resume: None

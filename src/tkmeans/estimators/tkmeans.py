@@ -11,7 +11,7 @@ from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import check_spread
-from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters
+from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters, warn_user
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
 from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
@@ -69,6 +69,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
         Print every iteration if positive.
+    copy_x, algorithm : bool, {"lloyd", "elkan"}
+        Parameters of KMeans, without effect: rows are neither copied nor changed, and EM has no such variants.
 
     Attributes
     ----------
@@ -156,16 +158,20 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
     ) -> None:
         self._keep(locals())
 
-    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT
+    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:
         return Student(engine=engine, estimate_dof=self.dof == "estimate")
 
     def _plan(self, source: Source) -> Plan:
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            warn_user("algorithm='elkan' doesn't make sense for a single cluster; it has no effect.", RuntimeWarning)
         return student_plan(self, source, partial(self._runs, source))
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:

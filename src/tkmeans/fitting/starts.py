@@ -78,7 +78,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     rows = Sample(X, weight)
     sample = canonical(complete(rows, K) if np.any(np.isnan(X)) else rows)
     if len(sample.X) < K:
-        warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
+        few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
+        warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
         if robust:

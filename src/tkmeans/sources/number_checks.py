@@ -20,9 +20,11 @@ def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str =
     """Centres that a parameter of this name holds or gives."""
     centers = checked_points(to_numpy(centers), name)
     if centers.shape != shape:
-        verb = "give centres of" if name == "init" else "have"
-        theirs = f"The parameter 'means' should have the shape of {shape}: " if name == "means_init" else ""
-        raise ValueError(f"{theirs}{name} must {verb} shape {shape} ({size}, n_features), got {centers.shape}")
+        what = "clusters" if centers.shape[0] != shape[0] else "features of the data"
+        theirs = f"The parameter 'means' should have the shape of {shape}: "
+        if name == "init":
+            theirs = f"The shape of the initial centers {centers.shape} does not match the number of {what}: "
+        raise ValueError(f"{theirs}{name} must have shape {shape} ({size}, n_features), got {centers.shape}")
     return centers
 
 
