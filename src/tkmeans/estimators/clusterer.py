@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
 from tkmeans.em import Observer
+from tkmeans.engines import sparse
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
@@ -579,6 +580,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         name = getattr(self, "engine", "auto")
         if source.array_library == "numpy":
             return engines.select(name)
+        if source.array_library == "scipy.sparse":
+            return sparse.of(engines.select(name))
         if name == "native":
             raise ValueError(
                 f'engine="native" reads NumPy arrays, got one of {source.array_library}; use "auto", which runs '
@@ -593,6 +596,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self._accepts.single else ["float64"]
+        tags.input_tags.sparse = self._accepts.sparse
         tags.input_tags.allow_nan = self._accepts.missing
         tags.array_api_support = self._accepts.array_api and self._accepts.elsewhere
         return tags

@@ -21,6 +21,8 @@ from tkmeans.fitting.restarts import Plan, Run, best_run
 from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
 from tkmeans.models import Stepwise, Student, Tracked
 from tkmeans.sources import ArraySource, Batches, Source
+from tkmeans.sources.sparse import SparseSource
+from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 
 # Rows that are fitted as a whole are fitted to the tolerance of TKMeans, or by default the first ones are.
@@ -273,7 +275,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as many as you like. NaN marks a missing value.
         y : Ignored
             Present for API consistency.
@@ -344,8 +346,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         found = {"labels_": rows["label"], "outlier_pvalues_": rows["pvalue"], "inertia_": training.review.inertia}
         return found, Distances.of(rows["d2"], rows["n_observed"], weight)
 
-    def _source(self, X: Array, weight: Array | None, frame: Frame | None = None) -> ArraySource:
-        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
+    def _source(self, X: Any, weight: Array | None, frame: Frame | None = None) -> ArraySource | SparseSource:
+        kind = SparseSource if isinstance(X, SparseRows) else ArraySource
+        return kind(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")

@@ -193,14 +193,16 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
     """From one start EM with equal or estimated cluster weights, or both if that is open."""
     K = estimator.n_clusters
     n_rows = max(source.n_rows, source.total)  # weights that sum to 1 do not make rows few
-    dof = max(start.dof, least_dof(K, source.n_features, n_rows)) if estimator.dof == "estimate" else estimator.dof
+    least = max(source.least_dof, least_dof(K, source.n_features, n_rows))
+    dof = max(start.dof, least) if estimator.dof == "estimate" else estimator.dof
     params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
     open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
     several = len(open_question) > 1 or n_starts(estimator.init, estimator.n_init) > 1
     icl_decides = estimator.cluster_weights == "auto" and several
     for weights in {"equal": [False], "estimate": [True], "auto": open_question}[estimator.cluster_weights]:
         model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
-        options = {"stop": SmallGain(tol), "max_iter": estimator.max_iter, "accelerate": accelerate}
+        smooth = accelerate and source.lift is None  # memberships among many columns are as good as hard
+        options = {"stop": SmallGain(tol), "max_iter": estimator.max_iter, "accelerate": smooth}
         yield partial(em, source, model, params, **options)
 
 
@@ -211,7 +213,7 @@ def student(estimator: Any, source: Source, n_rows: float, estimate_weights: boo
         estimate_dof=estimator.dof == "estimate",
         estimate_weights=estimate_weights,
         want_entropy=want_entropy,
-        least_dof=least_dof(estimator.n_clusters, source.n_features, n_rows),
+        least_dof=max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows)),
         scale_floor=SCALE_FLOOR[source.dtype.name],
     )
 

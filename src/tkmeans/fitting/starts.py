@@ -85,11 +85,16 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         if robust:
             found, agreement = chosen_start(sample, K, dof, number)
             source.agreement = source.agreement or agreement
-            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+            start = Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
-            tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
-            yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
+            scale = 1.0 if source.lift is not None else seeding.starting_scale(sample, centers)
+            start = Start(centers, max(scale, floor), max(GIVEN_DOF, first_dof(sample.X.shape[1])))
+        if source.lift is not None:
+            centers, width = source.lift(start.centers)
+            scale = width if robust else min(seeding.FIRST_WIDTH * width, 1.0)
+            start = start._replace(centers=centers, scale=max(scale, floor), dof=first_dof(source.n_features))
+        yield start
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:

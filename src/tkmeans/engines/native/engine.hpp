@@ -78,6 +78,32 @@ struct ShapeFunctions {
     Fill summarize, rows, memberships, distances;  // the last three (5, n), (n, K) and (n, K)
 };
 
+// Complete rows that are stored without their zeros: by row, the columns in ascending order. The frame is a unit alone.
+template <class In>
+struct SparseBlock {
+    Index rows, features;
+    const In* value;             // (entries,)
+    const std::int32_t* column;  // (entries,)
+    const Index* first;          // (n + 1,) the first entry of each row
+    const In* weight;            // (n,), or null
+    double inverse_unit;
+};
+
+// `Model` for rows that have all features.
+struct SparseModel {
+    Index clusters, features;
+    const double* centers;      // (K, p)
+    const double* log_weights;  // (K,)
+    double slope, exponent, log_norm, gain, log_u_bias;
+    bool power;
+};
+
+template <class In>
+struct SparseFunctions {
+    using Fill = void (*)(const SparseBlock<In>&, const SparseModel&, double* out);
+    Fill summarize, rows, memberships, distances;  // the first has zeros to fill, see sparse.cpp
+};
+
 // The search for starting centres, whose state lives here and whose plan is in search/center_search.py.
 class Search {
  public:
@@ -108,6 +134,8 @@ struct Engine {
     NewSearch new_search;
     const ShapeFunctions<double>& shapes_f64;
     const ShapeFunctions<float>& shapes_f32;
+    const SparseFunctions<double>& sparse_f64;
+    const SparseFunctions<float>& sparse_f32;
 };
 
 }  // namespace tkmeans
