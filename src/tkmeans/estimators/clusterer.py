@@ -95,11 +95,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or dask collection
             The rows to cluster. All estimators but the baselines keep float32 and take missing values (NaN): a row
             counts with the features it has, exactly. They also take a path, which names a file or a directory of files
             that may be larger than memory (:class:`tkmeans.DataFile` chooses columns), and a dask array or dataframe,
-            which is visited where it is; :class:`MiniBatchTKMeans` takes neither.
+            which is visited where it is; :class:`MiniBatchTKMeans` takes neither. All of them but
+            :class:`StudentTMixture` also take sparse matrices and arrays of SciPy, and never store their zeros.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -480,8 +481,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         score : float
-            The mean log-likelihood of the rows. Estimators without a density (:class:`FastTKMeans` and the
-            baselines) return minus the inertia, as KMeans does.
+            The mean log-likelihood of the rows, as of GaussianMixture. KMeans returns minus the inertia, and so do
+            estimators without a density (:class:`FastTKMeans` and the baselines). A cross-validated search can
+            compare values of `n_clusters` by the former, as it falls when there are too many, but not by the latter.
         """
         if "score_samples" not in self._lacks:
             return self._evidence(X, "score", sample_weight).per_row

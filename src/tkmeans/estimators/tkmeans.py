@@ -38,7 +38,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
         stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
-        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture.
+        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture. The estimate is at least 10 p for
+        sparse rows of very many columns, such as tf-idf.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
         Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
         for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
@@ -201,8 +202,10 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
     icl_decides = estimator.cluster_weights == "auto" and several
     for weights in {"equal": [False], "estimate": [True], "auto": open_question}[estimator.cluster_weights]:
         model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
-        smooth = accelerate and source.lift is None  # memberships among many columns are as good as hard
-        options = {"stop": SmallGain(tol), "max_iter": estimator.max_iter, "accelerate": smooth}
+        # Among many columns every step is a large one, and memberships are as good as hard.
+        stop = SmallGain(tol if source.lift is None else tol * source.n_features)
+        smooth = accelerate and source.lift is None
+        options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": smooth}
         yield partial(em, source, model, params, **options)
 
 

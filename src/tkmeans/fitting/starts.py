@@ -73,6 +73,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K)
+    source.n_clusters = K
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
@@ -82,7 +83,11 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
-        if robust:
+        if robust and source.lift is not None:
+            found = robust_search(sample, K, np.random.RandomState(number), first_dof(sample.X.shape[1]), 1)
+            source.agreement = Agreement(1, 1, np.inf)
+            start = Start(found.centers, 1.0, 1.0, found.weights_differ)
+        elif robust:
             found, agreement = chosen_start(sample, K, dof, number)
             source.agreement = source.agreement or agreement
             start = Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)

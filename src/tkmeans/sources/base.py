@@ -102,6 +102,7 @@ class Source(ABC):
     # From centres in the coordinates of a sample to those of the rows, and their width, where a sample has others.
     lift: Any = None
     least_dof = 0.0  # of a model of these rows
+    n_clusters = 0  # wanted, once a start is sought
     agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.starts`
     lean = False  # whether rows are too many to keep more than a label of each
     label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can

@@ -16,9 +16,9 @@ from tkmeans.stats import Array, Block, Frame
 # Numbers of a sample in memory with all of its zeros: the search then sees what it would see of dense rows.
 # Larger ones are searched in the subspace of their largest singular vectors.
 FULL_SAMPLE = 2**22
-SUBSPACE, ROWS_PER_VECTOR = 20, 150  # the fewest vectors, and rows of the sample for each if that makes more
+SUBSPACE, EXTRA, ROUNDS = 10, 5, 1  # the fewest vectors, how many more make them come out well, and iterations
 ONE_LENGTH = 1e-6  # rows whose squared lengths differ by less, as those of tf-idf, have one length in the subspace too
-EXTRA, ROUNDS = 10, 2  # vectors and iterations more, so that these come out well
+DOF_PER_COLUMN = 10.0  # at least, among many columns: a row near a centre counts no more than 1.1 times
 
 # A block's sums have the size of all centres, so it should have many times as many entries as there are columns.
 ENTRIES_PER_COLUMN = 10
@@ -50,6 +50,10 @@ class SparseSource(BlockSource):
         """Rows by their numbers, with their zeros."""
         return np.asarray(self.X[picked])
 
+    def _rows(self, picked: Array) -> Any:
+        """Rows by their numbers, in double precision."""
+        return (self.X if len(picked) == self.n_rows else self.X[picked]).csr().astype(np.float64)
+
     def survey(self) -> Survey:
         """Count rows; every value is there, as those of sparse rows must be."""
         p = self.n_features
@@ -66,9 +70,9 @@ class SparseSource(BlockSource):
         picked = numbers[:, 0].astype(np.int64)
         if len(picked) * self.n_features <= FULL_SAMPLE:
             return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
-        X = self.X[picked].csr().astype(np.float64) / self.frame.unit
-        subspace = Subspace.of(X, weight, max(SUBSPACE, size // ROWS_PER_VECTOR))
-        self.least_dof = float(self.n_features)
+        X = self._rows(picked) / self.frame.unit
+        subspace = Subspace.of(X, weight, max(SUBSPACE, self.n_clusters + EXTRA))
+        self.least_dof = DOF_PER_COLUMN * self.n_features
         self.lift = partial(subspace.lift, self.frame.origin / self.frame.unit)
         return Sample(subspace.coordinates, weight)
 
@@ -77,14 +81,15 @@ class SparseSource(BlockSource):
         weight = np.ones(self.n_rows) if self.weight is None else self.weight.astype(np.float64)
         counted = np.flatnonzero(weight > 0)
         picked = counted[:: max(1, len(counted) // MEASURED_ROWS)]
-        X, weight = self.X[picked].csr().astype(np.float64), weight[picked]
+        X, weight = self._rows(picked), weight[picked]
         origin = np.zeros(self.n_features)
-        full = np.flatnonzero(weight @ (X != 0) >= np.sum(weight) / 2)  # not so many that their zeros matter
+        stored = np.bincount(X.indices, np.repeat(weight, np.diff(X.indptr)), self.n_features)
+        full = np.flatnonzero(stored >= np.sum(weight) / 2)  # not so many that their zeros matter
         origin[full] = quantile(X[:, full].toarray(), weight) if len(full) else 0.0
         size = float(np.median(np.abs(X.data))) if np.any(X.data) else 1.0  # so that squares are numbers
         with np.errstate(over="ignore"):
             X, shift = X / (size or 1.0), origin / (size or 1.0)
-            squares = (X * X).sum(axis=1) - 2 * (X @ shift) + shift @ shift
+            squares = X.power(2).sum(axis=1) - 2 * (X @ shift) + shift @ shift
         distance = np.sqrt(np.maximum(squares, 0.0) / self.n_features) * (size or 1.0)
         spread = float(quantile(distance, weight))
         if not 0 < spread < np.inf:  # most rows are equal: let the others speak
@@ -107,7 +112,7 @@ class Subspace(NamedTuple):
     @classmethod
     def of(cls, X: Any, weight: Array, size: int) -> Subspace:
         """That of the largest singular vectors, by subspace iteration; far rows count no more than others."""
-        squares = (X * X).sum(axis=1)
+        squares = X.power(2).sum(axis=1)
         counted = diags_array(np.sqrt(weight / (np.median(squares) + squares))) @ X
         size = min(size, min(X.shape))
         tried = min(size + EXTRA, min(X.shape))
@@ -116,8 +121,9 @@ class Subspace(NamedTuple):
             Z = counted @ (counted.T @ _orthonormal(Z))
         basis = _orthonormal(counted.T @ _orthonormal(Z))[:, :size]  # (p, q)
         coordinates = X @ basis
-        if np.ptp(squares) <= ONE_LENGTH * np.max(squares):
-            length = np.sqrt(np.max(squares) / np.maximum((coordinates**2).sum(axis=1), np.finfo(float).tiny))
+        longest, shortest = np.max(squares), np.min(squares[squares > 0], initial=np.inf)  # but for rows of zeros
+        if longest - shortest <= ONE_LENGTH * longest:
+            length = np.sqrt(longest / np.maximum((coordinates**2).sum(axis=1), np.finfo(float).tiny))
             coordinates = coordinates * length[:, None]
         return cls(X, weight, basis, coordinates)
 
@@ -143,5 +149,6 @@ def _orthonormal(Z: Array) -> Array:
 def _nearest(X: Any, centers: Array) -> tuple[Array, Array]:
     """The nearest centre of each row, dense or sparse, and its squared distance."""
     half = X @ centers.T - np.sum(centers**2, axis=1) / 2  # (m, K)
-    d2 = np.asarray((X * X).sum(axis=1)).ravel() - 2 * np.max(half, axis=1)
+    squares = np.sum(X**2, axis=1) if isinstance(X, np.ndarray) else X.power(2).sum(axis=1)
+    d2 = squares - 2 * np.max(half, axis=1)
     return np.argmax(half, axis=1), np.maximum(d2, 0.0)

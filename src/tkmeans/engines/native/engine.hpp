@@ -78,29 +78,20 @@ struct ShapeFunctions {
     Fill summarize, rows, memberships, distances;  // the last three (5, n), (n, K) and (n, K)
 };
 
-// Complete rows that are stored without their zeros: by row, the columns in ascending order. The frame is a unit alone.
+// Rows without their zeros; columns ascend. They have all features, so a `Model` has one entry in each of its tables.
 template <class In>
 struct SparseBlock {
-    Index rows, features;
+    Index rows;
     const In* value;             // (entries,)
     const std::int32_t* column;  // (entries,)
     const Index* first;          // (n + 1,) the first entry of each row
     const In* weight;            // (n,), or null
-    double inverse_unit;
-};
-
-// `Model` for rows that have all features.
-struct SparseModel {
-    Index clusters, features;
-    const double* centers;      // (K, p)
-    const double* log_weights;  // (K,)
-    double slope, exponent, log_norm, gain, log_u_bias;
-    bool power;
+    double inverse_unit;         // the frame, whose origin is zero
 };
 
 template <class In>
 struct SparseFunctions {
-    using Fill = void (*)(const SparseBlock<In>&, const SparseModel&, double* out);
+    using Fill = void (*)(const SparseBlock<In>&, const Model&, double* out);
     Fill summarize, rows, memberships, distances;  // the first has zeros to fill, see sparse.cpp
 };
 

@@ -45,23 +45,11 @@ def _pairs(function: Callable[..., None], block: Block, params: Params, kernel: 
 
 def _filled(function: Callable[..., None], length: int, block: Block, params: Params, kernel: Kernel) -> Array:
     """What a native function makes of so many zeros."""
-    X = block.X
+    X, frame = block.X, block.frame
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
-    numbers = [kernel.slope, *(table[-1] for table in (kernel.exponent, kernel.log_norm, kernel.gain))]
-    out, unit = np.zeros(length), 1.0 / float(block.frame.unit)
-    centers = (
-        params.centers + block.frame.origin.astype(np.float64) * unit
-    )  # a frame's origin moves the centres, not the rows
-    model = centers, params.log_weights, np.array([*numbers, kernel.log_u_bias[-1]])
-    function(
-        native.instruction_set(),
-        X.value,
-        X.column,
-        X.first,
-        weight,
-        unit,
-        *map(_doubles, model),
-        bool(kernel.power),
-        out,
-    )
+    tables = (kernel.exponent, kernel.log_norm, kernel.gain, kernel.log_u_bias)  # rows are complete: the last entries
+    centers = params.centers + frame.origin.astype(np.float64) / frame.unit  # the origin moves the centres, not rows
+    model = map(_doubles, (centers, params.log_weights, [kernel.slope, *(table[-1] for table in tables)]))
+    out, rows = np.zeros(length), (X.value, X.column, X.first, weight, 1.0 / float(frame.unit))
+    function(native.instruction_set(), *rows, *model, bool(kernel.power), out)
     return out
