@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from tkmeans.cluster_descriptions import Description, describe
     from tkmeans.cluster_stability import Stability, stability
     from tkmeans.estimators import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
+    from tkmeans.onnx_export import to_onnx
     from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
     from tkmeans.robustness import RobustnessCurve, breakdown_curve, influence_curve
@@ -34,6 +35,7 @@ __all__ = [
     "select_n_clusters",
     "show_versions",
     "stability",
+    "to_onnx",
     "write_report",
 ]
 
@@ -43,6 +45,7 @@ _HOMES = {
     "tkmeans.cluster_stability": ("Stability", "stability"),
     "tkmeans.cluster_descriptions": ("Description", "describe"),
     "tkmeans.estimators": ("FastTKMeans", "MiniBatchTKMeans", "StudentTMixture", "TKMeans"),
+    "tkmeans.onnx_export": ("to_onnx",),
     "tkmeans.persistence": ("ModelFileError", "load", "save"),
     "tkmeans.report": ("write_report",),
     "tkmeans.robustness": ("RobustnessCurve", "breakdown_curve", "influence_curve"),
@@ -60,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

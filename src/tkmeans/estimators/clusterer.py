@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -50,6 +51,10 @@ except ImportError:  # scikit-learn before 1.9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
+Floats = NDArray[np.floating[Any]]
+Labels = NDArray[np.int64]
+
 
 def unless_lacking(method: F) -> F:
     """Decorate a method that only some estimators have; the others name it in `_lacks`."""
@@ -71,6 +76,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _interruptible: ClassVar[bool] = True  # whether Ctrl-C leaves the best parameters so far
     _not_fitted: str | None = None  # why there is no model yet, in place of scikit-learn's message
 
+    labels_: Labels
+    n_iter_: int
+    n_features_in_: int
     _fitted_model: FittedModel
     _published: frozenset[str]
     _html_repr = _repr_html_inner = html_repr
@@ -151,7 +159,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 warn_of_early_end(self, time_is_up=time_is_up)
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
         """Find the clusters of X and return the label of each row.
 
         Parameters
@@ -246,7 +254,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     # ---- clusters of rows --------------------------------------------------------------
 
-    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Any:
+    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Labels:
         """Predict the cluster of each row.
 
         Parameters
@@ -272,7 +280,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Floats:
         """Compute the distance of each row to every centre.
 
         Parameters
@@ -289,7 +297,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
     @unless_lacking
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any) -> Floats:
         """Predict the probability of each cluster for each row (eqn:tau).
 
         Parameters
@@ -305,7 +313,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "predict_proba", "memberships", "probability", wide=True)
 
     @unless_lacking
-    def robust_weights(self, X: Any) -> Any:
+    def robust_weights(self, X: Any) -> Floats:
         """Compute the influence of each row on the fit: the sum over clusters of tau times u.
 
         Parameters
@@ -321,7 +329,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "robust_weights", "trust", "robust_weight")
 
     @unless_lacking
-    def assignment_entropy(self, X: Any) -> Any:
+    def assignment_entropy(self, X: Any) -> Floats:
         """Compute how uncertain the cluster of each row is: the entropy of its probabilities.
 
         Parameters
@@ -350,7 +358,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- outliers ----------------------------------------------------------------------
 
     @unless_lacking
-    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Any:
+    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> NDArray[np.bool_]:
         """Flag the rows that are outliers.
 
         Parameters
@@ -404,7 +412,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return found
 
     @available_if(lambda estimator: "noise" in estimator._family._fields)  # type: ignore[untyped-decorator]
-    def noise_probability(self, X: Any) -> Any:
+    def noise_probability(self, X: Any) -> Floats:
         """Compute the probability that each row is noise: that it belongs to no cluster.
 
         Parameters
@@ -420,7 +428,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "noise_probability", "noise", "noise_probability")
 
     @unless_lacking
-    def outlier_pvalues(self, X: Any) -> Any:
+    def outlier_pvalues(self, X: Any) -> Floats:
         """Compute the probability of so large a distance for a row of the nearest cluster.
 
         Under the model the squared distance over p times the scale follows an F
@@ -451,7 +459,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- the density ---------------------------------------------------------------
 
     @unless_lacking
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Any) -> Floats:
         """Compute the log-likelihood of each row.
 
         Parameters

@@ -7,11 +7,12 @@ from typing import Any, Self, final
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from tkmeans.em import Observer, Plateau, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer, transaction
+from tkmeans.estimators.clusterer import Clusterer, Floats, transaction
 from tkmeans.estimators.inputs import Accepts, checked_rows
 from tkmeans.estimators.stream_state import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import climbs, distances_kept, student, student_merit, student_plan
@@ -154,6 +155,10 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ((3, 2), 22000)
     """
 
+    cluster_centers_: Floats
+    inertia_: float
+    dof_: float
+    scale_: float
     _checks = (
         validation.SHARED
         | validation.STUDENT
@@ -231,8 +236,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             batches,
             self._stepwise(source, max(source.n_rows, source.total), begun.params),
             Tracked(begun.params, begun.stats, begun.stats.total),
-            stop=Plateau(self.tol, times=self.max_no_improvement or batches.per_pass),
-            max_iter=self.max_iter * batches.per_pass,
+            stop=Plateau(self.tol, times=int(self.max_no_improvement or batches.per_pass)),
+            max_iter=int(self.max_iter) * batches.per_pass,
             observers=observers,
         )
         params, memory, _ = run.params
@@ -247,7 +252,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
         counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
         if self._takes_batches(counted):
-            batches_per_pass = -(-counted // self.batch_size)
+            batches_per_pass = -(-counted // int(self.batch_size))
             found["n_iter_"] = -(-stream.n_steps // batches_per_pass)
         return found
 
@@ -256,8 +261,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def _n_first(self) -> int:
         if self.init_size is not None:
-            return max(self.init_size, self.n_clusters)
-        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
+            return int(max(self.init_size, self.n_clusters))
+        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * int(self.n_clusters))
 
     def _stepwise(self, source: Source, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}
@@ -318,6 +323,10 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def _learn(self, X: Array, weight: Array | None) -> None:
         """One step of stepwise EM, published as a whole."""
+        if not hasattr(self, "_stream"):
+            raise NotFittedError(
+                "a model file does not hold what a stream remembers; begin anew with fit, or pickle it"
+            )
         known = self._fitted_model.params
         if self.n_clusters != len(known.centers):
             was = len(known.centers)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer
+from tkmeans.estimators.clusterer import Clusterer, Floats
 from tkmeans.estimators.inputs import check_spread
 from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters, warn_user
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
@@ -164,6 +164,10 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
+    cluster_centers_: Floats
+    inertia_: float
+    dof_: float
+    scale_: float
     _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS
     _objective = "log-likelihood"
 

@@ -69,7 +69,7 @@ class Start(NamedTuple):
 
 def starts(settings: Any, source: Source, dof: float | None, rng: np.random.RandomState) -> Iterator[Start]:
     """As many starts as an estimator's `init` and `n_init` ask for, one at a time; `dof` is None if it is estimated."""
-    K, init = settings.n_clusters, settings.init
+    K, init = int(settings.n_clusters), settings.init  # a narrow integer of NumPy has no room for what is made of it
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
     size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K)
