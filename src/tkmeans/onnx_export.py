@@ -51,8 +51,8 @@ def to_onnx(model: Any) -> Any:
     centers = np.asarray(centers, np.float64)
     origin, kernel = nearest_to_zero(centers), fitted.model.kernel(Params(centers, scale, dof, np.log(weights)))
     c = centers - origin
-    constants = {"origin": origin, "c": -2 * c.T, "c2": (c**2).T, "slope": kernel.slope, "half": -0.5}
-    constants |= {"dof": dof, "log_weights": np.log(weights), "one": 1.0, "zero": 0.0}
+    constants = {"origin": origin, "c": -2 * c.T, "c2": (c**2).T, "slope": kernel.slope, "one": 1.0, "zero": 0.0}
+    constants |= {"halves": np.full((c.shape[1], 1), -0.5), "of_dof": -dof / 2, "log_weights": np.log(weights)}
     # log tau = log weight - (dof + observed features)/2 log(1 + slope d2), up to a constant of each row
     nodes = [
         ("Cast", "X", "x", {"to": TensorProto.DOUBLE}),
@@ -60,8 +60,7 @@ def to_onnx(model: Any) -> Any:
         ("Where", "missing zero one", "observed", {}),
         ("Sub", "x origin", "moved", {}),
         ("Where", "missing zero moved", "y", {}),
-        ("Mul", "y y", "y_y", {}),
-        ("ReduceSum", "y_y features", "y2", {"keepdims": 1}),
+        ("ReduceSumSquare", "y features", "y2", {}),
         ("MatMul", "y c", "products", {}),
         ("MatMul", "observed c2", "squares", {}),
         ("Sum", "y2 products squares", "rough", {}),
@@ -71,9 +70,8 @@ def to_onnx(model: Any) -> Any:
         ("Mul", "d2 slope", "ratio", {}),
         ("Add", "ratio one", "base", {}),
         ("Log", "base", "log_base", {}),
-        ("ReduceSum", "observed features", "n_observed", {"keepdims": 1}),
-        ("Add", "n_observed dof", "twice", {}),
-        ("Mul", "twice half", "exponent", {}),
+        ("MatMul", "observed halves", "of_features", {}),
+        ("Add", "of_features of_dof", "exponent", {}),
         ("Mul", "exponent log_base", "power", {}),
         ("Add", "power log_weights", "log_tau", {}),
         ("Softmax", "log_tau", "tau", {"axis": 1}),
@@ -84,7 +82,7 @@ def to_onnx(model: Any) -> Any:
     shapes = {"labels": (TensorProto.INT64, ["n"]), "distances": (TensorProto.FLOAT, ["n", K])}
     shapes["probabilities"] = (TensorProto.FLOAT, ["n", K])
     numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]
-    numbers.append(numpy_helper.from_array(np.array([1], np.int64), "features"))  # the axis
+    numbers.append(numpy_helper.from_array(np.array([1]), "features"))  # the axis
     graph = helper.make_graph(
         [helper.make_node(kind, into.split(), [out], **options) for kind, into, out, options in nodes],
         type(model).__name__,

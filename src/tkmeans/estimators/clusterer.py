@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
 from tkmeans.em import Observer
-from tkmeans.engines import sparse
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
@@ -35,6 +34,7 @@ from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.base import to_numpy
+from tkmeans.sources.sparse import SparseSource
 from tkmeans.stats import Array, Block
 
 try:
@@ -590,8 +590,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         name = getattr(self, "engine", "auto")
         if source.array_library == "numpy":
             return engines.select(name)
-        if source.array_library == "scipy.sparse":
-            return sparse.of(engines.select(name))
+        if isinstance(source, SparseSource):
+            return source.engine(engines.select(name))
         if name == "native":
             raise ValueError(
                 f'engine="native" reads NumPy arrays, got one of {source.array_library}; use "auto", which runs '

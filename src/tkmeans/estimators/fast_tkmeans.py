@@ -122,8 +122,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    dof_: float
-    scale_: float
     _checks = (
         validation.SHARED
         | validation.LONG_FITS

@@ -157,8 +157,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    dof_: float
-    scale_: float
     _checks = (
         validation.SHARED
         | validation.STUDENT
@@ -166,8 +164,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             "batch_size": validation.at_least_one,
             "init_size": validation.optional(validation.at_least_one),
             "max_no_improvement": validation.optional(validation.at_least_one),
-            "compute_labels": validation.check_bool,
-            "reassignment_ratio": partial(validation.check_real, positive=False),
             "half_life": validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None")),
         }
     )

@@ -166,8 +166,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    dof_: float
-    scale_: float
     _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS
     _objective = "log-likelihood"
 

@@ -79,12 +79,6 @@ def check_ratio(name: str, value: Any) -> None:
             raise ValueError(f"{name} must be at least 1, or inf for no bound, got {value!r}")
 
 
-def check_bool(name: str, value: Any) -> None:
-    """Complain unless `value` is True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-
-
 def check_noise(name: str, value: Any) -> None:
     """Complain unless `value` is "auto", True or False."""
     if not isinstance(value, (bool, np.bool_)):
@@ -127,7 +121,7 @@ SHARED: dict[str, Check] = {
     "n_init": check_n_init,
     "init": check_init,
 }
-KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"]), "copy_x": check_bool}
+KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"])}
 LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
 STUDENT: dict[str, Check] = {
     "dof": check_dof,

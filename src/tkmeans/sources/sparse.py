@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -38,13 +40,26 @@ class SparseSource(BlockSource):
         entries = (len(X.value) or 1) / max(len(X), 1)  # of a row
         block_rows = max(BLOCK_ROWS.get(), int(ENTRIES_PER_COLUMN * X.n_features / entries))
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
-        self.X = X
+        self.X, self._with_zeros = X, False
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
 
     def part(self, rows: Array) -> SparseSource:
         """The rows of these numbers, as a source of their own in the same frame."""
         weight = None if self.weight is None else self.weight[rows]
         return SparseSource(self.X[rows], weight, self.frame, n_threads=self._n_threads)
+
+    def engine(self, engine: Any) -> Any:
+        """The native engine for sparse rows; the reference engine reads a few rows with their zeros at a time."""
+        self._with_zeros = engine.NAME == "reference"
+        if self._with_zeros:
+            self._block_rows = max(1, FULL_SAMPLE // 4 // self.n_features)
+            return engine
+        return import_module("tkmeans.engines.native.sparse")
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows in blocks of fixed size."""
+        for block in super().blocks():
+            yield block._replace(X=np.asarray(block.X)) if self._with_zeros else block
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers, with their zeros."""

@@ -1,4 +1,7 @@
-"""The numbers of `tkmeans.engines.sparse` at the machine's speed, in C++ (`sparse.cpp`)."""
+"""The reference engine's numbers for sparse rows, from their entries alone, in C++ (`sparse.cpp`).
+
+In double precision whatever the rows are.
+"""
 
 from collections.abc import Callable
 from functools import partial
