@@ -208,6 +208,30 @@ def test_far_rows_among_many_columns_do_not_move_the_clusters():
     assert model.outliers(scipy.sparse.csr_array(far)).all()
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_batches_of_many_columns_find_the_topics(streamed):
+    S, y = topics(n=1200)
+    model = MiniBatchTKMeans(4, init_size=400, batch_size=200, random_state=0)
+    for first in range(0, S.shape[0], 200) if streamed else ():
+        model.partial_fit(S[first : first + 200])
+    model = model if streamed else quiet(model, S)
+    assert adjusted_rand_score(y, model.predict(S)) > 0.95
+    assert model.dof_ == 10 * S.shape[1]
+
+
+@pytest.mark.parametrize("hostile", ["zeros", "huge", "rows of zeros"])
+def test_strange_rows_among_many_columns_give_finite_centres(hostile):
+    S, _ = topics(n=300)
+    zeros = scipy.sparse.csr_array(S.shape)
+    more = {"zeros": [], "huge": [S, 1e200 * S[:3]], "rows of zeros": [S]}[hostile]
+    S = scipy.sparse.vstack([zeros, *more], format="csr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # our own, but not NumPy's
+        model = TKMeans(4).fit(S)
+    assert np.all(np.isfinite(model.cluster_centers_))
+    assert np.all(np.isfinite(model.transform(S)))
+
+
 def test_the_order_of_rows_among_many_columns_makes_no_difference():
     S, _ = topics()
     order = np.random.default_rng(0).permutation(S.shape[0])

@@ -21,6 +21,7 @@ from tkmeans.fitted import Clusters, FittedModel, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
 from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
 from tkmeans.models import Stepwise, Student, Tracked
+from tkmeans.models.dof import BOUNDS
 from tkmeans.sources import ArraySource, Batches, Source
 from tkmeans.sources.sparse import SparseSource
 from tkmeans.sparse_rows import SparseRows
@@ -330,6 +331,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         X = X.astype(np.promote_types(X.dtype, known.centers.dtype), copy=False)
         stream = self._stream
         with self._source(X, weight, stream.frame) as source:
+            source.least_dof = known.dof if known.dof > BOUNDS[1] else 0.0  # of very many columns
             model = self._stepwise(source, stream.remembered, stream.tracked.params)
             stream = stream.learn(source, model, self.batch_size)
         params = stream.clusters(X.dtype)

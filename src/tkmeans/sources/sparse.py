@@ -13,11 +13,11 @@ from scipy.sparse import csr_array, diags_array
 from tkmeans.sources.arrays import ArraySource, BlockSource
 from tkmeans.sources.base import BLOCK_ROWS, MEASURED_ROWS, Sample, Survey, quantile, survey
 from tkmeans.sparse_rows import SparseRows
-from tkmeans.stats import Array, Block, Frame
+from tkmeans.stats import HORIZON, Array, Block, Frame
 
 # Numbers of a sample in memory with all of its zeros: the search then sees what it would see of dense rows.
-# Larger ones are searched in the subspace of their largest singular vectors.
-FULL_SAMPLE = 2**22
+# Larger ones, and those with more columns than rows, are searched in the subspace of their largest singular vectors.
+FULL_SAMPLE, FEW_COLUMNS = 2**22, 1000
 SUBSPACE, EXTRA, ROUNDS = 10, 5, 1  # the fewest vectors, how many more make them come out well, and iterations
 ONE_LENGTH = 1e-6  # rows whose squared lengths differ by less, as those of tf-idf, have one length in the subspace too
 DOF_PER_COLUMN = 10.0  # at least, among many columns: a row near a centre counts no more than 1.1 times
@@ -46,7 +46,9 @@ class SparseSource(BlockSource):
     def part(self, rows: Array) -> SparseSource:
         """The rows of these numbers, as a source of their own in the same frame."""
         weight = None if self.weight is None else self.weight[rows]
-        return SparseSource(self.X[rows], weight, self.frame, n_threads=self._n_threads)
+        part = SparseSource(self.X[rows], weight, self.frame, n_threads=self._n_threads)
+        part.lift, part.least_dof = self.lift, self.least_dof
+        return part
 
     def engine(self, engine: Any) -> Any:
         """The native engine for sparse rows; the reference engine reads a few rows with their zeros at a time."""
@@ -83,9 +85,10 @@ class SparseSource(BlockSource):
         """About `size` rows; with all features, or if these are too many, in a subspace that `lift` leads back from."""
         numbers, weight = ArraySource(np.arange(float(self.n_rows))[:, None], self.weight, _PLAIN).sample(size, rng)
         picked = numbers[:, 0].astype(np.int64)
-        if len(picked) * self.n_features <= FULL_SAMPLE:
+        if len(picked) * self.n_features <= FULL_SAMPLE and self.n_features <= max(len(picked), FEW_COLUMNS):
             return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
-        X = self._rows(picked) / self.frame.unit
+        X, horizon = self._rows(picked), HORIZON["float64"]
+        X.data = np.clip(X.data / self.frame.unit, -horizon, horizon)
         subspace = Subspace.of(X, weight, max(SUBSPACE, self.n_clusters + EXTRA))
         self.least_dof = DOF_PER_COLUMN * self.n_features
         self.lift = partial(subspace.lift, self.frame.origin / self.frame.unit)
@@ -128,7 +131,7 @@ class Subspace(NamedTuple):
     def of(cls, X: Any, weight: Array, size: int) -> Subspace:
         """That of the largest singular vectors, by subspace iteration; far rows count no more than others."""
         squares = X.power(2).sum(axis=1)
-        counted = diags_array(np.sqrt(weight / (np.median(squares) + squares))) @ X
+        counted = diags_array(np.sqrt(weight / np.maximum(np.median(squares) + squares, np.finfo(float).tiny))) @ X
         size = min(size, min(X.shape))
         tried = min(size + EXTRA, min(X.shape))
         Z = counted @ np.random.RandomState(0).standard_normal((X.shape[1], tried))
@@ -138,15 +141,15 @@ class Subspace(NamedTuple):
         coordinates = X @ basis
         longest, shortest = np.max(squares), np.min(squares[squares > 0], initial=np.inf)  # but for rows of zeros
         if longest - shortest <= ONE_LENGTH * longest:
-            length = np.sqrt(longest / np.maximum((coordinates**2).sum(axis=1), np.finfo(float).tiny))
-            coordinates = coordinates * length[:, None]
+            length = np.sqrt(np.sum(coordinates**2, axis=1, keepdims=True) / (longest or 1.0))
+            coordinates = coordinates / np.where(length > 0, length, 1.0)
         return cls(X, weight, basis, coordinates)
 
     def lift(self, origin: Array, centers: Array) -> tuple[Array, float]:
         """Centres among all features, from those in the subspace, and the median squared distance per feature."""
         if centers.shape[1] != self.X.shape[1]:
             label, d2 = _nearest(self.coordinates, centers)
-            trust = self.weight / (1 + d2 / max(float(np.median(d2)), np.finfo(float).tiny))
+            trust = self.weight / (1 + d2 / (np.median(d2) or np.mean(d2) or 1.0))
             shares = csr_array((trust, (label, np.arange(len(label)))), (len(centers), len(label)))
             total = shares.sum(axis=1)[:, None]
             means = (shares @ self.X).toarray() / np.where(total > 0, total, 1.0)
