@@ -102,7 +102,7 @@ def text_table() -> tuple[str, list[str]]:
         figures.append([np.mean(scores), score, *seconds, *megabytes])
         spread = f"{np.mean(scores):.3f} ({min(scores):.3f} – {max(scores):.3f})"
         times = [f"{value:.3f}" for value in seconds] + [f"{value:.0f}" for value in megabytes]
-        rows.append([f"{X.shape[0]} x {X.shape[1]}, {X.nnz} entries", spread, f"{score:.3f}", *times])
+        rows.append([f"{X.shape[0]} x {X.shape[1]}", spread, f"{score:.3f}", *times])
         print(*rows[-1], file=sys.stderr)
     mean = np.mean(figures, axis=0)
     rows.append(["mean", *(f"{value:.3f}" for value in mean[:2]), *(f"{value:.3f}" for value in mean[2:4])])
