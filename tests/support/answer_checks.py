@@ -59,6 +59,7 @@ def outcome_of(case: HostileCase) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no warning of NumPy's may leak; our own are UserWarnings
         warnings.simplefilter("ignore", UserWarning)
+        warnings.filterwarnings("ignore", "Explicit initial center position passed|init_size=", RuntimeWarning)
         outcome = _refusal(lambda: _try(case))
     _hold(before == (_frozen(case.X), _frozen(case.weight)), "the input was changed")
     now = case.estimator.get_params(deep=False)

@@ -171,7 +171,7 @@ def check_rows(estimator: Any, X: Array) -> None:
         raise ValueError(f'X holds nothing but zeros in row {row}, which has no direction for metric="cosine"')
 
 
-ACCEPTS = Accepts(missing=False, single=False, elsewhere=False, check=check_rows)
+ACCEPTS = Accepts(missing=False, sparse=False, single=False, elsewhere=False, check=check_rows)
 
 
 def _check_squares(points: Array, name: str) -> None:

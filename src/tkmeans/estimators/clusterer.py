@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -20,7 +21,13 @@ from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
-from tkmeans.fit_warnings import CLEARLY_BETTER, warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
+from tkmeans.fit_warnings import (
+    CLEARLY_BETTER,
+    warn_of_early_end,
+    warn_of_empty_rows,
+    warn_of_split_searches,
+    warn_user,
+)
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
@@ -28,6 +35,7 @@ from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.base import Bounds, out_of_bounds, to_numpy
+from tkmeans.sources.sparse import SparseSource
 from tkmeans.stats import Array, Block
 
 try:
@@ -47,6 +55,10 @@ _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # wit
 
 # Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
 FORGIVING = ("label", "memberships", "entropy", "trust", "log_density")
+
+# Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
+Floats = NDArray[np.floating[Any]]
+Labels = NDArray[np.int64]
 
 
 def unless_lacking(method: F) -> F:
@@ -69,6 +81,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _interruptible: ClassVar[bool] = True  # whether Ctrl-C leaves the best parameters so far
     _not_fitted: str | None = None  # why there is no model yet, in place of scikit-learn's message
 
+    labels_: Labels
+    n_iter_: int
+    n_features_in_: int
     _fitted_model: FittedModel
     _published: frozenset[str]
     _html_repr = _repr_html_inner = html_repr
@@ -93,11 +108,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or dask collection
             The rows to cluster. All estimators but the baselines keep float32 and take missing values (NaN): a row
             counts with the features it has, exactly. They also take a path, which names a file or a directory of files
             that may be larger than memory (:class:`tkmeans.DataFile` chooses columns), and a dask array or dataframe,
-            which is visited where it is; :class:`MiniBatchTKMeans` takes neither.
+            which is visited where it is; :class:`MiniBatchTKMeans` takes neither. All of them but
+            :class:`StudentTMixture` also take sparse matrices and arrays of SciPy, and never store their zeros.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -130,6 +146,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             source.n_counted = survey.n_counted
             plan, init = self._plan(source), getattr(self, "init", "")
             by_chance = isinstance(init, str) or callable(init)  # an array leaves nothing to chance
+            if not by_chance and self.n_init not in ("auto", 1):
+                words = f"performing only one init in {type(self).__name__} instead of n_init={self.n_init}"
+                warn_user(f"Explicit initial center position passed: {words}.", RuntimeWarning)
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
@@ -145,7 +164,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 warn_of_early_end(self, time_is_up=time_is_up)
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
         """Find the clusters of X and return the label of each row.
 
         Parameters
@@ -242,7 +261,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     # ---- clusters of rows --------------------------------------------------------------
 
-    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Any:
+    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Labels:
         """Predict the cluster of each row.
 
         Parameters
@@ -268,7 +287,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Floats:
         """Compute the distance of each row to every centre.
 
         Parameters
@@ -285,7 +304,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
     @unless_lacking
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any) -> Floats:
         """Predict the probability of each cluster for each row (eqn:tau).
 
         Parameters
@@ -301,7 +320,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "predict_proba", "memberships", "probability", wide=True)
 
     @unless_lacking
-    def robust_weights(self, X: Any) -> Any:
+    def robust_weights(self, X: Any) -> Floats:
         """Compute the influence of each row on the fit: the sum over clusters of tau times u.
 
         Parameters
@@ -317,7 +336,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "robust_weights", "trust", "robust_weight")
 
     @unless_lacking
-    def assignment_entropy(self, X: Any) -> Any:
+    def assignment_entropy(self, X: Any) -> Floats:
         """Compute how uncertain the cluster of each row is: the entropy of its probabilities.
 
         Parameters
@@ -346,7 +365,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- outliers ----------------------------------------------------------------------
 
     @unless_lacking
-    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Any:
+    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> NDArray[np.bool_]:
         """Flag the rows that are outliers.
 
         Parameters
@@ -400,7 +419,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return found
 
     @available_if(lambda estimator: "noise" in estimator._family._fields)  # type: ignore[untyped-decorator]
-    def noise_probability(self, X: Any) -> Any:
+    def noise_probability(self, X: Any) -> Floats:
         """Compute the probability that each row is noise: that it belongs to no cluster.
 
         Parameters
@@ -416,7 +435,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "noise_probability", "noise", "noise_probability")
 
     @unless_lacking
-    def outlier_pvalues(self, X: Any) -> Any:
+    def outlier_pvalues(self, X: Any) -> Floats:
         """Compute the probability of so large a distance for a row of the nearest cluster.
 
         Under the model the squared distance over p times the scale follows an F
@@ -476,7 +495,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- the density ---------------------------------------------------------------
 
     @unless_lacking
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Any) -> Floats:
         """Compute the log-likelihood of each row.
 
         Parameters
@@ -506,8 +525,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         score : float
-            The mean log-likelihood of the rows. Estimators without a density (:class:`FastTKMeans` and the
-            baselines) return minus the inertia, as KMeans does.
+            The mean log-likelihood of the rows, as of GaussianMixture. KMeans returns minus the inertia, and so do
+            estimators without a density (:class:`FastTKMeans` and the baselines). A cross-validated search can
+            compare values of `n_clusters` by the former, as it falls when there are too many, but not by the latter.
         """
         if "score_samples" not in self._lacks:
             return self._evidence(X, "score", sample_weight).per_row
@@ -616,6 +636,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         name = getattr(self, "engine", "auto")
         if source.array_library == "numpy":
             return engines.select(name)
+        if isinstance(source, SparseSource):
+            return source.engine(engines.select(name))
         if name == "native":
             raise ValueError(
                 f'engine="native" reads NumPy arrays, got one of {source.array_library}; use "auto", which runs '
@@ -630,6 +652,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self._accepts.single else ["float64"]
+        tags.input_tags.sparse = self._accepts.sparse
         tags.input_tags.allow_nan = self._accepts.missing
         tags.array_api_support = self._accepts.array_api and self._accepts.elsewhere
         return tags

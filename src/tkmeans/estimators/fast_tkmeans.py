@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer
+from tkmeans.estimators.clusterer import Clusterer, Floats
 from tkmeans.estimators.inputs import check_spread
 from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Training
@@ -120,6 +120,8 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
+    cluster_centers_: Floats
+    inertia_: float
     _checks = (
         validation.SHARED
         | validation.LONG_FITS

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tkmeans.sources import ArraySource, Source, Survey, TensorSource
 from tkmeans.sources.base import BLOCK_ROWS, to_numpy
 from tkmeans.sources.number_checks import as_numbers
+from tkmeans.sources.sparse import SparseSource
+from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, namespace
 
 # Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.
@@ -27,6 +29,7 @@ class Accepts(NamedTuple):
     """What an estimator takes."""
 
     missing: bool = True  # NaN
+    sparse: bool = True  # rows of scipy.sparse, which are complete
     single: bool = True  # float32 stays float32
     elsewhere: bool = True  # tensors, files and dask collections
     array_api: bool = True  # arrays of other libraries where scikit-learn's array_api_dispatch is on
@@ -60,7 +63,8 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         # What cannot read blocks from elsewhere looks at all rows at once.
         block_rows = None if accepts.elsewhere else max(len(X), 1)
         n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None)) if X.shape[0] > BLOCK_ROWS.get() else 1
-        source = TensorSource(X, weight) if tensor else ArraySource(X, weight, n_threads=n_jobs, block_rows=block_rows)
+        of_kind = SparseSource if isinstance(X, SparseRows) else ArraySource
+        source = TensorSource(X, weight) if tensor else of_kind(X, weight, n_threads=n_jobs, block_rows=block_rows)
     if reset and kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
         source.__exit__()
         raise TypeError(accepts.refusal)
@@ -78,15 +82,18 @@ def checked_rows(
     """Rows in memory and their weights, float32 or not; with `reset` their features become the estimator's."""
     accepts: Accepts = estimator._accepts
     plain = type(X) is np.ndarray and X.dtype in (np.float64, np.float32)
+    sparse = not plain and type(X).__module__.startswith("scipy.sparse")
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = validate_data(
             estimator,
             X if plain else as_numbers(X, "X"),
             reset=reset,
             dtype=[xp.float64, xp.float32] if single else xp.float64,
-            ensure_all_finite="allow-nan" if accepts.missing else True,
+            ensure_all_finite="allow-nan" if accepts.missing and not sparse else True,
             ensure_min_samples=accepts.least_rows if reset else 1,
+            accept_sparse="csr" if accepts.sparse else False,
         )
+    X = SparseRows.of(X) if sparse else X
     if accepts.check is not None:
         accepts.check(estimator, X)
     return X, None if sample_weight is None else checked_sample_weight(sample_weight, X)
@@ -214,7 +221,7 @@ def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
-    if not isinstance(X, np.ndarray):  # checked as an array of NumPy, and then taken to where X is
+    if not isinstance(X, (np.ndarray, SparseRows)):  # checked as an array of NumPy, and then taken to where X is
         xp = namespace(X)
         single = X.dtype == xp.float32
         weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float32 if single else np.float64)

@@ -7,24 +7,28 @@ from typing import Any, Self, final
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from tkmeans.em import Observer, Plateau, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer, transaction
+from tkmeans.estimators.clusterer import Clusterer, Floats, transaction
 from tkmeans.estimators.inputs import Accepts, checked_rows
 from tkmeans.estimators.stream_state import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import climbs, distances_kept, student, student_merit, student_plan
-from tkmeans.fit_warnings import warn_of_empty_rows
+from tkmeans.fit_warnings import warn_of_empty_rows, warn_user
 from tkmeans.fitted import Clusters, FittedModel, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
 from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
 from tkmeans.models import Stepwise, Student, Tracked
+from tkmeans.models.dof import BOUNDS
 from tkmeans.sources import ArraySource, Batches, Source
+from tkmeans.sources.sparse import SparseSource
+from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 
-# Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
-FIRST_TOL = 1e-6
+# Rows that are fitted as a whole are fitted to the tolerance of TKMeans, or by default the first ones are.
+FIRST_TOL, SHARE_OF_TOL = 1e-6, 1e-3
 
 NOT_IN_MEMORY = (
     "MiniBatchTKMeans takes batches from arrays in memory; hand the blocks of larger data to partial_fit, "
@@ -65,7 +69,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     max_iter : int, default=100
         The most passes over X in :meth:`fit`.
     tol : float, default=1e-3
-        The gain in log-likelihood per row that is too small to go on for.
+        The gain in log-likelihood per row that is too small to go on for; a thousandth of it where all rows are
+        fitted as a whole.
     max_no_improvement : int, default=10
         :meth:`fit` ends when so many batches are on average no more likely, by `tol`, than
         as many before them. None compares whole passes over X.
@@ -80,6 +85,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Makes the start, and the batches of :meth:`fit`, reproducible.
     verbose : int, default=0
         Print every iteration if positive.
+    compute_labels, reassignment_ratio : bool, float
+        Parameters of MiniBatchKMeans, without effect: labels are always computed, and no centre is reassigned.
 
     Attributes
     ----------
@@ -149,6 +156,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ((3, 2), 22000)
     """
 
+    cluster_centers_: Floats
+    inertia_: float
     _checks = (
         validation.SHARED
         | validation.STUDENT
@@ -184,6 +193,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        compute_labels: bool = True,
+        reassignment_ratio: float = 0.01,
     ) -> None:
         self._keep(locals())
 
@@ -193,6 +204,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     # ---- all rows at hand ------------------------------------------------------------
 
     def _plan(self, source: Any) -> Plan:
+        if self.init_size is not None and self.init_size < self.n_clusters:
+            few = f"init_size={self.init_size} should be larger than n_clusters={self.n_clusters}"
+            warn_user(f"{few}; as many rows as there are clusters are taken.", RuntimeWarning)
         return student_plan(self, source, partial(self._runs, source), extras=self._stream_after, fields=FIELDS)
 
     def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
@@ -202,7 +216,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             if self._takes_batches(len(counted)):
                 yield partial(self._run_batches, source, counted, start)
             else:
-                yield from climbs(self, source, start, tol=FIRST_TOL, accelerate=True)
+                yield from climbs(self, source, start, tol=SHARE_OF_TOL * self.tol, accelerate=True)
 
     def _run_batches(
         self, source: ArraySource, counted: Array, start: Start, *, observers: list[Observer], resume: None
@@ -219,8 +233,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             batches,
             self._stepwise(source, max(source.n_rows, source.total), begun.params),
             Tracked(begun.params, begun.stats, begun.stats.total),
-            stop=Plateau(self.tol, times=self.max_no_improvement or batches.per_pass),
-            max_iter=self.max_iter * batches.per_pass,
+            stop=Plateau(self.tol, times=int(self.max_no_improvement or batches.per_pass)),
+            max_iter=int(self.max_iter) * batches.per_pass,
             observers=observers,
         )
         params, memory, _ = run.params
@@ -235,7 +249,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
         counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
         if self._takes_batches(counted):
-            batches_per_pass = -(-counted // self.batch_size)
+            batches_per_pass = -(-counted // int(self.batch_size))
             found["n_iter_"] = -(-stream.n_steps // batches_per_pass)
         return found
 
@@ -244,8 +258,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def _n_first(self) -> int:
         if self.init_size is not None:
-            return max(self.init_size, self.n_clusters)
-        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
+            return int(max(self.init_size, self.n_clusters))
+        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * int(self.n_clusters))
 
     def _stepwise(self, source: Source, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}
@@ -263,7 +277,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as many as you like. NaN marks a missing value.
         y : Ignored
             Present for API consistency.
@@ -306,6 +320,10 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def _learn(self, X: Array, weight: Array | None) -> None:
         """One step of stepwise EM, published as a whole."""
+        if not hasattr(self, "_stream"):
+            raise NotFittedError(
+                "a model file does not hold what a stream remembers; begin anew with fit, or pickle it"
+            )
         known = self._fitted_model.params
         if self.n_clusters != len(known.centers):
             was = len(known.centers)
@@ -313,6 +331,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         X = X.astype(np.promote_types(X.dtype, known.centers.dtype), copy=False)
         stream = self._stream
         with self._source(X, weight, stream.frame) as source:
+            source.least_dof = known.dof if known.dof > BOUNDS[1] else 0.0  # of very many columns
             model = self._stepwise(source, stream.remembered, stream.tracked.params)
             stream = stream.learn(source, model, self.batch_size)
         params = stream.clusters(X.dtype)
@@ -334,8 +353,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         found = {"labels_": rows["label"], "outlier_pvalues_": rows["pvalue"], "inertia_": training.review.inertia}
         return found, Distances.of(rows["d2"], rows["n_observed"], weight)
 
-    def _source(self, X: Array, weight: Array | None, frame: Frame | None = None) -> ArraySource:
-        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
+    def _source(self, X: Any, weight: Array | None, frame: Frame | None = None) -> ArraySource | SparseSource:
+        kind = SparseSource if isinstance(X, SparseRows) else ArraySource
+        return kind(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")

@@ -12,8 +12,8 @@ from tkmeans.fitted import Clusters, Sketch, tally
 from tkmeans.models import Stepwise, Tracked
 from tkmeans.models.stepwise import halved
 from tkmeans.outliers import comparable
-from tkmeans.sources import ArraySource
 from tkmeans.sources.base import observed_features
+from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Block, Fit, Frame, Params, Stats
 
 # How many of the latest rows' distances are kept.
@@ -32,7 +32,11 @@ class Waiting(NamedTuple):
 
     def joined(self, X: Array, weight: Array) -> Waiting:
         """With one more batch."""
-        return Waiting(np.concatenate([self.X, X]), np.concatenate([self.weight, weight]), self.searched)
+        sparse = isinstance(X, SparseRows)
+        if isinstance(self.X, SparseRows) != sparse:
+            raise ValueError("the first rows of a stream must be all sparse or all dense; convert this batch")
+        rows = self.X.then(X) if sparse else np.concatenate([self.X, X])
+        return Waiting(rows, np.concatenate([self.weight, weight]), self.searched)
 
     @property
     def counted(self) -> int:
@@ -41,8 +45,9 @@ class Waiting(NamedTuple):
 
     def can_start(self, n_clusters: int) -> bool:
         """Whether there is a row for every cluster, and a value of every feature."""
-        observed = ~np.all(np.isnan(self.X[self.weight > 0]), axis=0)
-        return self.counted >= n_clusters and bool(np.all(observed))
+        if self.counted < n_clusters or isinstance(self.X, SparseRows):  # which are complete
+            return self.counted >= n_clusters
+        return bool(np.all(~np.all(np.isnan(self.X[self.weight > 0]), axis=0)))
 
 
 class Distances(NamedTuple):
@@ -129,7 +134,7 @@ class Stream(NamedTuple):
         tracked = self.tracked
         return max(tracked.rows, self.n_rows) * tracked.memory.total / tracked.rows
 
-    def learn(self, batch: ArraySource, model: Stepwise, recent: float) -> Stream:
+    def learn(self, batch: Any, model: Stepwise, recent: float) -> Stream:
         """One step of stepwise EM; what came more than `recent` rows ago counts less than half as recent."""
         before = self.tracked
         stats = batch.reduce(model.e_step(before))

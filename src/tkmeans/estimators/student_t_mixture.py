@@ -208,7 +208,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         "n_jobs": validation.check_n_jobs,
         **validation.LONG_FITS,
     }
-    _accepts = Accepts(least_rows=2)
+    _accepts = Accepts(least_rows=2, sparse=False)
     _lacks = frozenset({"inertia_"})
     _family = Components
     _size = "n_components"

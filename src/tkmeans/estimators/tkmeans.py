@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer
+from tkmeans.estimators.clusterer import Clusterer, Floats
 from tkmeans.estimators.inputs import check_spread
-from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters
+from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters, warn_user
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
 from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
@@ -38,7 +38,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
         stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
-        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture.
+        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture. The estimate is at least 10 p for
+        sparse rows of very many columns, such as tf-idf.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
         Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
         for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
@@ -72,6 +73,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
         Print every iteration if positive.
+    copy_x, algorithm : bool, {"lloyd", "elkan"}
+        Parameters of KMeans, without effect: rows are neither copied nor changed, and EM has no such variants.
 
     Attributes
     ----------
@@ -162,16 +165,22 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
     ) -> None:
         self._keep(locals())
 
-    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.CELLS
+    cluster_centers_: Floats
+    inertia_: float
+    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.CELLS
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:
         return Student(engine=engine, estimate_dof=self.dof == "estimate")
 
     def _plan(self, source: Source) -> Plan:
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            warn_user("algorithm='elkan' doesn't make sense for a single cluster; it has no effect.", RuntimeWarning)
         return student_plan(self, source, partial(self._runs, source))
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
@@ -193,14 +202,18 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
     """From one start EM with equal or estimated cluster weights, or both if that is open."""
     K = estimator.n_clusters
     n_rows = max(source.n_rows, source.total)  # weights that sum to 1 do not make rows few
-    dof = max(start.dof, least_dof(K, source.n_features, n_rows)) if estimator.dof == "estimate" else estimator.dof
+    least = max(source.least_dof, least_dof(K, source.n_features, n_rows))
+    dof = max(start.dof, least) if estimator.dof == "estimate" else estimator.dof
     params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
     open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
     several = len(open_question) > 1 or n_starts(estimator.init, estimator.n_init) > 1
     icl_decides = estimator.cluster_weights == "auto" and several
     for weights in {"equal": [False], "estimate": [True], "auto": open_question}[estimator.cluster_weights]:
         model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
-        options = {"stop": SmallGain(tol), "max_iter": estimator.max_iter, "accelerate": accelerate}
+        # Among many columns every step is a large one, and memberships are as good as hard.
+        stop = SmallGain(tol if source.lift is None else tol * source.n_features)
+        smooth = accelerate and source.lift is None
+        options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": smooth}
         yield partial(em, source, model, params, **options)
 
 
@@ -211,7 +224,7 @@ def student(estimator: Any, source: Source, n_rows: float, estimate_weights: boo
         estimate_dof=estimator.dof == "estimate",
         estimate_weights=estimate_weights,
         want_entropy=want_entropy,
-        least_dof=least_dof(estimator.n_clusters, source.n_features, n_rows),
+        least_dof=max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows)),
         scale_floor=SCALE_FLOOR[source.dtype.name],
     )
 

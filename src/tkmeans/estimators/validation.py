@@ -121,6 +121,7 @@ SHARED: dict[str, Check] = {
     "n_init": check_n_init,
     "init": check_init,
 }
+KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"])}
 LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
 CELLS: dict[str, Check] = {"bad_cells": check_auto}
 STUDENT: dict[str, Check] = {

@@ -104,7 +104,7 @@ def starts(
     settings: Any, source: Source, before: Any, rng: np.random.RandomState
 ) -> Iterator[tuple[StudentMixture, MixtureParams]]:
     """As many starts as an estimator asks for, each with the model that it is made with; `before` is an earlier fit."""
-    K, given = settings.n_components, settings.means_init is not None
+    K, given = int(settings.n_components), settings.means_init is not None
     drawing = np.random.RandomState(0) if settings.init_params == "robust" else rng  # nothing is left to chance
     whole = source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing)
     robust = settings.init_params == "robust" and not given

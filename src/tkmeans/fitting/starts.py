@@ -78,23 +78,30 @@ class Start(NamedTuple):
 
 def starts(settings: Any, source: Source, dof: float | None, rng: np.random.RandomState) -> Iterator[Start]:
     """As many starts as an estimator's `init` and `n_init` ask for, one at a time; `dof` is None if it is estimated."""
-    K, init = settings.n_clusters, settings.init
+    K, init = int(settings.n_clusters), settings.init  # a narrow integer of NumPy has no room for what is made of it
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
     max_time = getattr(settings, "max_time", None)
     limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
+    source.n_clusters = K
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    if forgiving := robust and getattr(settings, "bad_cells", False):
+    dense = source.array_library != "scipy.sparse"
+    if forgiving := robust and dense and getattr(settings, "bad_cells", False):
         rows = without_bad_cells(rows, K)
     sample = canonical(complete(rows, K) if np.any(np.isnan(rows.X)) else rows)
     if len(sample.X) < K:
-        warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
+        few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
+        warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
-        if robust:
+        if robust and source.lift is not None:
+            found = robust_search(sample, K, np.random.RandomState(number), first_dof(sample.X.shape[1]), 1)
+            source.agreement = Agreement(1, 1, np.inf)
+            start = Start(found.centers, 1.0, 1.0, found.weights_differ)
+        elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
                 found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb)
@@ -108,8 +115,14 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             centers = sample.X[np.linspace(0, len(sample.X) - 1, K).astype(np.int64)]  # there was no time
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
-        tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
-        yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
+        if not robust or source.lift is None:
+            scale = 1.0 if source.lift is not None else seeding.starting_scale(sample, centers)
+            start = Start(centers, max(scale, floor), max(GIVEN_DOF, first_dof(sample.X.shape[1])))
+        if source.lift is not None:
+            centers, width = source.lift(start.centers)
+            scale = width if robust else min(seeding.FIRST_WIDTH * width, 1.0)
+            start = start._replace(centers=centers, scale=max(scale, floor), dof=first_dof(source.n_features))
+        yield start
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:

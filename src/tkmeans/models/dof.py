@@ -35,7 +35,8 @@ def least_dof(n_clusters: int, n_features: int, n_rows: float) -> float:
     With every centre on a row of its own it goes as alpha^-(K p - nu (n - K))/2, so alpha
     would vanish if nu were less than K p / (n - K); twice that is on the safe side.
     """
-    limit = 2 * n_clusters * n_features / max(n_rows - n_clusters, 1)
+    K = int(n_clusters)
+    limit = 2 * K * n_features / max(n_rows - K, 1)
     return min(max(BOUNDS[0], limit), BOUNDS[1])
 
 

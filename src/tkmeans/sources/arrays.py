@@ -143,7 +143,7 @@ class Batches:
         self.frame = whole.frame
         self._whole = whole
         # Of nearly equal size: a last batch of a few rows would be learned from like any other.
-        batches = np.array_split(order, -(-len(order) // batch_size))
+        batches = np.array_split(order, -(-len(order) // int(batch_size)))
         self.per_pass = len(batches)
         self._next = cycle(batches)
 

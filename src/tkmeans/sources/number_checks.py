@@ -20,9 +20,11 @@ def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str =
     """Centres that a parameter of this name holds or gives."""
     centers = checked_points(to_numpy(centers), name)
     if centers.shape != shape:
-        verb = "give centres of" if name == "init" else "have"
-        theirs = f"The parameter 'means' should have the shape of {shape}: " if name == "means_init" else ""
-        raise ValueError(f"{theirs}{name} must {verb} shape {shape} ({size}, n_features), got {centers.shape}")
+        what = "clusters" if centers.shape[0] != shape[0] else "features of the data"
+        theirs = f"The parameter 'means' should have the shape of {shape}: "
+        if name == "init":
+            theirs = f"The shape of the initial centers {centers.shape} does not match the number of {what}: "
+        raise ValueError(f"{theirs}{name} must have shape {shape} ({size}, n_features), got {centers.shape}")
     return centers
 
 
@@ -74,6 +76,10 @@ def as_numbers(values: Any, name: str) -> Any:
     """The values, of which none is text or a date; as an array with NaN for missing where a list or mask was given."""
     if isinstance(values, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} must be a table of numbers, got {values!r}; where files are not taken, load it first")
+    if hasattr(values, "to_arrow_table"):  # a query of DuckDB
+        values = values.to_arrow_table()
+    elif type(values).__name__ == "LazyFrame":  # of polars
+        values = values.collect()
     if isinstance(values, (list, tuple)):
         values = _array_of(values, name)
     if isinstance(values, np.ma.MaskedArray):
@@ -89,6 +95,10 @@ def as_numbers(values: Any, name: str) -> Any:
         for column in values.columns:
             if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
                 _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
+    if hasattr(values, "column_names"):  # of Arrow
+        for field in values.schema:
+            if not str(field.type).startswith(("int", "uint", "float", "double", "half", "bool")):
+                _refuse_what_is_no_number(np.asarray(values.column(field.name)), f"{name} in column {field.name!r}")
     return values
 
 

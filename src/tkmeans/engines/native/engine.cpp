@@ -229,6 +229,8 @@ std::unique_ptr<Search> new_search(const double* rows, const double* weights, In
                                    double dof, double noise_reach);  // search.cpp
 extern const ShapeFunctions<double> shapes_f64;                      // shapes.cpp
 extern const ShapeFunctions<float> shapes_f32;
+extern const SparseFunctions<double> sparse_f64;                     // sparse.cpp
+extern const SparseFunctions<float> sparse_f32;
 
 extern const Engine engine;
 const Engine engine = {
@@ -237,6 +239,8 @@ const Engine engine = {
     new_search,
     shapes_f64,
     shapes_f32,
+    sparse_f64,
+    sparse_f32,
 };
 
 }  // namespace tkmeans::TKM_SET
