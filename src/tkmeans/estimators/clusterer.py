@@ -54,7 +54,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # with an engine, to answer again
 
 # Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
-FORGIVING = ("label", "memberships", "entropy", "trust", "log_density")
+FORGIVING = ("label", "memberships", "entropy", "trust", "evidence")
 
 # Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
 Floats = NDArray[np.floating[Any]]
@@ -604,7 +604,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return rows
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
-        with self._open(X, method, "log_density", sample_weight) as source:
+        with self._open(X, method, "evidence", sample_weight) as source:
             return self._reading(source).posterior.evidence(source, entropy=method == "icl")
 
     # ---- the record behind the face ----------------------------------------------------

@@ -22,7 +22,7 @@ from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, usual
+from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -63,7 +63,7 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
 BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
 FEW = 3  # rows are no cluster
-REST_TAILS, COMPARED_ROWS = 10.0, 1000  # the nu of the search for clusters of the other rows; of these, about
+REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
 
@@ -327,25 +327,29 @@ def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
         return sample
-    inner = X[core]
-    centers = robust_search(Sample(inner, weight[core]), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
-    inner = inner[:: -(-len(core) // COMPARED_ROWS)]
-    total = np.var(inner, axis=0)
+    inner, mass = canonical(Sample(X[core], weight[core]))
+    centers = robust_search(Sample(inner, mass), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
+    total = np.average((inner - np.average(inner, axis=0, weights=mass)) ** 2, axis=0, weights=mass)
     total = np.where(total > 0, total, np.inf)
     squares = np.stack([np.sum((inner - center) ** 2, axis=1) for center in centers], axis=1)
-    within = np.minimum(np.mean((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0) / total, 1)  # (p,)
+    within = np.average((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0, weights=mass) / total
+    within = np.minimum(within, 1)  # (p,)
     for j in np.flatnonzero(np.any(bad, axis=0)):
-        of_all = _spread(squares - (inner[:, [j]] - centers[:, j]) ** 2, np.ones(len(inner)))
-        for beyond in (X[:, j] < low[j], X[:, j] > high[j]):
+        others = (squares - (inner[:, [j]] - centers[:, j]) ** 2) / max(X.shape[1] - 1, 1)
+        for beyond in (low[j] > X[:, j], high[j] < X[:, j]):
             rows = np.flatnonzero(bad[:, j] & beyond)
-            if len(rows) < FEW:
+            if np.sum(weight[rows]) < FEW:
                 continue
             rest = np.where(bad[rows], np.nan, X[rows])
             some = ~np.all(np.isnan(rest), axis=0)
-            rest = rest[:, some]
-            spread = _spread(np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2), weight[rows])
-            excess = (1 - within[some]) @ (np.nanvar(rest, axis=0) / total[some] - (1 + within[some]) / 2)
-            if spread - 1 < (of_all - 1) / 2 or excess < 0:  # nearer to that of one cluster
+            rest, known = rest[:, some], ~np.isnan(rest[:, some]) * weight[rows, None]
+            away = np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2)
+            middle = np.nansum(rest * known, axis=0) / np.sum(known, axis=0)
+            variance = np.nansum((rest - middle) ** 2 * known, axis=0) / np.sum(known, axis=0)
+            excess = (1 - within[some]) @ (variance / total[some] - (1 + within[some]) / 2)
+            alike = _spread(away, weight[rows]) - 1 < (_spread(others, mass) - 1) / 2 or excess < 0
+            typical = quantile(np.min(away, axis=1), weight[rows]), quantile(np.min(others, axis=1), mass)
+            if alike or typical[0] > ORDINARY * typical[1]:  # one cluster, or none that is known
                 bad[rows, j] = False
     return Sample(np.where(bad, np.nan, X), weight)
 

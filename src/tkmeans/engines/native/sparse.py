@@ -24,7 +24,7 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     return Stats(n, w, w[:, None], out[2 + 4 * K :].reshape(K, p), wd2, log_u, float(n.sum() * p), objective, entropy)
 
 
-def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
+def rows(block: Block, params: Params, kernel: Kernel, *, brief: bool = False) -> Rows:  # noqa: ARG001
     """The model's answers for each row."""
     n, dtype = block.X.shape[0], block.X.dtype
     label, *others = _filled(_native.rows_of_sparse, 4 * n, block, params, kernel).reshape(4, n)
