@@ -60,7 +60,7 @@ INVALID_PARAMETERS = {
     "n_components": COUNT,
     "dof": [*POSITIVE, 1e-300, "guess", None],
     "tol": [-1e-9, np.nan, np.inf, "1", None, True, 1j],
-    "reg_covar": POSITIVE,
+    "reg_covar": POSITIVE[1:],  # 0 is none
     "max_iter": COUNT[:-1],
     "n_init": COUNT[:-1],
     "init": [
