@@ -16,18 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans import engines
+from tkmeans import engines, fit_warnings
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
-from tkmeans.fit_warnings import (
-    CLEARLY_BETTER,
-    warn_of_early_end,
-    warn_of_empty_rows,
-    warn_of_split_searches,
-    warn_user,
-)
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
@@ -117,11 +110,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. A row of weight 2 is that row twice; a row
-            of weight 0 takes no part, but is labelled.
+            How often each row counts. A row of weight 2 is that row twice; one of weight 0 is only labelled.
         resume : path, default=None
-            A checkpoint of the same fit, to go on from there. The result is the same, to the
-            last bit, as if it had not been interrupted. Only for estimators that write checkpoints.
+            A checkpoint of the same fit, to go on from there, with the same result to the last bit.
 
         Returns
         -------
@@ -148,21 +139,21 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             by_chance = isinstance(init, str) or callable(init)  # an array leaves nothing to chance
             if not by_chance and self.n_init not in ("auto", 1):
                 words = f"performing only one init in {type(self).__name__} instead of n_init={self.n_init}"
-                warn_user(f"Explicit initial center position passed: {words}.", RuntimeWarning)
+                fit_warnings.warn_user(f"Explicit initial center position passed: {words}.", RuntimeWarning)
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
             fit = best_run(plan.runs, plan.merit, rng, observers, left)
             self._publish_fit(plan, fit, source)
             if survey.n_empty:
-                warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
+                fit_warnings.warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
             if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
                 n_searches, n_agreeing, margin = source.agreement
-                if 2 * n_agreeing < n_searches and margin < CLEARLY_BETTER:
-                    warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
+                if 2 * n_agreeing < n_searches and margin < fit_warnings.CLEARLY_BETTER:
+                    fit_warnings.warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
             if not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
-                warn_of_early_end(self, time_is_up=time_is_up)
+                fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
         """Find the clusters of X and return the label of each row.
@@ -171,9 +162,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
             The rows to cluster, as in :meth:`fit`.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -231,14 +220,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self._publish(params, dtype, found, source)
         if training is None:
             checkpoint = getattr(self, "checkpoint", None)
-            name = type(self).__name__
-            raise Interrupted(
-                f"{name} was interrupted after {found['n_iter_']} iterations. The best parameters so far "
-                "are on the estimator, and predict works; labels_ and what else describes the training rows is missing"
-                + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on."),
-                self,
-                fit.interrupted,
-            ) from None
+            words = f"{type(self).__name__} was interrupted after {found['n_iter_']} iterations. The best parameters "
+            words += "so far are on the estimator, and predict works; labels_ and what else describes the training "
+            words += "rows is missing." + f" fit(X, resume={str(checkpoint)!r}) goes on." * (checkpoint is not None)
+            raise Interrupted(words, self, fit.interrupted) from None
 
     def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
@@ -269,8 +254,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X : array-like of shape (n_samples, n_features), path or dask collection
             The rows to label, of a kind that :meth:`fit` takes.
         outlier_label : int, default=None
-            A label such as -1 for the rows that :meth:`outliers` flags, where the estimator has
-            that method. None gives every row the label of a cluster.
+            A label such as -1 for the rows that :meth:`outliers` flags; None gives all rows that of a cluster.
         out : path, default=None
             The Parquet file to write labels to. None returns them, or if X is a path, writes them beside it.
 
@@ -298,8 +282,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Euclidean distances; of :class:`StudentTMixture` in the metric of each component, and of the
-            baselines in their own metric. For a path, the Parquet file they were written to.
+            Euclidean distances; of :class:`StudentTMixture` in the metric of each component, of the baselines in their
+            own. For a path, the Parquet file they were written to.
         """
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
@@ -438,8 +422,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def outlier_pvalues(self, X: Any) -> Floats:
         """Compute the probability of so large a distance for a row of the nearest cluster.
 
-        Under the model the squared distance over p times the scale follows an F
-        distribution with p and nu degrees of freedom: an exact tail probability.
+        Under the model the squared distance over p times the scale has an F distribution with p and nu degrees of
+        freedom: the tail probability is exact.
 
         Parameters
         ----------
@@ -517,9 +501,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows to score.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -536,49 +518,20 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @unless_lacking
     def aic(self, X: Any) -> float:
-        """Compute the Akaike information criterion of the model on X; smaller is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge by.
-
-        Returns
-        -------
-        aic : float
-        """
+        """Compute the Akaike information criterion of the model on the rows X; smaller is better."""
         return self._evidence(X, "aic").aic
 
     @unless_lacking
     def bic(self, X: Any) -> float:
-        """Compute the Bayesian information criterion of the model on X; smaller is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge by.
-
-        Returns
-        -------
-        bic : float
-        """
+        """Compute the Bayesian information criterion of the model on the rows X; smaller is better."""
         return self._evidence(X, "bic").bic
 
     @unless_lacking
     def icl(self, X: Any) -> float:
-        """Compute the integrated classification likelihood of the model on X; smaller is better.
+        """Compute the integrated classification likelihood of the model on the rows X; smaller is better.
 
-        It is the BIC plus twice the entropy of the memberships, so that it also counts
-        how well the clusters are separated. It is what to choose K by.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge by.
-
-        Returns
-        -------
-        icl : float
+        It is the BIC plus twice the entropy of the memberships, so that it also counts how well the clusters are
+        separated. It is what to choose K by.
         """
         return self._evidence(X, "icl").icl
 
@@ -593,10 +546,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows.
-        labels : ndarray of shape (n_samples,)
-            The cluster each was drawn from.
+        X, labels : ndarrays of shape (n_samples, n_features) and (n_samples,)
+            The rows, and the cluster each was drawn from.
         """
         check_is_fitted(self)
         check_integer("n_samples", n_samples, least=1)
@@ -639,10 +590,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if isinstance(source, SparseSource):
             return source.engine(engines.select(name))
         if name == "native":
-            raise ValueError(
-                f'engine="native" reads NumPy arrays, got one of {source.array_library}; use "auto", which runs '
-                "the reference engine where the array is"
-            )
+            way_out = 'use "auto", which runs the reference engine where the array is'
+            raise ValueError(f'engine="native" reads NumPy arrays, got one of {source.array_library}; {way_out}')
         return engines.reference
 
     @property
@@ -686,11 +635,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def transaction(estimator: Any) -> Iterator[None]:
-    """Give the estimator back all attributes it had, unless the block ends well.
-
-    Whatever goes wrong in a fit, a half-fitted estimator, with the centres of one fit and the labels or
-    the number of features of another, would be worse than none.
-    """
+    """Give the estimator back what it had, unless the block ends well: a half-fitted one would be worse than none."""
     before = dict(vars(estimator))  # attributes are replaced by a fit, never changed in place
     try:
         yield

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats
-from tkmeans.estimators.inputs import check_spread
+from tkmeans.estimators.inputs import measure
 from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Training
 from tkmeans.fitting.restarts import Plan, Run
@@ -37,8 +37,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     init : {"k-means++", "robust", "random", "uniform"}, array or callable, default="k-means++"
         Where to begin. "k-means++" is what the code calls fast t-k-means++, "uniform" its fast t-k-means.
     n_init : "auto" or int, default="auto"
-        How many starts to try; the one with the least inertia is kept. "auto" is 10 for
-        "random", "uniform" and a callable, and 1 otherwise.
+        How many starts to try, as of :class:`TKMeans`; the one with the least inertia is kept.
     max_iter : int, default=300
         The most iterations of one run.
     tol : float, default=1e-4
@@ -70,24 +69,15 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The degrees of freedom nu.
     cluster_weights_ : ndarray of shape (n_clusters,)
         All equal.
-    lower_bound_ : float
-        The last value of what the memberships maximise; steps need not raise it.
-    lower_bounds_ : list of float
-        That value at the start and after every iteration.
-    n_iter_ : int
-        Iterations of the best run.
-    converged_ : bool
-        Whether the best run ended before `max_iter`.
-    agreement_ : float
-        The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float
-        How much better they were than the next best clusters, in nats per row, if there were others.
-    n_searches_ : int
-        How many searches there were.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
+    lower_bound_, lower_bounds_ : float and list of float
+        What the memberships maximise, at the end, and at the start and after every iteration; steps need not raise it.
+    n_iter_, converged_ : int and bool
+        Iterations of the best run, and whether it ended before `max_iter`.
+    agreement_, n_searches_, margin_ : float, int and float
+        The share of independent searches for a start that ended in these clusters, if there were searches, and how
+        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     See Also
     --------
@@ -122,16 +112,12 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    _checks = (
-        validation.SHARED
-        | validation.LONG_FITS
-        | {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
-    )
+    _checks = validation.SHARED | validation.LONG_FITS
+    _checks |= {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
     _lacks = frozenset({"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues"})
 
     def _plan(self, source: Source) -> Plan:
-        source.frame = source.measure()
-        check_spread(source.frame.unit, source.dtype.name)
+        measure(source)
         return Plan(partial(self._runs, source), _compactness, extras=_tiny_clusters_reported)
 
     def _model(self, engine: Any) -> Fast:

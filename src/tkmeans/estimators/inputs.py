@@ -136,16 +136,13 @@ def _check_library(estimator: Any, X: Any, method: str) -> None:
     centers = estimator.means_ if hasattr(estimator, "means_") else estimator.cluster_centers_
     fitted, given = (_library_and_device(values) for values in (centers, X))
     if fitted != given:
-        raise ValueError(
-            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and device as those "
-            f"passed to fit(): {fitted} there, {given} here; convert X, or switch array_api_dispatch off"
-        )
+        wanted = "must use the same namespace and device as those passed to fit()"
+        found = f"{fitted} there, {given} here; convert X, or switch array_api_dispatch off"
+        raise ValueError(f"Inputs passed to {type(estimator).__name__}.{method}() {wanted}: {found}")
 
 
 def _library_and_device(X: Any) -> str:
-    if kind_of(X) == "array":
-        return "numpy"
-    return f"{type(X).__module__.partition('.')[0]} on {X.device}"
+    return "numpy" if kind_of(X) == "array" else f"{type(X).__module__.partition('.')[0]} on {X.device}"
 
 
 @contextmanager
@@ -166,10 +163,8 @@ def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
         if source.names is not None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
     elif source.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input"
-        )
+        wanted = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
+        raise ValueError(f"X has {source.n_features} features, but {wanted}")
 
 
 # ---- rows that a fit can be made of ----------------------------------------------------------
@@ -198,14 +193,13 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
         raise ValueError(f"{_features(lost, names)} has no observed value in any row; drop it")
 
 
-def check_spread(spread: float, dtype: str = "float64") -> None:
-    """Complain if squared distances, up to those of the farthest row, would not fit into a number."""
-    least, most = SPREADS[dtype]
+def measure(source: Source) -> None:
+    """Give the source its frame; complain if squared distances, up to the farthest row's, would not fit a number."""
+    source.frame = source.measure()
+    (least, most), spread = SPREADS[source.dtype.name], source.frame.unit
     if not least < spread < most:
-        raise ValueError(
-            f"the spread of X is {spread:.3g}, and squared distances do not fit into {dtype} unless it is between "
-            f"{least:g} and {most:g}; rescale X first"
-        )
+        found = f"the spread of X is {spread:.3g}, and squared distances do not fit into {source.dtype.name}"
+        raise ValueError(f"{found} unless it is between {least:g} and {most:g}; rescale X first")
 
 
 def _features(marked: Array, names: Any) -> str:

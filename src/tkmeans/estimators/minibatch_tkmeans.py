@@ -35,17 +35,16 @@ NOT_IN_MEMORY = (
     "or fit TKMeans, which reads files and dask collections"
 )
 
-# What is kept of every row.
-FIELDS = ("pvalue", "d2", "n_observed")
+FIELDS = ("pvalue", "d2", "n_observed")  # what is kept of every row
+_half_life = validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None"))
 
 
 @final
 class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means for rows that arrive in batches, or are too many for one look at all of them.
 
-    Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of
-    :class:`TKMeans`, the degrees of freedom included; it is learned by stepwise EM: of rows
-    that have gone by only a few sums are kept, and these fade with time.
+    Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of :class:`TKMeans`, learned by stepwise
+    EM: of rows that have gone by only a few sums are kept, and these fade with time.
 
     Parameters
     ----------
@@ -60,23 +59,19 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept.
     init_size : int, default=None
-        So many rows are fitted as a whole before the first batch (and all, if a batch holds
-        them), and :meth:`partial_fit` keeps rows until there are so many. None is as many as
-        the search for a start looks at: 3000, or 150 for each cluster if that is more.
+        So many rows are fitted as a whole before the first batch (and all, if a batch holds them), and
+        :meth:`partial_fit` keeps rows until there are so many. None: 3000, or 150 per cluster if that is more.
     batch_size : int, default=1024
-        The rows of a batch, in :meth:`fit`. In a stream, the rows after which what counts
-        as recent (`center_drift_` and the like) counts half.
+        Rows of a batch in :meth:`fit`; in a stream, those after which a row counts half as recent (`center_drift_`).
     max_iter : int, default=100
         The most passes over X in :meth:`fit`.
     tol : float, default=1e-3
-        The gain in log-likelihood per row that is too small to go on for; a thousandth of it where all rows are
-        fitted as a whole.
+        The gain in log-likelihood per row that is too small to go on for; a thousandth for rows fitted as a whole.
     max_no_improvement : int, default=10
-        :meth:`fit` ends when so many batches are on average no more likely, by `tol`, than
-        as many before them. None compares whole passes over X.
+        :meth:`fit` ends when so many batches are no more likely, by `tol`, than as many before; None: a whole pass.
     half_life : float, default=None
-        For streams that change: the number of rows after which a row counts half. None
-        forgets only as the stream grows: a row that came when it was half as long counts half.
+        For streams that change: the number of rows after which a row counts half. None forgets only as the stream
+        grows: a row that came when it was half as long counts half.
     engine : {"auto", "native", "reference"}, default="auto"
         The code that visits the rows.
     n_jobs : int, default=None
@@ -91,52 +86,34 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centres mu. Clusters are numbered by size, the largest first; in a stream they
-        keep the numbers that they have after `init_size` rows.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row of X, or of the last batch.
+        The centres mu. Clusters are numbered by size, the largest first; in a stream, as after `init_size` rows.
+    labels_, outlier_pvalues_ : ndarrays of shape (n_samples,)
+        Of each row of X, or of the last batch, the cluster, and how probable a distance so large is in the nearest one.
     inertia_ : float
         The weighted sum of squared distances to the nearest centre, of X or the last batch.
-    outlier_pvalues_ : ndarray of shape (n_samples,)
-        How probable a distance at least this large is for a row of the nearest cluster, for X or the last batch.
-    scale_ : float
-        The squared scale alpha that all clusters share.
-    dof_ : float
-        The degrees of freedom nu.
+    scale_, dof_ : float
+        The squared scale alpha that all clusters share, and the degrees of freedom nu.
     cluster_weights_ : ndarray of shape (n_clusters,)
         The probability of each cluster.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         How many rows are remembered of each cluster; rows that fade count in part.
-    lower_bound_ : float
-        The log-likelihood per row, over all that is remembered.
-    lower_bounds_ : list of float
-        The log-likelihood per row of every batch (in a stream: of the last 1000), each
-        judged before it was learned from.
+    lower_bound_, lower_bounds_ : float and list of float
+        The log-likelihood per row, over all that is remembered; and of every batch (in a stream: of the last 1000),
+        each judged before it was learned from.
     recent_sizes_ : ndarray of shape (n_clusters,)
         How many recent rows each cluster has.
-    center_drift_ : ndarray of shape (n_clusters,)
-        How far one look at recent rows would move each centre (with heavy tails somewhat less
-        than they have moved). 0 after :meth:`fit`.
-    drift_pvalues_ : ndarray of shape (n_clusters,)
-        How probable a drift at least this large is if nothing has changed.
-    n_iter_ : int
-        Passes over X in :meth:`fit`.
-    n_steps_ : int
-        Batches learned from.
-    n_samples_seen_ : int
-        Rows given so far.
-    converged_ : bool
-        Whether :meth:`fit` ended before `max_iter`.
-    agreement_ : float
-        The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float
-        How much better they were than the next best clusters, in nats per row, if there were others.
-    n_searches_ : int
-        How many searches there were.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
+    center_drift_, drift_pvalues_ : ndarrays of shape (n_clusters,)
+        How far one look at recent rows would move each centre (with heavy tails somewhat less than they have moved;
+        0 after :meth:`fit`), and how probable a drift at least this large is if nothing has changed.
+    n_iter_, converged_ : int and bool
+        Passes over X in :meth:`fit`, and whether it ended before `max_iter`.
+    n_steps_, n_samples_seen_ : int
+        Batches learned from, and rows given so far.
+    agreement_, n_searches_, margin_ : float, int and float
+        The share of independent searches for a start that ended in these clusters, if there were searches, and how
+        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     See Also
     --------
@@ -158,16 +135,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    _checks = (
-        validation.SHARED
-        | validation.STUDENT
-        | {
-            "batch_size": validation.at_least_one,
-            "init_size": validation.optional(validation.at_least_one),
-            "max_no_improvement": validation.optional(validation.at_least_one),
-            "half_life": validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None")),
-        }
-    )
+    _checks = validation.SHARED | validation.STUDENT
+    _checks |= {"batch_size": validation.at_least_one, "half_life": _half_life}
+    _checks |= dict.fromkeys(("init_size", "max_no_improvement"), validation.optional(validation.at_least_one))
     _accepts = Accepts(array_api=False, refusal=NOT_IN_MEMORY)
     _objective = "log-likelihood"
     _interruptible = False  # a stream cannot go on from parameters alone
@@ -279,9 +249,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as many as you like. NaN marks a missing value.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -313,10 +281,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         elif waiting.searched:
             self._learn(X, weight)
         self._waiting = None if enough else waiting
-        self._not_fitted = (
-            f"the {waiting.counted} rows so far are too few for n_clusters={self.n_clusters}, or have no value of "
-            "some feature; go on with partial_fit"
-        )
+        few = f"the {waiting.counted} rows so far are too few for n_clusters={self.n_clusters}"
+        self._not_fitted = f"{few}, or have no value of some feature; go on with partial_fit"
 
     def _learn(self, X: Array, weight: Array | None) -> None:
         """One step of stepwise EM, published as a whole."""

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats
-from tkmeans.estimators.inputs import check_spread
+from tkmeans.estimators.inputs import measure
 from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters, warn_user
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
@@ -58,13 +58,11 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     tol : float, default=1e-6
         A run ends when an iteration gains less than this in log-likelihood per row.
     accelerate : bool, default=True
-        Extrapolate over iterations (Anderson acceleration). The likelihood still never
-        drops, and the same optimum is reached in a fraction of the passes.
+        Extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
     engine : {"auto", "native", "reference"}, default="auto"
         The code that visits the rows.
     n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn: None means 1 unless in a
-        :obj:`joblib.parallel_config` context, -1 means all. Results do not depend on it.
+        Threads to use, as elsewhere in scikit-learn; -1 means all. Results do not depend on it.
     max_time : float, default=None
         Seconds after which a fit ends with what it has; None for no limit.
     checkpoint : path, default=None
@@ -85,34 +83,24 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     inertia_ : float
         The weighted sum of squared distances to the nearest centre.
     scale_ : float
-        The squared scale alpha that all clusters share. At least the square of 1e-10
-        (float32: 1e-5) of the data's spread.
+        The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
     dof_ : float
         The degrees of freedom nu.
     cluster_weights_ : ndarray of shape (n_clusters,)
         The probability of each cluster.
-    lower_bound_ : float
-        The log-likelihood per row at the end.
-    lower_bounds_ : list of float
-        The log-likelihood per row at the start and after every iteration.
+    lower_bound_, lower_bounds_ : float and list of float
+        The log-likelihood per row at the end; and at the start and after every iteration.
     outlier_pvalues_ : ndarray of shape (n_samples,)
         How probable a distance at least this large is for a row of the nearest cluster.
-    n_iter_ : int
-        Iterations of the best run.
-    converged_ : bool
-        Whether the best run ended before `max_iter`.
+    n_iter_, converged_ : int and bool
+        Iterations of the best run, and whether it ended before `max_iter`.
     cell_bounds_ : ndarray of shape (2, n_features)
         The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
-    agreement_ : float
-        The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float
-        How much better they were than the next best clusters, in nats per row, if there were others.
-    n_searches_ : int
-        How many searches there were.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
+    agreement_, n_searches_, margin_ : float, int and float
+        The share of independent searches for a start that ended in these clusters, if there were searches, and how
+        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     See Also
     --------
@@ -193,8 +181,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
 def student_plan(estimator: Any, source: Source, runs: Runs, *, extras: Any = None, fields: Any = ("pvalue",)) -> Plan:
     """Measure the rows, search for starts, climb from each, and keep the best."""
-    source.frame = source.measure()
-    check_spread(source.frame.unit, source.dtype.name)
+    measure(source)
     return Plan(runs, student_merit(estimator), fields, distances_kept if extras is None else extras)
 
 

@@ -11,19 +11,8 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import (
-    BLOCK_ROWS,
-    Answer,
-    Column,
-    CountedRows,
-    M,
-    Sample,
-    Survey,
-    merged,
-    of_masked,
-    survey,
-    to_numpy,
-)
+from tkmeans.sources import base
+from tkmeans.sources.base import Answer, Column, CountedRows, M, Sample, Survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -64,7 +53,7 @@ class BlockSource(CountedRows):
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """`function` of every block, in the order of the rows."""
         if self.bounds is not None:
-            function = partial(of_masked, function, self.bounds)
+            function = partial(base.of_masked, function, self.bounds)
         if self._pool is None:
             yield from map(function, self.blocks())
             return
@@ -79,11 +68,11 @@ class BlockSource(CountedRows):
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
-        return merged(self.map(summarize))
+        return base.merged(self.map(summarize))
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""
-        return self.reduce(survey)
+        return self.reduce(base.survey)
 
     def example(self, sample: Sample) -> Array:
         """All rows if they are in memory, else the sample."""
@@ -112,15 +101,9 @@ class ArraySource(BlockSource):
     n_rows = 0
 
     def __init__(
-        self,
-        X: Array,
-        weight: Array | None,
-        frame: Frame | None = None,
-        *,
-        n_threads: int = 1,
-        block_rows: int | None = None,
+        self, X: Array, weight: Any, frame: Frame | None = None, *, n_threads: int = 1, block_rows: int | None = None
     ) -> None:
-        block_rows = block_rows or BLOCK_ROWS.get()
+        block_rows = block_rows or base.BLOCK_ROWS.get()
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
         self.X = X
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
