@@ -217,9 +217,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         bounds = found["lower_bounds_"]
         stream = Stream.after_fit(fit, training.order, source.frame, kept, bounds, source.n_rows)
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
-        counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
-        if self._takes_batches(counted):
-            batches_per_pass = -(-counted // int(self.batch_size))
+        if self._takes_batches(source.n_counted):
+            batches_per_pass = -(-source.n_counted // int(self.batch_size))
             found["n_iter_"] = -(-stream.n_steps // batches_per_pass)
         return found
 

@@ -243,7 +243,5 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
 def distances_kept(training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The distances of the training rows, which decide who is an outlier where there is no noise component."""
-    sizes = training.review.sizes
-    if np.min(sizes) < np.mean(sizes) / 2:
-        warn_of_tiny_clusters(sizes)
+    warn_of_tiny_clusters(training.review.sizes)
     return {"_training_distances": Sketch(*training.review.comparable())}

@@ -78,10 +78,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres mu. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_ : float
-        The weighted sum of squared distances to the nearest centre.
+    labels_, inertia_ : ndarray of shape (n_samples,) and float
+        The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
         The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
     dof_ : float
@@ -199,8 +197,7 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
         model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
         # Among many columns every step is a large one, and memberships are as good as hard.
         stop = SmallGain(tol if source.lift is None else tol * source.n_features)
-        smooth = accelerate and source.lift is None
-        options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": smooth}
+        options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": accelerate and source.lift is None}
         yield partial(em, source, model, params, **options)
 
 
