@@ -495,9 +495,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         score : float
-            The mean log-likelihood of the rows, as of GaussianMixture. KMeans returns minus the inertia, and so do
-            estimators without a density (:class:`FastTKMeans` and the baselines). A cross-validated search can
-            compare values of `n_clusters` by the former, as it falls when there are too many, but not by the latter.
+            The mean log-likelihood of the rows, as of GaussianMixture, by which a cross-validated search can compare
+            values of `n_clusters`; without a density (:class:`FastTKMeans`, the baselines) minus the inertia.
         """
         if "score_samples" not in self._lacks:
             return self._evidence(X, "score", sample_weight).per_row

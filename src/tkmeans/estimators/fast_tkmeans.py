@@ -42,14 +42,10 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The most iterations of one run.
     tol : float, default=1e-4
         A run ends when the centres move by less than this fraction of the data's spread.
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
-    max_time : float, default=None
-        Seconds after which a fit ends with what it has; None for no limit.
-    checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
+    max_time, checkpoint : float and path, default=None
+        Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0

@@ -101,8 +101,7 @@ def checked_rows(
 
 def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool) -> Source:
     """Of a file or a dask collection."""
-    fitted_names = None if reset else getattr(estimator, "feature_names_in_", None)
-    names = None if fitted_names is None else list(fitted_names)
+    names = None if reset or not hasattr(estimator, "feature_names_in_") else list(estimator.feature_names_in_)
     if kind == "dask":
         from tkmeans.sources.dask import DaskSource
 

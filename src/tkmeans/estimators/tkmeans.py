@@ -187,14 +187,13 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
     """From one start EM with equal or estimated cluster weights, or both if that is open."""
     K = estimator.n_clusters
     n_rows = max(source.n_rows, source.total)  # weights that sum to 1 do not make rows few
-    least = max(source.least_dof, least_dof(K, source.n_features, n_rows))
-    dof = max(start.dof, least) if estimator.dof == "estimate" else estimator.dof
-    params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
     open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
     several = len(open_question) > 1 or n_starts(estimator.init, estimator.n_init) > 1
     icl_decides = estimator.cluster_weights == "auto" and several
     for weights in {"equal": [False], "estimate": [True], "auto": open_question}[estimator.cluster_weights]:
         model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
+        dof = max(start.dof, model.least_dof) if estimator.dof == "estimate" else estimator.dof
+        params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
         # Among many columns every step is a large one, and memberships are as good as hard.
         stop = SmallGain(tol if source.lift is None else tol * source.n_features)
         options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": accelerate and source.lift is None}
