@@ -12,6 +12,16 @@ from tkmeans.stats import Params
 
 OPSET, IR_VERSION = 18, 9  # of 2022: runtimes of today read them
 
+# The graph: of every node the operator, its inputs and its output.
+# log tau = log weight - (dof + observed features)/2 log(1 + slope d2), up to a constant of each row.
+NODES = (
+    "Cast X x, IsNaN x missing, Where missing zero one observed, Sub x origin moved, Where missing zero moved y, "
+    "ReduceSumSquare y features y2, MatMul y c products, MatMul observed c2 squares, Sum y2 products squares rough, "
+    "Max rough zero d2, Sqrt d2 d, Cast d distances, Mul d2 slope ratio, Add ratio one base, Log base log_base, "
+    "MatMul observed halves of_features, Add of_features of_dof exponent, Mul exponent log_base power, "
+    "Add power log_weights log_tau, Softmax log_tau tau, Cast tau probabilities, ArgMax log_tau labels"
+)
+
 
 def to_onnx(model: Any) -> Any:
     """Turn a fitted model into an ONNX model of the same answers.
@@ -53,43 +63,20 @@ def to_onnx(model: Any) -> Any:
     c = centers - origin
     constants = {"origin": origin, "c": -2 * c.T, "c2": (c**2).T, "slope": kernel.slope, "one": 1.0, "zero": 0.0}
     constants |= {"halves": np.full((c.shape[1], 1), -0.5), "of_dof": -dof / 2, "log_weights": np.log(weights)}
-    # log tau = log weight - (dof + observed features)/2 log(1 + slope d2), up to a constant of each row
+    (K, p), single = centers.shape, TensorProto.FLOAT
+    options = {"x": {"to": TensorProto.DOUBLE}, "distances": {"to": single}, "probabilities": {"to": single}}
+    options |= {"tau": {"axis": 1}, "labels": {"axis": 1, "keepdims": 0}}
     nodes = [
-        ("Cast", "X", "x", {"to": TensorProto.DOUBLE}),
-        ("IsNaN", "x", "missing", {}),
-        ("Where", "missing zero one", "observed", {}),
-        ("Sub", "x origin", "moved", {}),
-        ("Where", "missing zero moved", "y", {}),
-        ("ReduceSumSquare", "y features", "y2", {}),
-        ("MatMul", "y c", "products", {}),
-        ("MatMul", "observed c2", "squares", {}),
-        ("Sum", "y2 products squares", "rough", {}),
-        ("Max", "rough zero", "d2", {}),
-        ("Sqrt", "d2", "d", {}),
-        ("Cast", "d", "distances", {"to": TensorProto.FLOAT}),
-        ("Mul", "d2 slope", "ratio", {}),
-        ("Add", "ratio one", "base", {}),
-        ("Log", "base", "log_base", {}),
-        ("MatMul", "observed halves", "of_features", {}),
-        ("Add", "of_features of_dof", "exponent", {}),
-        ("Mul", "exponent log_base", "power", {}),
-        ("Add", "power log_weights", "log_tau", {}),
-        ("Softmax", "log_tau", "tau", {"axis": 1}),
-        ("Cast", "tau", "probabilities", {"to": TensorProto.FLOAT}),
-        ("ArgMax", "log_tau", "labels", {"axis": 1, "keepdims": 0}),
+        helper.make_node(operator, inputs, [output], **options.get(output, {}))
+        for operator, *inputs, output in map(str.split, NODES.split(", "))
     ]
-    K, p = centers.shape
-    shapes = {"labels": (TensorProto.INT64, ["n"]), "distances": (TensorProto.FLOAT, ["n", K])}
-    shapes["probabilities"] = (TensorProto.FLOAT, ["n", K])
+    shapes = dict.fromkeys(("labels", "distances", "probabilities"), (single, ["n", K]))
+    shapes["labels"] = (TensorProto.INT64, ["n"])
     numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]
     numbers.append(numpy_helper.from_array(np.array([1]), "features"))  # the axis
-    graph = helper.make_graph(
-        [helper.make_node(kind, into.split(), [out], **options) for kind, into, out, options in nodes],
-        type(model).__name__,
-        [helper.make_tensor_value_info("X", TensorProto.FLOAT, ["n", p])],
-        [helper.make_tensor_value_info(name, *form) for name, form in shapes.items()],
-        numbers,
-    )
+    taken = [helper.make_tensor_value_info("X", single, ["n", p])]
+    given = [helper.make_tensor_value_info(name, *form) for name, form in shapes.items()]
+    graph = helper.make_graph(nodes, type(model).__name__, taken, given, numbers)
     made_by = {"producer_name": "tkmeans", "producer_version": __version__, "ir_version": IR_VERSION}
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], **made_by)
     checker.check_model(made)

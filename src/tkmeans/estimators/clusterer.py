@@ -27,7 +27,7 @@ from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbos
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
-from tkmeans.sources.base import Bounds, out_of_bounds, to_numpy
+from tkmeans.sources.base import out_of_bounds, to_numpy
 from tkmeans.sources.sparse import SparseSource
 from tkmeans.stats import Array, Block
 
@@ -56,9 +56,7 @@ Labels = NDArray[np.int64]
 
 def unless_lacking(method: F) -> F:
     """Decorate a method that only some estimators have; the others name it in `_lacks`."""
-    name = method.__name__
-    decorated: F = available_if(lambda estimator: name not in estimator._lacks)(method)
-    return decorated
+    return available_if(lambda estimator: method.__name__ not in estimator._lacks)(method)
 
 
 class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -161,7 +159,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to cluster, as in :meth:`fit`.
         y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
@@ -252,7 +249,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to label, of a kind that :meth:`fit` takes.
         outlier_label : int, default=None
             A label such as -1 for the rows that :meth:`outliers` flags; None gives all rows that of a cluster.
         out : path, default=None
@@ -277,7 +273,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to measure, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -294,7 +289,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to look at, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -310,7 +304,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to look at, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -325,8 +318,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to look at, of a kind that :meth:`fit` takes.
+        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -354,8 +346,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge.
+        X : array-like of shape (n_samples, n_features), path or dask collection
         rule : {"strays", "tail"}, default="strays"
             "strays" flags rows that are more probably strays than rows of a cluster. Where there is a noise component
             (:class:`StudentTMixture`), that is their :meth:`noise_probability`. Elsewhere it asks of the training rows
@@ -409,7 +400,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to judge, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -427,8 +417,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge.
+        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -473,8 +462,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
-            look = partial(cells_outside, tuple(to_numpy(bounds)))
-            return answer(source, look, Column("bad", np.bool_, source.n_features))
+            low, high = to_numpy(bounds)
+            column = Column("bad", np.bool_, source.n_features)
+            return answer(source, lambda block: Answer((out_of_bounds(block.X, low, high),)), column)
 
     # ---- the density ---------------------------------------------------------------
 
@@ -484,8 +474,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to score.
+        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -499,17 +488,15 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to score.
+        X : array-like of shape (n_samples, n_features), path or dask collection
         y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
         -------
         score : float
-            The mean log-likelihood of the rows, as of GaussianMixture. KMeans returns minus the inertia, and so do
-            estimators without a density (:class:`FastTKMeans` and the baselines). A cross-validated search can
-            compare values of `n_clusters` by the former, as it falls when there are too many, but not by the latter.
+            The mean log-likelihood of the rows, as of GaussianMixture, by which a cross-validated search can compare
+            values of `n_clusters`; without a density (:class:`FastTKMeans`, the baselines) minus the inertia.
         """
         if "score_samples" not in self._lacks:
             return self._evidence(X, "score", sample_weight).per_row
@@ -551,8 +538,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         check_is_fitted(self)
         check_integer("n_samples", n_samples, least=1)
-        rows: tuple[Array, Array] = self._fitted_model.params.draw(n_samples, check_random_state(self.random_state))
-        return rows
+        return self._fitted_model.params.draw(n_samples, check_random_state(self.random_state))
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
         with self._open(X, method, "evidence", sample_weight) as source:
@@ -605,11 +591,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         tags.input_tags.allow_nan = self._accepts.missing
         tags.array_api_support = self._accepts.array_api and self._accepts.elsewhere
         return tags
-
-
-def cells_outside(bounds: Bounds, block: Block) -> Answer:
-    """The cells of a block that are out of bounds."""
-    return Answer((out_of_bounds(block.X, *bounds),))
 
 
 def answer(source: Source, function: Callable[[Block], Answer], column: Column, out: Any = None) -> Any:

@@ -17,7 +17,7 @@ from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import SCALE_FLOOR, starts
 from tkmeans.models import Fast
 from tkmeans.sources import Source
-from tkmeans.stats import Fit, Params
+from tkmeans.stats import Params
 
 
 @final
@@ -42,14 +42,10 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The most iterations of one run.
     tol : float, default=1e-4
         A run ends when the centres move by less than this fraction of the data's spread.
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
-    max_time : float, default=None
-        Seconds after which a fit ends with what it has; None for no limit.
-    checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
+    max_time, checkpoint : float and path, default=None
+        Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
@@ -59,16 +55,12 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres mu. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_ : float
-        The weighted sum of squared distances to the nearest centre.
+    labels_, inertia_ : ndarray of shape (n_samples,) and float
+        The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
         The tiny number that stands for the vanishing scale and keeps a distance of 0 finite.
-    dof_ : float
-        The degrees of freedom nu.
-    cluster_weights_ : ndarray of shape (n_clusters,)
-        All equal.
+    dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
+        The degrees of freedom nu; the probability of each cluster, which is the same for all.
     lower_bound_, lower_bounds_ : float and list of float
         What the memberships maximise, at the end, and at the start and after every iteration; steps need not raise it.
     n_iter_, converged_ : int and bool
@@ -118,7 +110,9 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def _plan(self, source: Source) -> Plan:
         measure(source)
-        return Plan(partial(self._runs, source), _compactness, extras=_tiny_clusters_reported)
+        # The best has the least sum of squared distances, weighted by the memberships.
+        runs = partial(self._runs, source)
+        return Plan(runs, lambda fit: -float(np.sum(fit.stats.wd2)), extras=_tiny_clusters_reported)
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)
@@ -129,11 +123,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         for start in starts(self, source, float(self.dof), rng):
             params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
             yield partial(em, source, model, params, stop=SmallMove(self.tol), max_iter=self.max_iter)
-
-
-def _compactness(fit: Fit) -> float:
-    """Against the sum of squared distances, weighted by the memberships."""
-    return -float(np.sum(fit.stats.wd2))
 
 
 def _tiny_clusters_reported(training: Training, *_: Any) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans.sources import ArraySource, Source, Survey, TensorSource
-from tkmeans.sources.base import BLOCK_ROWS, to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, survey, to_numpy
 from tkmeans.sources.number_checks import as_numbers
 from tkmeans.sources.sparse import SparseSource
 from tkmeans.sparse_rows import SparseRows
-from tkmeans.stats import Array, namespace
+from tkmeans.stats import Array, Block, namespace
 
 # Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.
 WEIGHTS = {"float64": (1e-50, 1e50), "float32": (1e-20, 1e10)}
@@ -101,8 +101,7 @@ def checked_rows(
 
 def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool) -> Source:
     """Of a file or a dask collection."""
-    fitted_names = None if reset else getattr(estimator, "feature_names_in_", None)
-    names = None if fitted_names is None else list(fitted_names)
+    names = None if reset or not hasattr(estimator, "feature_names_in_") else list(estimator.feature_names_in_)
     if kind == "dask":
         from tkmeans.sources.dask import DaskSource
 
@@ -174,15 +173,17 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
     """Complain of rows that no fit could be made of; `size` is the name of the parameter `n_clusters`."""
     if np.any(found.infinite):
         raise ValueError(f"X has infinite values in {_features(found.infinite, names)}; clip them or mark them as NaN")
-    if not (np.isfinite(found.total) and np.isfinite(found.least)):
+    if np.isnan(found.total) or np.isinf(found.least) or np.isinf(found.heaviest):
         raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
     if found.least < 0:
         raise ValueError(f"sample_weight must not be negative, got {found.least}; a weight of 0 ignores a row")
     if found.total == 0 and found.n_rows:
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
     least, most = WEIGHTS[dtype]
-    if found.lightest < least or found.heaviest > most:
-        _complain_of_range(found.lightest, found.heaviest, dtype)
+    if found.lightest < least or found.heaviest > most:  # there is no room for what is made of them
+        wanted = f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}"
+        weights = f"weights from {found.lightest:.3g} to {found.heaviest:.3g}"
+        raise ValueError(f"{wanted}, got {weights}; divide them by a number of that size")
     if found.n_counted < n_clusters:
         weighted = found.n_counted < found.n_rows
         counted = f"{found.n_counted} rows of positive sample_weight" if weighted else f"n_samples={found.n_counted}"
@@ -234,22 +235,6 @@ def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
         raise TypeError(f"sample_weight must be an array of numbers: {error}") from None
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must have shape ({n_rows},), one weight per row, got {weight.shape}")
-    if not np.all(np.isfinite(weight)):
-        raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
-    if np.any(weight < 0):
-        raise ValueError(f"sample_weight must not be negative, got {weight.min()}; a weight of 0 ignores a row")
-    if not np.any(weight):
-        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
-    name, lightest, heaviest = np.dtype(dtype).name, np.min(weight[weight > 0]), np.max(weight)
-    if lightest < WEIGHTS[name][0] or heaviest > WEIGHTS[name][1]:
-        _complain_of_range(lightest, heaviest, name)
+    found = survey(Block(np.zeros((n_rows, 1)), weight, None))  # type: ignore[arg-type]
+    check_survey(found, "n_clusters", 0, None, np.dtype(dtype).name)
     return weight.astype(dtype, copy=False)
-
-
-def _complain_of_range(lightest: float, heaviest: float, dtype: str) -> None:
-    """Such weights leave no room for what is made of them."""
-    least, most = WEIGHTS[dtype]
-    raise ValueError(
-        f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}, got "
-        f"weights from {lightest:.3g} to {heaviest:.3g}; divide them by a number of that size"
-    )

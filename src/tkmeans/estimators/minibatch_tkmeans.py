@@ -72,10 +72,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     half_life : float, default=None
         For streams that change: the number of rows after which a row counts half. None forgets only as the stream
         grows: a row that came when it was half as long counts half.
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
     random_state : int, RandomState instance or None, default=None
         Makes the start, and the batches of :meth:`fit`, reproducible.
     verbose : int, default=0
@@ -217,9 +215,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         bounds = found["lower_bounds_"]
         stream = Stream.after_fit(fit, training.order, source.frame, kept, bounds, source.n_rows)
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
-        counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
-        if self._takes_batches(counted):
-            batches_per_pass = -(-counted // int(self.batch_size))
+        if self._takes_batches(source.n_counted):
+            batches_per_pass = -(-source.n_counted // int(self.batch_size))
             found["n_iter_"] = -(-stream.n_steps // batches_per_pass)
         return found
 

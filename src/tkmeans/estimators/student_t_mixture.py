@@ -78,14 +78,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         Whether a further call of `fit` begins where the last one ended.
     accelerate : bool, default=True
         Extrapolate over iterations (Anderson acceleration).
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
-    max_time : float, default=None
-        Seconds after which EM ends with what it has; None for no limit.
-    checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
+    max_time, checkpoint : float and path, default=None
+        Seconds after which EM ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         For starts that are drawn; ``init_params="robust"`` draws nothing from it.
     verbose, verbose_interval : int, default=0 and 10
@@ -184,14 +180,12 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         "n_components": validation.at_least_one,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "size_ratio": validation.check_ratio,
-        "shrinkage": partial(validation.check_real, positive=False),
+        **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
         "noise": validation.check_auto,
         **validation.CELLS,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,
-        "tol": partial(validation.check_real, positive=False),
-        "reg_covar": partial(validation.check_real, positive=False),
         "init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS)),
         "engine": partial(validation.check_choice, choices=engines.CHOICES),
         "n_jobs": validation.check_n_jobs,
@@ -243,7 +237,5 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
 def distances_kept(training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The distances of the training rows, which decide who is an outlier where there is no noise component."""
-    sizes = training.review.sizes
-    if np.min(sizes) < np.mean(sizes) / 2:
-        warn_of_tiny_clusters(sizes)
+    warn_of_tiny_clusters(training.review.sizes)
     return {"_training_distances": Sketch(*training.review.comparable())}

@@ -78,10 +78,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres mu. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_ : float
-        The weighted sum of squared distances to the nearest centre.
+    labels_, inertia_ : ndarray of shape (n_samples,) and float
+        The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
         The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
     dof_ : float
@@ -189,18 +187,16 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
     """From one start EM with equal or estimated cluster weights, or both if that is open."""
     K = estimator.n_clusters
     n_rows = max(source.n_rows, source.total)  # weights that sum to 1 do not make rows few
-    least = max(source.least_dof, least_dof(K, source.n_features, n_rows))
-    dof = max(start.dof, least) if estimator.dof == "estimate" else estimator.dof
-    params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
     open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
     several = len(open_question) > 1 or n_starts(estimator.init, estimator.n_init) > 1
     icl_decides = estimator.cluster_weights == "auto" and several
     for weights in {"equal": [False], "estimate": [True], "auto": open_question}[estimator.cluster_weights]:
         model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
+        dof = max(start.dof, model.least_dof) if estimator.dof == "estimate" else estimator.dof
+        params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
         # Among many columns every step is a large one, and memberships are as good as hard.
         stop = SmallGain(tol if source.lift is None else tol * source.n_features)
-        smooth = accelerate and source.lift is None
-        options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": smooth}
+        options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": accelerate and source.lift is None}
         yield partial(em, source, model, params, **options)
 
 

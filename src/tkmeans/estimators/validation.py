@@ -26,19 +26,17 @@ def check_params(estimator: Any, checks: Mapping[str, Check]) -> None:
 
 def check_integer(name: str, value: Any, *, least: int) -> None:
     """Complain unless `value` is an integer of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer of at least {least}, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not whole or value < least:
+        raise (ValueError if whole else TypeError)(f"{name} must be an integer of at least {least}, got {value!r}")
 
 
 def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None:
     """Complain unless `value` is a finite number, positive or at least not negative."""
     wanted = "a positive number" if positive else "a number of at least 0"
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be {wanted}{hint}, got {value!r}")
-    if not np.isfinite(float(value)) or value < 0 or (positive and value == 0):
-        raise ValueError(f"{name} must be {wanted}{hint}, got {value!r}")
+    real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if not real or not np.isfinite(float(value)) or value < 0 or (positive and value == 0):
+        raise (ValueError if real else TypeError)(f"{name} must be {wanted}{hint}, got {value!r}")
 
 
 def check_choice(name: str, value: Any, choices: Collection[str] = (), *, hint: str = "") -> None:

@@ -32,7 +32,7 @@ class BlockSource(CountedRows):
         self.weight = weight
         if frame is not None:
             self.frame = frame
-        self._block_rows, self._n_threads = block_rows, n_threads
+        self.block_rows, self._n_threads = block_rows, n_threads
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     def __exit__(self, *exception: object) -> None:
@@ -44,8 +44,8 @@ class BlockSource(CountedRows):
         frame = getattr(self, "frame", None)  # a survey comes before the frame
         start = 0
         for chunk in (self.X,) if self.X is not None else self.chunks():
-            for first in range(0, chunk.shape[0], self._block_rows):
-                X = chunk[first : min(first + self._block_rows, chunk.shape[0]), ...]
+            for first in range(0, chunk.shape[0], self.block_rows):
+                X = chunk[first : min(first + self.block_rows, chunk.shape[0]), ...]
                 weight = None if self.weight is None else self.weight[start : start + X.shape[0]]
                 start += X.shape[0]
                 yield Block(X, weight, frame)  # type: ignore[arg-type]
@@ -77,6 +77,14 @@ class BlockSource(CountedRows):
     def example(self, sample: Sample) -> Array:
         """All rows if they are in memory, else the sample."""
         return super().example(sample) if self.X is None else self.X
+
+    def part(self, rows: Array) -> Any:
+        """The rows of these numbers, which are in memory, as a source of their own in the same frame."""
+        kind: Any = type(self)
+        weight = None if self.weight is None else self.weight[rows]
+        part = kind(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self.block_rows)
+        part.lift, part.least_dof = self.lift, self.least_dof
+        return part
 
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` answers for each row, in arrays, and the merged summary."""
@@ -111,11 +119,6 @@ class ArraySource(BlockSource):
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""
         return self.X[picked]
-
-    def part(self, rows: Array) -> ArraySource:
-        """The rows of these numbers, as a source of their own in the same frame."""
-        weight = None if self.weight is None else self.weight[rows]
-        return ArraySource(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self._block_rows)
 
 
 @final

@@ -37,16 +37,14 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     """Weights of components: non-negative and summing to 1, or a ValueError as GaussianMixture has it."""
     weights = np.asarray(as_numbers(weights, "weights_init"), dtype=np.float64)
     shape_checked(weights, "weights", (n_components,))
+    fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
-        raise ValueError(
-            "The parameter 'weights' should be in the range [0, 1], but got max value "
-            f"{np.min(weights):.5f}, min value {np.max(weights):.5f}; divide weights_init by its sum"
-        )
-    if not np.isclose(np.sum(weights), 1.0):
-        raise ValueError(
-            "The parameter 'weights' should be normalized, but got sum(weights) = "
-            f"{np.sum(weights):.5f}; divide weights_init by its sum"
-        )
+        found = f"max value {np.min(weights):.5f}, min value {np.max(weights):.5f}"
+        fault = f"in the range [0, 1], but got {found}"
+    elif not np.isclose(np.sum(weights), 1.0):
+        fault = f"normalized, but got sum(weights) = {np.sum(weights):.5f}"
+    if fault:
+        raise ValueError(f"The parameter 'weights' should be {fault}; divide weights_init by its sum")
     return weights
 
 

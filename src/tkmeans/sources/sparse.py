@@ -43,18 +43,11 @@ class SparseSource(BlockSource):
         self.X, self._with_zeros = X, False
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
 
-    def part(self, rows: Array) -> SparseSource:
-        """The rows of these numbers, as a source of their own in the same frame."""
-        weight = None if self.weight is None else self.weight[rows]
-        part = SparseSource(self.X[rows], weight, self.frame, n_threads=self._n_threads)
-        part.lift, part.least_dof = self.lift, self.least_dof
-        return part
-
     def engine(self, engine: Any) -> Any:
         """The native engine for sparse rows; the reference engine reads a few rows with their zeros at a time."""
         self._with_zeros = engine.NAME == "reference"
         if self._with_zeros:
-            self._block_rows = max(1, FULL_SAMPLE // 4 // self.n_features)
+            self.block_rows = max(1, FULL_SAMPLE // 4 // self.n_features)
             return engine
         return import_module("tkmeans.engines.native.sparse")
 
