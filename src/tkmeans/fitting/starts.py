@@ -26,11 +26,8 @@ from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
-DRAWS: dict[str, seeding.Seeding] = {
-    "k-means++": seeding.kmeans_plusplus,
-    "random": seeding.random_rows,
-    "uniform": seeding.uniform,
-}
+DRAWS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
+DRAWS["uniform"] = seeding.uniform
 SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 
 # Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
@@ -167,13 +164,7 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample,
-    n_clusters: int,
-    dof: float | None,
-    seed: int = 0,
-    limit: TimeLimit | None = None,
-    *,
-    climb: bool = False,
+    sample: Sample, K: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None, *, climb: bool = False
 ) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
 
@@ -194,7 +185,7 @@ def chosen_start(
                 break
         nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
         try:
-            found = robust_search(part, n_clusters, rng, nu, 1, seconds)
+            found = robust_search(part, K, rng, nu, 1, seconds)
         except TimeoutError:
             if not candidates:
                 raise
@@ -202,8 +193,8 @@ def chosen_start(
         labels, handicap = np.zeros(len(core), np.int64), 0.0
         labels[core if part is not sample else slice(None)] = found.labels
         if tails > TAILS[0]:
-            smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
-            handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
+            smallest = np.min(np.bincount(found.labels, part.weight, K)) / np.sum(part.weight)
+            handicap = HANDICAP if smallest * K >= SMALL_CLUSTER else np.inf
             if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
                 handicap = 0.0
         _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
@@ -262,14 +253,8 @@ def same_clusters(one: Array, other: Array, weight: Array) -> bool:
 def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float | None) -> Candidate:
     """Where EM leads on the sample, and what that is worth to all rows and to the core."""
     (X, weight), found, (K, p) = sample, candidate.found, candidate.found.centers.shape
-    least = least_dof(K, p, float(np.sum(weight)))
-    model = Student(
-        engine=engines.select("auto"),
-        estimate_dof=dof is None,
-        estimate_weights=True,
-        least_dof=least,
-        scale_floor=1e-20,
-    )
+    least, engine = least_dof(K, p, float(np.sum(weight))), engines.select("auto")
+    model = Student(engine=engine, estimate_dof=dof is None, estimate_weights=True, least_dof=least, scale_floor=1e-20)
     start = Params(found.centers, max(found.width, 1e-20), dof or max(PILOT_DOF, least), np.full(K, -np.log(K)))
     block = Block(X, weight, Frame(np.zeros(p), 1.0))
     fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(PILOT_TOL), max_iter=PILOT_ITER)
@@ -280,23 +265,17 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
     of_core = model.engine.summarize(block._replace(weight=core_weight), params, kernel)
     merit, core_merit = (float((stats.objective - stats.entropy) / stats.total) for stats in (fit.stats, of_core))
     sizes = np.bincount(labels, weight, K)
-    return candidate._replace(
-        found=found._replace(centers=params.centers, scale=params.scale, dof=params.dof),
-        labels=labels,
-        n_tiny=int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes))),
-        merit=merit - candidate.handicap,
-        core_merit=core_merit,
-    )
+    found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
+    n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))
+    candidate = candidate._replace(merit=merit - candidate.handicap, core_merit=core_merit)
+    return candidate._replace(found=found, labels=labels, n_tiny=n_tiny)
 
 
 # ---- bad cells --------------------------------------------------------------------------------
 #
 # Values far from all others of their column, in rows that are ordinary otherwise, are treated as missing, so that the
-# rows are not lost. What is far is measured by quantiles. Four things are not bad cells though they are far: the end of
-# a long tail, which leaves no gap; many cells of a row, which is an outlier as a whole; the few cells of such rows
-# that happen to be ordinary, where most rows with far cells are such; and a small true cluster. That shows in the rest
-# of its rows, which are alike, where bad cells are found in rows of all clusters. What is open is left to the centres
-# of the start: what is near one is not bad.
+# rows are not lost: docs/decisions/0023 tells what else is far and no bad cell. What is open is left to the centres of
+# the start: what is near one is not bad.
 
 
 def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
@@ -418,6 +397,5 @@ def canonical(sample: Sample) -> Sample:
         order[tied] = rows[np.lexsort([X[rows, column], group])]
         differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
     X, weight = X[order], sample.weight[order]
-    first = np.ones(len(X), dtype=bool)
-    first[1:] = np.any(X[1:] != X[:-1], axis=1)
+    first = np.append(True, np.any(X[1:] != X[:-1], axis=1))
     return Sample(X[first], np.add.reduceat(weight, np.flatnonzero(first)))

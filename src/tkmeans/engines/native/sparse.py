@@ -4,15 +4,12 @@ In double precision whatever the rows are.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 import tkmeans.engines.native._native as _native
 from tkmeans.engines import native
 from tkmeans.stats import Array, Block, Kernel, Params, Rows, Stats
-
-_doubles = partial(np.ascontiguousarray, dtype=np.float64)
 
 
 def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
@@ -52,7 +49,7 @@ def _filled(function: Callable[..., None], length: int, block: Block, params: Pa
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
     tables = (kernel.exponent, kernel.log_norm, kernel.gain, kernel.log_u_bias)  # rows are complete: the last entries
     centers = params.centers + frame.origin.astype(np.float64) / frame.unit  # the origin moves the centres, not rows
-    model = map(_doubles, (centers, params.log_weights, [kernel.slope, *(table[-1] for table in tables)]))
+    model = map(native.doubles, (centers, params.log_weights, [kernel.slope, *(table[-1] for table in tables)]))
     out, rows = np.zeros(length), (X.value, X.column, X.first, weight, 1.0 / float(frame.unit))
     function(native.instruction_set(), *rows, *model, bool(kernel.power), out)
     return out
