@@ -11,8 +11,8 @@ from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, to_
 X, _, _ = t_mixture(n=2000, n_clusters=5, n_features=6, dof=4.0, scale=0.05)
 X = X + 100  # away from zero
 ESTIMATORS = [
-    TKMeans(5, random_state=0),
-    TKMeans(5, cluster_weights="estimate", dof=1.0, random_state=0),
+    TKMeans(5, bad_cells=False),
+    TKMeans(5, cluster_weights="estimate", dof=1.0, bad_cells=False),
     MiniBatchTKMeans(5, random_state=0),
     FastTKMeans(5, random_state=0),
 ]
@@ -40,7 +40,7 @@ def test_a_hundred_thousand_rows_have_the_same_answers_to_six_digits(estimator):
 
 
 def test_missing_values_have_the_answers_of_the_estimator():
-    model = TKMeans(5, random_state=0).fit(X)
+    model = TKMeans(5, bad_cells=False).fit(X)
     rows = X.astype(np.float32)
     rows[np.random.default_rng(1).random(rows.shape) < 0.3] = np.nan
     rows[0] = np.nan
@@ -53,7 +53,7 @@ def test_missing_values_have_the_answers_of_the_estimator():
 
 def test_the_model_has_names_for_what_goes_in_and_comes_out():
     pytest.importorskip("onnx", reason="onnx is not installed: pip install 'tkmeans[onnx]'")
-    made = to_onnx(TKMeans(3, random_state=0).fit(X[:, :2]))
+    made = to_onnx(TKMeans(3, bad_cells=False).fit(X[:, :2]))
     assert made.producer_name == "tkmeans"
     assert [value.name for value in made.graph.input] == ["X"]
     assert [value.name for value in made.graph.output] == ["labels", "distances", "probabilities"]
@@ -69,3 +69,11 @@ def test_without_onnx_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"pip install 'tkmeans\[onnx\]'"):
         to_onnx(TKMeans(2))
+
+
+def test_a_model_that_leaves_out_bad_cells_is_refused():
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'tkmeans[onnx]'")
+    rows = X.copy()
+    rows[:4, 0] += 1e6
+    with pytest.raises(ValueError, match="bad_cells=False"):
+        to_onnx(TKMeans(5).fit(rows))

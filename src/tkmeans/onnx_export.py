@@ -56,6 +56,8 @@ def to_onnx(model: Any) -> Any:
     if getattr(model, "_family", None) is not Clusters:
         raise TypeError(f"to_onnx takes TKMeans, FastTKMeans and MiniBatchTKMeans, got {model!r}")
     check_is_fitted(model)
+    if hasattr(model, "cell_bounds_"):
+        raise ValueError("to_onnx cannot leave out bad cells, as this model does; fit it with bad_cells=False")
     fitted = model._fitted_model
     centers, scale, dof, weights = fitted.params
     centers = np.asarray(centers, np.float64)

@@ -274,7 +274,7 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
 # ---- bad cells --------------------------------------------------------------------------------
 #
 # Values far from all others of their column, in rows that are ordinary otherwise, are treated as missing, so that the
-# rows are not lost: docs/decisions/0023 says what else is far and no bad cell. What is open is left to the centres of
+# rows are not lost: docs/decisions/0023 tells what else is far and no bad cell. What is open is left to the centres of
 # the start: what is near one is not bad.
 
 
