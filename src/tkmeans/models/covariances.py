@@ -91,7 +91,6 @@ class Ellipsoid:
         return (1 if self.tied else n_components) * n_features * (n_features + 1) // 2
 
 
-@final
 @dataclass(frozen=True)
 class AxisAligned:
     """A variance for each feature, or (`round`) one for all features."""
