@@ -448,7 +448,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         cells : ndarray of bool, shape (n_samples, n_features)
-            True for bad cells. A row of which more than a quarter (and one) would be bad has none: it is an outlier.
+            True for bad cells. A row has none if more than one of its values, and more than a quarter of them, would be
+            bad: it is far as a whole.
 
         Examples
         --------
@@ -461,6 +462,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         array([[7, 2]])
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
+            if isinstance(source, SparseSource):
+                raise TypeError("X is sparse, and no value of sparse rows is treated as bad; pass X.toarray()")
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
             low, high = to_numpy(bounds)
             column = Column("bad", np.bool_, source.n_features)

@@ -196,6 +196,8 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     There they are at most a quarter of the observed cells; or one, if another was observed.
     """
     xp = namespace(X)
+    with np.errstate(over="ignore"):  # no bound at all is infinite in single precision
+        low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in (low, high))
     outside = (low > X) | (high < X)
     if not bool(xp.any(outside)):
         return outside
@@ -208,8 +210,7 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
 def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
     """`function` of a block without the cells that are out of bounds."""
     X, xp = block.X, namespace(block.X)
-    low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in bounds)
-    bad = out_of_bounds(X, low, high)
+    bad = out_of_bounds(X, *bounds)
     return function(block._replace(X=xp.where(bad, xp.full_like(X, xp.nan), X)) if bool(xp.any(bad)) else block)
 
 
