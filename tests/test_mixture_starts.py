@@ -5,18 +5,22 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from sklearn.metrics import adjusted_rand_score
 from support.mixture_oracle import log_density, log_prior, matrices, matrix, round_shapes
 
+from tkmeans import StudentTMixture
 from tkmeans.fitting.mixture_starts import (
     FIRST_NOISE,
     MOST_FIRST_NOISE,
     MOST_NOISE,
     Bulk,
+    MixtureStart,
     Setting,
     best_start,
     bulk_of,
     from_labels,
     judged,
+    noise_is_a_cluster,
     same_clusters,
     with_noise,
     with_prior,
@@ -295,7 +299,7 @@ def test_starts_are_judged_by_the_penalised_likelihood_per_row(kind):
     params = from_labels(sample, labels, setting)
     model = with_prior(params, setting)
     likelihood = sample.weight @ log_density(X, params) + log_prior(params, model.prior)
-    got, _ = judged(sample, model, params)
+    got = judged(sample, model, params)[0]
     assert got == pytest.approx(likelihood / sample.weight.sum(), rel=1e-10)
 
 
@@ -345,3 +349,47 @@ def test_two_labellings_have_the_same_clusters_if_nearly_all_rows_of_each_are_in
     assert not same_clusters(one, np.minimum(one, 1), np.ones(300))  # two are joined
     assert not same_clusters(np.minimum(one, 1), one, np.ones(300))  # one is cut
     assert same_clusters(one, np.minimum(one, 1), np.repeat([1.0, 1.0, 1e-3], 100))  # what is joined weighs nothing
+
+
+# ---- noise that is a cluster ----------------------------------------------------------------
+
+
+def ring_of(rng, n, p, radius):
+    directions = rng.normal(size=(n, p))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    return directions * radius * (1 + 0.05 * rng.normal(size=(n, 1)))
+
+
+@pytest.mark.parametrize("n_ring", [350, 420])
+def test_a_ring_around_a_cluster_is_a_cluster_and_not_noise(n_ring):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(1000 - n_ring, 2)), ring_of(rng, n_ring, 2, 14.0)])
+    model = StudentTMixture(2).fit(X)
+    assert adjusted_rand_score(np.repeat([0, 1], [1000 - n_ring, n_ring]), model.labels_) > 0.99
+    assert np.mean(model.outliers(X)) < 0.01
+
+
+@pytest.mark.parametrize("p", [2, 3, 8])
+def test_rows_spread_over_a_box_are_not_taken_for_a_ring(p):
+    rng = np.random.default_rng(1)
+    X = np.vstack([rng.normal(size=(300, p)), rng.normal(size=(300, p)) + 10, rng.uniform(-90, 100, size=(250, p))])
+    found = StudentTMixture(2).fit(X).outliers(X)
+    assert np.mean(found[600:]) > 0.98
+    assert np.mean(found[:600]) < 0.01
+
+
+def test_rows_called_noise_are_a_cluster_if_they_are_crowded_in_the_bulk():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, size=(2000, 2))
+    sample = sample_of(X)
+    bulk = Bulk(np.zeros(2), np.ones(2), np.sqrt(2))
+    params = without_noise(from_labels(sample, np.zeros(len(X), int), setting_of(sample, 1)))
+
+    def verdict(called_noise):
+        share = np.mean(called_noise)
+        start = MixtureStart(params._replace(noise=share), 0.0, np.zeros(len(X), int), 1.0 * called_noise)
+        return noise_is_a_cluster(sample, start, bulk)
+
+    assert not verdict(rng.uniform(size=len(X)) < 0.1)
+    assert verdict(np.hypot(*(X - 0.3).T) < 0.3)
+    assert verdict(np.abs(X[:, 0]) < 0.05)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
-from scipy.special import chdtri
+from scipy.special import chdtri, polygamma
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
@@ -34,6 +35,7 @@ MOST_NOISE = 0.4  # of the rows; more are a cluster
 FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
 PILOT_ITER, PILOT_TOL = 60, 1e-4
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
+CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 
 
@@ -68,6 +70,7 @@ class MixtureStart(NamedTuple):
     params: MixtureParams
     merit: float
     labels: Array  # (n,)
+    noise: Array  # (n,) the probability of noise
 
 
 def bulk_of(sample: Sample) -> Bulk:
@@ -224,11 +227,40 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     runs.sort(key=lambda run: -run.merit)
     finals = [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
     best, *others = sorted(finals, key=lambda run: -run.merit)
+    if setting.noise == "auto" and noise_is_a_cluster(sample, best, setting.bulk):
+        plain = best_start(sample, tried, setting._replace(noise=False))
+        if best.merit - plain[0].merit < best.params.noise + best.params.beyond:  # less than 1 for a row of noise
+            return plain
     unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
     if n_finalists == 1:
         return best, Agreement(ENOUGH, ENOUGH, np.inf)
     margin = best.merit - unlike[0].merit if unlike else np.inf
     return best, Agreement(len(finals), len(finals) - len(unlike), margin)
+
+
+def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
+    """Whether rows called noise are crowded, though noise is spread evenly in the bulk, or a ring around it.
+
+    A ring has half as many rows as a component has, or more, on all sides, and the logarithms of their distances have
+    a variance below RING times that of a Gaussian; it is .4 times where rows are spread over a box.
+    """
+    n, p = sample.X.shape
+    away = (sample.X - bulk.center) / (bulk.units * bulk.radius)
+    squares = np.sum(away**2, axis=1)
+    inner, outer = (np.flatnonzero((start.noise > 0.5) & side) for side in (squares < 1, squares > 1))
+    if len(inner) >= FEW_STRAYS and _crowded(away[inner], start.params.noise * n, p):
+        return True
+    if p == 1 or len(outer) < max(FEW_STRAYS, n / (len(start.params.centers) + 1) / 2):
+        return False
+    log_cap = log_volume(p - 1, 0.0) - log_volume(p, 0.0) - np.log(p)  # of a small cap, as a share of the sphere
+    on_all_sides = not _crowded(away[outer] / np.sqrt(squares[outer, None]), len(outer) * np.exp(log_cap), p - 1)
+    return on_all_sides and bool(np.var(np.log(squares[outer])) < RING * polygamma(1, p / 2))
+
+
+def _crowded(points: Array, density: float, dimension: int) -> bool:
+    """Whether a ball that reaches from a point to the next would hold few points at this density: 1 is expected."""
+    gaps = cKDTree(points).query(points, k=2)[0][:, 1]
+    return bool(np.mean(density * gaps**dimension) < CROWDED)
 
 
 def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int) -> MixtureStart:
@@ -241,13 +273,13 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     return MixtureStart(fit.params, *judged(sample, model, fit.params))
 
 
-def judged(sample: Sample, model: StudentMixture, params: MixtureParams) -> tuple[float, Array]:
-    """The penalised likelihood per row, and labels."""
+def judged(sample: Sample, model: StudentMixture, params: MixtureParams) -> tuple[float, Array, Array]:
+    """The penalised likelihood per row, labels and the probability of noise."""
     whitening = model.shape.whitening(params.covariances, sample.X.shape[1])
     kernel = model.kernel(params, whitening=whitening)
     rows = model.engine_for(kernel).rows(Block(sample.X, None, Frame(np.zeros(sample.X.shape[1]), 1.0)), kernel)
     objective = sample.weight @ np.asarray(rows.log_density) + model.log_prior(params, *whitening)
-    return float(objective / np.sum(sample.weight)), np.asarray(rows.label)
+    return float(objective / np.sum(sample.weight)), np.asarray(rows.label), np.asarray(rows.noise)
 
 
 # ---- from labels to parameters ----------------------------------------------------------------
