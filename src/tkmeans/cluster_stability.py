@@ -230,7 +230,15 @@ def _similarities(
 
 
 def _fitted_copy(estimator: Any, X: Any, weight: Array | None) -> Any:
-    return clone(estimator).fit(X) if weight is None else clone(estimator).fit(X, sample_weight=weight)
+    copy = plain_copy(estimator)
+    return copy.fit(X) if weight is None else copy.fit(X, sample_weight=weight)
+
+
+def plain_copy(estimator: Any) -> Any:
+    """A clone that neither writes the user's checkpoints nor ends when his time is up, in a pipeline too."""
+    ours = ("checkpoint", "max_time")
+    params = clone(estimator).get_params()
+    return clone(estimator).set_params(**{name: None for name in params if name.split("__")[-1] in ours})
 
 
 def _labels(fitted: Any, X: Any) -> Array:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines
 from tkmeans.em import Observer
-from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
+from tkmeans.estimators.inputs import Accepts, check_spread, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
 from tkmeans.fit_warnings import CLEARLY_BETTER, warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
@@ -118,8 +118,31 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if resume is not None and not hasattr(self, "checkpoint"):
             raise TypeError(f"{type(self).__name__} writes no checkpoints to resume from; fit without resume")
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
-            self._fit_source(source, resume)
+            self.__dict__.pop("selection_", None)
+            if isinstance(getattr(self, self._size), str):
+                self._fit_auto(source, resume)
+            else:
+                self._fit_source(source, resume)
         return self
+
+    def _fit_auto(self, source: Source, resume: Any) -> None:
+        """Choose the number of clusters among ellipses with noise, whatever shapes are fitted then."""
+        from tkmeans.estimators.student_t_mixture import StudentTMixture
+        from tkmeans.fitting.selections import DEFAULT_NUMBERS, compared
+
+        survey, names = source.survey(), getattr(self, "feature_names_in_", None)
+        check_survey(survey, self._size, 1, names, source.dtype.name)
+        source.n_counted, source.frame = survey.n_counted, source.measure()
+        check_spread(source.frame.unit, source.dtype.name)
+        mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
+        numbers = [K for K in DEFAULT_NUMBERS if survey.n_counted >= K]
+        selection = compared(source, numbers, [mixture.covariance_type], mixture, np.random.RandomState(0))
+        setattr(self, self._size, selection.best)
+        try:
+            self._fit_source(source, resume)
+        finally:
+            setattr(self, self._size, "auto")
+        self.selection_ = selection
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:
@@ -623,8 +646,11 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return engines.reference
 
     @property
-    def _n_features_out(self) -> int:
+    def n_clusters_(self) -> int:
+        """The number of clusters, given or chosen."""
         return len(self._fitted_model.params.centers)
+
+    _n_features_out = n_clusters_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -38,8 +38,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        The number of components, K.
+    n_components : int or "auto", default=1
+        The number of components, K. "auto" chooses between 1 and 20, as :func:`select_clusters` does.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the components: any, any but shared by all, parallel to the axes, or round.
     size_ratio : float, default=25.0
@@ -130,6 +130,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         Iterations of the best run.
     lower_bound_, lower_bounds_ : float and list of float
         The penalised log-likelihood per row at the end; and at the start and after every iteration.
+    n_components_, n_clusters_ : int
+        The number of components, by two names.
+    selection_ : Selection
+        How it was chosen, if `n_components` is "auto".
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -162,7 +166,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | str = 1,
         *,
         covariance_type: str = "full",
         size_ratio: float = 25.0,
@@ -192,7 +196,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         self._keep(locals())
 
     _checks: ClassVar[Mapping[str, validation.Check]] = {
-        "n_components": validation.at_least_one,
+        "n_components": validation.one_or_auto,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "size_ratio": validation.check_ratio,
         "shrinkage": partial(validation.check_real, positive=False),
@@ -219,6 +223,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     def cluster_centers_(self) -> Array:
         """The centres, by the name that KMeans gives them."""
         return self.means_
+
+    n_components_ = Clusterer.n_clusters_
 
     @property
     def precisions_(self) -> Array:

@@ -33,8 +33,9 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
+    n_clusters : int or "auto", default=8
+        The number of clusters. "auto" chooses between 1 and 20, as :func:`select_clusters` does: by mixtures of
+        ellipses, since a criterion for round clusters would cut long ones in pieces.
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
         stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
@@ -106,6 +107,10 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         How much better they were than the next best clusters, in nats per row, if there were others.
     n_searches_ : int
         How many searches there were.
+    n_clusters_ : int
+        The number of clusters.
+    selection_ : Selection
+        How it was chosen, if `n_clusters` is "auto".
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -146,7 +151,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         dof: float | str = "estimate",
         cluster_weights: str = "auto",
@@ -166,6 +171,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         self._keep(locals())
 
     _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.CELLS
+    _checks |= {"n_clusters": validation.one_or_auto}
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:

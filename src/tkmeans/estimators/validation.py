@@ -24,10 +24,13 @@ def check_params(estimator: Any, checks: Mapping[str, Check]) -> None:
             check(name, value)
 
 
-def check_integer(name: str, value: Any, *, least: int) -> None:
-    """Complain unless `value` is an integer of at least `least`."""
+def check_integer(name: str, value: Any, *, least: int, auto: bool = False) -> None:
+    """Complain unless `value` is an integer of at least `least`, or with `auto` this word."""
+    if auto and isinstance(value, str) and value == "auto":
+        return
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer of at least {least}, got {value!r}")
+        word = ' or "auto"' if auto else ""
+        raise TypeError(f"{name} must be an integer of at least {least}{word}, got {value!r}")
     if value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
 
@@ -110,6 +113,7 @@ def optional(check: Check) -> Check:
 
 
 at_least_one: Check = partial(check_integer, least=1)
+one_or_auto: Check = partial(check_integer, least=1, auto=True)
 
 # Of all clusterers that EM is run for, in the order in which complaints come.
 SHARED: dict[str, Check] = {
