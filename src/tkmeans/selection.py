@@ -43,7 +43,7 @@ def select_clusters(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), path or dask collection
-        The rows; NaN marks a missing value. Of very many rows a sample is looked at: 4000, or 200 for each
+        The rows; NaN marks a missing value. Of very many rows a sample is looked at: 6000, or 200 for each
         of the most clusters if that is more.
     n_clusters : iterable of int, default=range(1, 21)
         The numbers to try.

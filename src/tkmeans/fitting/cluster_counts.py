@@ -2,7 +2,7 @@
 
 On a sample, EM begins with joined pieces (`tkmeans.search.shape_search`) for the largest number, and then always with
 the mixture before, of which two components are joined or one is given to the noise. The best of all go on for longer,
-and from round clusters too.
+and from other starts too.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, joined_labels, ro
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.stats import Array, Frame
 
-SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 4000, 200
-ABOVE = 1.25  # times the most clusters is where the descent begins
+SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
+ABOVE = 1.5  # times the most clusters is where the descent begins
 FILLED_BELOW = 5  # clusters, see `complete`: holes are filled only if complete rows are very few
 NEAR = 4  # components that one may be joined with
 STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
 LAST = {"stop": SmallGain(1e-5), "max_iter": 50}
-CONTENDERS, CLOSE = 4, 0.05  # that go on: the best, if they are so close in nats per row
+CONTENDERS, CLOSE = 3, 0.05  # that go on: the best, if they are so close in nats per row, and one more
 
 
 class Descent:
@@ -67,10 +67,12 @@ class Descent:
         ranked = sorted(found, key=lambda K: found[K].evidence)
         close = found[ranked[0]].evidence + CLOSE * float(np.sum(self.sample.weight))
         tails = max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
-        for K in [K for K in ranked[:CONTENDERS] if found[K].evidence < close]:
+        contenders = [K for K in ranked[:CONTENDERS] if found[K].evidence < close]
+        for K in {*contenders, ranked[0] + 1} & {*found}:
             setting = self._setting(K, shape)
-            labels = round_labels(self._in_units, K, np.random.RandomState(0), tails)
-            for start in (found[K].params, from_labels(self.sample, labels, setting, core=True)):
+            labellings = (round_labels(self._in_units, K, np.random.RandomState(0), tails), self._labels(K))
+            starts = (from_labels(self.sample, labels, setting, core=True) for labels in labellings)
+            for start in (found[K].params, *starts):
                 found[K] = min(found[K], self._climbed(start, setting, LAST), key=lambda each: each.evidence)
             yield found[K]
         best = min(found.values(), key=lambda each: each.evidence)
@@ -91,7 +93,7 @@ class Descent:
         matrices = covariances if covariances.ndim == 3 else np.eye(p) * covariances[:, None, :]
         covariances = form.of_matrices(matrices, np.exp(params.log_weights))
         bulk = form.diagonal((self.bulk.units * self.bulk.radius) ** 2)
-        return self._climbed(params._replace(covariances=covariances, bulk=bulk), setting, LAST)
+        return self._climbed(params._replace(covariances=covariances, bulk=bulk), setting, STEP)
 
     def _setting(self, n_clusters: int, shape: str) -> Setting:
         settings, p, n_rows = self.settings, self.sample.X.shape[1], float(np.sum(self.sample.weight))

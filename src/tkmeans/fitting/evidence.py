@@ -29,7 +29,7 @@ from tkmeans.stats import Array, Block, Frame
 
 ENTROPY = 0.25
 RIDGE = 1e-4  # of a column's squared unit, in every shape
-POWERS = (1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0)  # of profiles; 1 is the Gaussian
+POWERS = (1.0, 1.25, 1.6, 2.0, 2.6, 4.0, 8.0)  # of profiles; 1 is the Gaussian
 PROFILE_ROUNDS = 2
 # Nats, a factor of 20: more is asked of a cluster beyond the bulk, which may be a heap of outliers, and for each row of
 # a component in which most rows have hardly any influence: these are strays, and no cluster.
@@ -72,9 +72,16 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
         prior = shape.whitening(pooled, p)[1] - log_det - shape.squares(factors, pooled[0])
         integrals += rows / 2 * prior + shape_integrals(n, rows, p, covariances.shape[1:])
     evidence = ENTROPY * entropy - log_likelihood - float(np.sum(integrals)) + math.lgamma(K + 1)
-    evidence += (K - 1 + shape.n_parameters(1, p)) / 2 * log_rows
+    evidence += shape.n_parameters(1, p) / 2 * log_rows - log_dirichlet(n, rows)
     evidence += STRONG * float(np.sum(np.maximum(n - 2 * w, 0.0)))
     return Judged(K, evidence, bic + 2 * stats.entropy, bic, noise, params)
+
+
+def log_dirichlet(n: Array, prior_rows: float) -> float:
+    """ln of the integral over the weights of components with n rows each, over the likelihood of the best weights."""
+    total, K = float(np.sum(n)), len(n)
+    integral = math.lgamma(K * prior_rows) - math.lgamma(total + K * prior_rows) - K * math.lgamma(prior_rows)
+    return float(integral + np.sum(gammaln(n + prior_rows) - n * np.log(n / total)))
 
 
 def log_noise(centers: Array, bulk: Bulk) -> Array:
