@@ -82,7 +82,8 @@ def generated() -> Iterator[Set]:
 def gaussian_bic(X: np.ndarray, most: int) -> int:
     """The least BIC of a Gaussian mixture with spherical or full covariances, whichever is lower."""
     kinds = ("spherical", "full")
-    fits = (GaussianMixture(k, covariance_type=c, random_state=0) for k in range(1, most + 1) for c in kinds)
+    held = {"reg_covar": 1e-4 * X.var(), "random_state": 0}
+    fits = (GaussianMixture(k, covariance_type=c, **held) for k in range(1, most + 1) for c in kinds)
     return min(fits, key=lambda fit: fit.fit(X).bic(X)).n_components
 
 

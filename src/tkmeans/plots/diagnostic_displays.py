@@ -164,7 +164,7 @@ class SelectionDisplay(_Display):
             self.outlier_ax_ = lowest = _axes_below(ax)
             own = self.shapes == self.shapes[best]
             lowest.bar(self.n_clusters[own], self.outlier_fraction[own], color=style.FAINT, width=0.7)
-            lowest.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            lowest.yaxis.set_major_formatter(PercentFormatter(1.0))
             lowest.set_ylabel("outliers")
             ax.tick_params(labelbottom=False)
             lowest.spines[["top", "right"]].set_visible(False)
