@@ -113,12 +113,13 @@ def select_clusters(
             found = compared(source, numbers, shapes, mixture, rng, n_jobs, count)
         if criterion == "stability":
             seeds = rng.randint(np.iinfo(np.int32).max, size=len(found.n_clusters))
-            of = zip(found.n_clusters, found.shapes, seeds, strict=True)
-            worst = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(_least_stable)(_sized(template, K, shape), X, sample_weight, n_resamples, seed)
-                for K, shape, seed in of
+            tried = zip(found.n_clusters, found.shapes, seeds, strict=True)
+            options = {"sample_weight": sample_weight, "n_resamples": n_resamples}
+            judged = Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(stability)(_sized(template, K, shape), X, random_state=seed, **options)
+                for K, shape, seed in tried
             )
-            found = replace(found, stability=np.array(worst))
+            found = replace(found, stability=np.array([each.mean.min() for each in judged]))
         found = replace(found, criterion=criterion)
     best = _sized(template, found.best, found.best_shape)
     return replace(found, best_estimator=best.fit(X, sample_weight=sample_weight))
@@ -157,11 +158,6 @@ def _sized(template: Any, n_clusters: int, shape: str) -> Any:
     size = "n_components" if isinstance(template, StudentTMixture) else "n_clusters"
     chosen = {size: int(n_clusters)} | ({"covariance_type": str(shape)} if size == "n_components" else {})
     return plain_copy(template).set_params(**chosen)
-
-
-def _least_stable(estimator: Any, X: Any, weight: Any, n_resamples: int, seed: int) -> float:
-    found = stability(estimator, X, n_resamples=n_resamples, sample_weight=weight, random_state=seed)
-    return float(found.mean.min())
 
 
 def _checked_numbers(n_clusters: Iterable[int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 On a sample, EM begins with joined pieces (`tkmeans.search.shape_search`) for the largest number, and then always with
 the mixture before, of which two components are joined or one is given to the noise. The best of all go on for longer,
-and from other starts too.
+and from round clusters too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILLED_BELOW = 5  # clusters, see `complete`: holes are filled only if complete 
 NEAR = 4  # components that one may be joined with
 STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
 LAST = {"stop": SmallGain(1e-5), "max_iter": 50}
-CONTENDERS, CLOSE = 3, 0.05  # that go on: the best, if they are so close in nats per row, and one more
+CONTENDERS, CLOSE = 3, (20.0, 0.05)  # that go on: the best, if they are so close in nats, and in nats per row
 
 
 class Descent:
@@ -65,14 +65,12 @@ class Descent:
                 found[K] = last
                 yield last
         ranked = sorted(found, key=lambda K: found[K].evidence)
-        close = found[ranked[0]].evidence + CLOSE * float(np.sum(self.sample.weight))
+        close = found[ranked[0]].evidence + CLOSE[0] + CLOSE[1] * float(np.sum(self.sample.weight))
         tails = max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
-        contenders = [K for K in ranked[:CONTENDERS] if found[K].evidence < close]
-        for K in {*contenders, ranked[0] + 1} & {*found}:
+        for K in [K for K in ranked[:CONTENDERS] if found[K].evidence < close]:
             setting = self._setting(K, shape)
-            labellings = (round_labels(self._in_units, K, np.random.RandomState(0), tails), self._labels(K))
-            starts = (from_labels(self.sample, labels, setting, core=True) for labels in labellings)
-            for start in (found[K].params, *starts):
+            labels = round_labels(self._in_units, K, np.random.RandomState(0), tails)
+            for start in (found[K].params, from_labels(self.sample, labels, setting, core=True)):
                 found[K] = min(found[K], self._climbed(start, setting, LAST), key=lambda each: each.evidence)
             yield found[K]
         best = min(found.values(), key=lambda each: each.evidence)

@@ -46,11 +46,9 @@ class Selection:
     icl, bic : ndarray of shape (n_tried,)
         Other criteria of the same mixtures, on the scale of twice the logarithm; smaller is better.
     outlier_fraction : ndarray of shape (n_tried,)
-        The share of the rows that belong to no cluster. If it falls sharply where a cluster is
-        added, these rows were a cluster.
+        The share of noise. If it falls sharply where a cluster is added, these rows were a cluster.
     stability : ndarray of shape (n_tried,) or None
-        The mean similarity of the least stable cluster over resamples; larger is better. None
-        unless it is the criterion.
+        The mean similarity of the least stable cluster over resamples, if that is the criterion; larger is better.
     criterion : str
         What was chosen by.
     simpler_shape : str or None
@@ -84,8 +82,7 @@ class Selection:
     @property
     def values(self) -> Array:
         """The values of the criterion that was chosen by."""
-        values: Array = getattr(self, self.criterion)
-        return values
+        return np.asarray(getattr(self, self.criterion))
 
     @property
     def _order(self) -> Array:
@@ -129,8 +126,7 @@ class Selection:
         """How credible each entry is, if one of them is right; NaN where the criterion is stability."""
         if self.criterion == "stability":
             return np.full(len(self.values), np.nan)
-        probabilities: Array = softmax(-self.values / (1 if self.criterion == "evidence" else 2))
-        return probabilities
+        return np.asarray(softmax(-self.values / (1 if self.criterion == "evidence" else 2)))
 
     @property
     def sentence(self) -> str:
