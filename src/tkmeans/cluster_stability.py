@@ -236,9 +236,9 @@ def _fitted_copy(estimator: Any, X: Any, weight: Array | None) -> Any:
 
 def plain_copy(estimator: Any) -> Any:
     """A clone that neither writes the user's checkpoints nor ends when his time is up, in a pipeline too."""
-    ours = ("checkpoint", "max_time")
-    params = clone(estimator).get_params()
-    return clone(estimator).set_params(**{name: None for name in params if name.split("__")[-1] in ours})
+    copy = clone(estimator)
+    params = [name for name in copy.get_params() if name.split("__")[-1] in ("checkpoint", "max_time")]
+    return copy.set_params(**dict.fromkeys(params))
 
 
 def _labels(fitted: Any, X: Any) -> Array:

@@ -96,7 +96,11 @@ def select_clusters(
         check_choice("shapes", shape, [*SHAPES])
     if isinstance(shapes, str) or not shapes:
         raise ValueError(f'shapes must be a sequence of at least one shape, such as ("full",), got {shapes!r}')
-    rng, numbers = check_random_state(random_state), _checked_numbers(n_clusters)
+    rng, numbers = check_random_state(random_state), sorted(set(n_clusters))
+    for k in numbers:
+        check_integer("n_clusters", k, least=1)
+    if not numbers:
+        raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
     template = StudentTMixture() if estimator is None else estimator
     mixture = template if isinstance(template, StudentTMixture) else StudentTMixture()
     total = len(numbers) * len(shapes)
@@ -158,12 +162,3 @@ def _sized(template: Any, n_clusters: int, shape: str) -> Any:
     size = "n_components" if isinstance(template, StudentTMixture) else "n_clusters"
     chosen = {size: int(n_clusters)} | ({"covariance_type": str(shape)} if size == "n_components" else {})
     return plain_copy(template).set_params(**chosen)
-
-
-def _checked_numbers(n_clusters: Iterable[int]) -> list[int]:
-    numbers = sorted(set(n_clusters))
-    if not numbers:
-        raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
-    for k in numbers:
-        check_integer("n_clusters", k, least=1)
-    return [int(k) for k in numbers]

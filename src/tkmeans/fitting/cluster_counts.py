@@ -30,7 +30,6 @@ from tkmeans.stats import Array, Frame
 
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
 ABOVE = 1.5  # times the most clusters is where the descent begins
-FILLED_BELOW = 5  # clusters, see `complete`: holes are filled only if complete rows are very few
 NEAR = 4  # components that one may be joined with
 STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
 LAST = {"stop": SmallGain(1e-5), "max_iter": 50}
@@ -44,7 +43,8 @@ class Descent:
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
         X, weight = source.sample(size, rng)
         rows = Sample(X, weight * min(1.0, size / source.total))  # a row stands for others, but it is one
-        sample = canonical(complete(without_bad_cells(rows, most) if settings.bad_cells else rows, FILLED_BELOW))
+        rows = without_bad_cells(rows, most) if settings.bad_cells else rows
+        sample = canonical(complete(rows, 5))  # holes are filled only if complete rows are very few
         weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
         self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk_of(sample), settings
         self._in_units = sample._replace(X=np.clip(sample.X / self.bulk.units, -FARTHEST, FARTHEST))

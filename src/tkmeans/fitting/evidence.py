@@ -30,7 +30,6 @@ from tkmeans.stats import Array, Block, Frame
 ENTROPY = 0.25
 RIDGE = 1e-4  # of a column's squared unit, in every shape
 POWERS = (1.0, 1.25, 1.6, 2.0, 2.6, 4.0, 8.0)  # of profiles; 1 is the Gaussian
-PROFILE_ROUNDS = 2
 # Nats, a factor of 20: more is asked of a cluster beyond the bulk, which may be a heap of outliers, and for each row of
 # a component in which most rows have hardly any influence: these are strays, and no cluster.
 STRONG = 3.0
@@ -125,7 +124,7 @@ class Profiles(NamedTuple):
             return stats.log_likelihood, stats.entropy - float(weight @ (entr(noise) + entr(1 - noise)))
         squares = np.asarray(self.engine.distances(block, kernel)) ** 2  # (n, K)
         tails = kernel.height - kernel.exponent * np.log1p(kernel.slope * squares)
-        for _ in range(PROFILE_ROUNDS):
+        for _ in range(2):
             log_f, price = tails.copy(), 0.0
             for k, (log_profile, cost) in light.items():
                 log_f[:, k], price = log_profile(squares[:, k]), price + cost
