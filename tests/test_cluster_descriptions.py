@@ -11,6 +11,8 @@ from sklearn.preprocessing import RobustScaler
 
 from tkmeans import DataFile, StudentTMixture, TKMeans, describe
 from tkmeans.baselines import KMedians
+from tkmeans.cluster_descriptions import described
+from tkmeans.row_answers import RowAnswers
 
 RNG = np.random.default_rng(0)
 SPECIES = np.array(["Adelie"] * 60 + ["Gentoo"] * 40)
@@ -118,3 +120,51 @@ def test_every_estimator_with_predict_can_be_described(model):
 def test_names_that_do_not_fit_the_columns_are_refused():
     with pytest.raises(ValueError, match="feature_names must name the 2 columns of X, got 1 names"):
         describe(MODEL, X, feature_names=["x"])
+
+
+def wording(sentences):
+    """Sentences without the number and size of the cluster."""
+    return [sentence.partition(": ")[2] for sentence in sentences]
+
+
+def blobs(centers, rows=40):
+    """Rows around the centres, and the clusters with these centres as a fitted model."""
+    rows = np.repeat(np.array(centers, dtype=float), rows, axis=0) + RNG.normal(size=(rows * len(centers), 2))
+    return rows, TKMeans(len(centers), init=np.array(centers, dtype=float)).fit(rows)
+
+
+def test_clusters_on_the_same_side_of_the_others_get_different_sentences_by_the_median_that_differs_most():
+    rows, model = blobs([(0, 0), (40, 0), (60, 0), (80, 0), (100, 0), (120, 0)])
+    sentences = describe(model, rows, feature_names=["income", "shoe"]).sentences()
+    assert len({*wording(sentences)}) == 6
+    labels = model.predict(rows)
+    for k, sentence in enumerate(sentences):
+        assert not sentence.startswith(f"Cluster {k} (40 rows): high income; ") or sentence.endswith(
+            f"high income; median income {np.median(rows[labels == k, 0]):.6g}"
+        )
+    assert sum("; median income" in sentence for sentence in sentences) >= 4
+    assert not any("median shoe" in sentence for sentence in sentences)
+
+
+def test_medians_that_agree_in_one_column_are_told_apart_by_another_and_with_as_many_digits_as_needed():
+    corners = 1234567 + np.array([[0, 0], [0, 0.5], [0.5, 0], [0.5, 0.5]])
+    rows = np.repeat([*corners, [0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], 30, axis=0)
+    rows += np.tile([-0.01, 0, 0.01], 90)[:, None]
+    labels = np.repeat([0, 1, 2, 3, 4], [30, 30, 30, 30, 150])
+    found = described(RowAnswers(labels, labels >= 0), [*rows.T], ["x", "y"], {}, 5)
+    words = wording(found.sentences())
+    assert {frozenset(each.partition(";")[0].split(", ")) for each in words[:4]} == {frozenset(["high x", "high y"])}
+    assert [each.partition("; ")[2] for each in words] == [
+        "median x 1234567, median y 1234567",
+        "median x 1234567, median y 1234567.5",
+        "median x 1234567.5, median y 1234567",
+        "median x 1234567.5, median y 1234567.5",
+        "",
+    ]
+    assert found.records()[0]["medians"] == ("median x 1234567", "median y 1234567")
+
+
+def test_clusters_that_differ_in_no_median_keep_the_same_sentence():
+    labels = np.repeat([0, 1], 30)
+    found = described(RowAnswers(labels, labels >= 0), [np.tile([-1.0, 0.0, 1.0], 20)], ["x"], {}, 2)
+    assert wording(found.sentences()) == ["no column sets it apart"] * 2

@@ -59,16 +59,16 @@ def gaussian_groups(n=2000, seed=0):
 
 
 @pytest.mark.parametrize("p", [1, 3, 10])
-def test_the_bulk_of_gaussian_rows_holds_nineteen_of_twenty(p):
+def test_the_bulk_of_gaussian_rows_holds_nine_of_ten(p):
     rng = np.random.default_rng(p)
     unit = 10.0 ** rng.uniform(-3, 3, p)
     X = rng.normal(size=(20_000, p)) * unit + 5 * unit
     bulk = bulk_of(sample_of(X))
     np.testing.assert_allclose(bulk.center / unit, 5, atol=0.05)
     np.testing.assert_allclose(bulk.units / unit, 0.6745, rtol=0.05)
-    assert np.mean(radii(bulk, X) < 1) == pytest.approx(0.95, abs=0.01)
+    assert np.mean(radii(bulk, X) < 1) == pytest.approx(0.9, abs=0.01)
     ball = math.pi ** (p / 2) / math.gamma(p / 2 + 1)
-    assert bulk.log_volume == pytest.approx(np.log(ball * np.prod(unit * np.sqrt(chi2.ppf(0.95, p)))), abs=0.05 * p)
+    assert bulk.log_volume == pytest.approx(np.log(ball * np.prod(unit * np.sqrt(chi2.ppf(0.9, p)))), abs=0.05 * p)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.4])
@@ -318,7 +318,7 @@ def test_a_start_with_too_much_noise_is_made_without():
     rng = np.random.default_rng(5)
     X = rng.uniform(-1, 1, (400, 2))  # as flat as noise
     sample = sample_of(X)
-    start, _ = best_start(sample, [np.zeros(400, int)], setting_of(sample, 1))
+    start, _ = best_start(sample, [np.zeros(400, int)], setting_of(sample, 1, noise="auto"))
     assert start.params.noise + start.params.beyond <= MOST_NOISE
     assert np.exp(start.params.log_weights).sum() + start.params.noise + start.params.beyond == pytest.approx(1)
 

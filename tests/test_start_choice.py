@@ -1,10 +1,13 @@
 """The start that is chosen between independent searches."""
 
+import signal
+import threading
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
@@ -12,7 +15,7 @@ from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, loa
 from tkmeans.datasets import make_s_like, make_unbalance_like
 from tkmeans.fitting import starts
 from tkmeans.fitting.starts import canonical, chosen_start, same_clusters, within_reach
-from tkmeans.search import seeding
+from tkmeans.search import robust_search, seeding
 from tkmeans.sources import Sample
 
 BLOBS, BLOB_LABELS = make_blobs(300, centers=4, cluster_std=0.6, random_state=0)
@@ -106,6 +109,7 @@ def test_rows_that_come_in_turns_are_all_in_the_sample():
     assert adjusted_rand_score(labels, TKMeans(4).fit_predict(X)) > 0.99
 
 
+@pytest.mark.filterwarnings("ignore:.*searches found other clusters")  # S4 and noise: most of them do
 def test_overlapping_clusters_with_cauchy_noise_are_not_given_up_for_tiny_ones_on_far_rows():
     X, labels = make_s_like(4, random_state=0)
     noise = np.random.default_rng(0).standard_cauchy((500, 2)) * X.std(axis=0) + X.mean(axis=0)
@@ -208,8 +212,8 @@ def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the
     sample = canonical(Sample(BLOBS, np.ones(300)))
     search = starts.robust_search
 
-    def narrow_and_tiny(part, n_clusters, rng, tails, quiet_breaths):
-        found = search(part, n_clusters, rng, tails, quiet_breaths)
+    def narrow_and_tiny(part, n_clusters, rng, tails, *rest):
+        found = search(part, n_clusters, rng, tails, *rest)
         if tails == 1:
             return found
         labels = np.where(np.arange(len(part.X)) < 2, np.arange(len(part.X)) + 1, 0)  # two clusters of one row
@@ -219,3 +223,53 @@ def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the
     found, agreement = chosen_start(sample, 4, None)
     assert (agreement.n_searches, agreement.n_agreeing) == (3, 1)
     assert np.ptp(found.centers, axis=0).min() > 1
+
+
+def test_with_scattered_far_rows_heavy_tails_on_all_rows_and_light_ones_on_the_core_are_enough():
+    scattered = np.random.default_rng(0).uniform(-200, 200, (15, 2))
+    sample = canonical(Sample(np.vstack([BLOBS, scattered]), np.ones(315)))
+    assert not np.all(within_reach(sample))
+    found, agreement = chosen_start(sample, 4, None)
+    assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
+    true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
+    assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
+
+
+def test_a_search_without_time_raises_and_a_fit_then_begins_with_rows_of_the_sample():
+    sample = canonical(Sample(BLOBS, np.ones(300)))
+    with pytest.raises(TimeoutError, match="no time left for the search"):
+        robust_search(sample, 4, np.random.RandomState(0), seconds=0.0)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = TKMeans(4, max_time=1e-9).fit(BLOBS)
+    assert model.cluster_centers_.shape == (4, 2)
+    assert np.all(np.isfinite(model.cluster_centers_))
+    assert not hasattr(model, "agreement_")
+
+
+def test_when_the_time_is_up_after_the_first_search_its_clusters_are_taken(monkeypatch):
+    sample, search, calls = canonical(Sample(BLOBS, np.ones(300))), starts.robust_search, []
+
+    def one_search(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise TimeoutError
+        return search(*arguments)
+
+    monkeypatch.setattr(starts, "robust_search", one_search)
+    found, agreement = chosen_start(sample, 4, None)
+    assert (agreement.n_searches, agreement.n_agreeing) == (1, 1)
+    true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
+    assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
+
+
+def test_ctrl_c_ends_a_long_search():
+    X, _ = blobs(3, 16, 20_000)
+    sample = canonical(Sample(X, np.ones(len(X))))
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            robust_search(sample, 2000, np.random.RandomState(0), seconds=60.0)  # takes minutes
+    finally:
+        timer.join()

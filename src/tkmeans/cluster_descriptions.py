@@ -4,7 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
 
@@ -73,20 +73,20 @@ class ClusterDescription:
     typical_row: int | None  # the number of the most typical row, from 0
     traits: tuple[Trait, ...]  # all columns, the largest effect first
     categories: tuple[Category, ...]  # the most telling first
+    medians: tuple[str, ...] = ()  # by which it differs from clusters that would have the same sentence
 
     @property
     def sentence(self) -> str:
         """The cluster in one sentence."""
         apart = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= NOTABLE)
-        parts = [apart or "no column sets it apart"]
-        telling = [each for each in self.categories if each.share >= 0.5 and each.share - each.others >= _MORE]
-        if telling:
-            parts.append(", ".join(map(str, telling[:_CATEGORIES])))
+        telling = [str(each) for each in self.categories if each.share >= 0.5 and each.share - each.others >= _MORE]
+        parts = [apart or "no column sets it apart", ", ".join(telling[:_CATEGORIES]), ", ".join(self.medians)]
         if self.probability is not None and self.probability < _DOUBTFUL:
             parts.append(f"not clear-cut: {100 * self.probability:.0f} % probable on average")
         rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
         outliers = f" and {self.n_outliers} outlier{'s' * (self.n_outliers > 1)}" if self.n_outliers else ""
-        return f"Cluster {self.cluster} ({rows}{outliers}): " + ("; ".join(parts) if self.n_rows else "empty")
+        words = "; ".join(filter(None, parts)) if self.n_rows else "empty"
+        return f"Cluster {self.cluster} ({rows}{outliers}): {words}"
 
 
 class Description(tuple[ClusterDescription, ...]):
@@ -181,9 +181,7 @@ def describe(
     check_is_fitted(steps[-1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of names that are known here, and what a fit has reported
-        Z = values
-        for step in steps[:-1]:
-            Z = step.transform(Z)
+        Z = model[:-1].transform(values) if len(steps) > 1 else values
         rows = answers(steps[-1], Z, pvalues=False)
     centers = getattr(steps[-1], "cluster_centers_", getattr(steps[-1], "means_", ()))
     known = rows._replace(known=~np.isnan(values).all(axis=1))
@@ -226,7 +224,22 @@ def described(
         own = sorted((each[k] for each in shares), key=lambda each: each.others - each.share)
         counted = k, len(group), len(group) / n_known, int(n_outliers[k]), probability
         found.append(ClusterDescription(*counted, None if typical is None else int(typical), tuple(apart), tuple(own)))
+    words = [frozenset(re.split("[,;] ", re.sub(r"\d+ %", "", each.sentence.partition(": ")[2]))) for each in found]
+    for alike in {*words}:  # whatever the order and the shares
+        _tell_apart(found, [k for k, own in enumerate(words) if own == alike], names, medians, spread)
     return Description(found)
+
+
+def _tell_apart(found: list[Any], alike: list[int], names: Sequence[str], medians: Array, spread: Array) -> None:
+    """Give clusters with the same words their medians in the column where these differ most."""
+    j = int(np.argmax(reach := np.nan_to_num(np.ptp(medians[alike], axis=0) / spread)))
+    if reach[j] > 0:
+        own = medians[alike, j].tolist()
+        digits = next((d for d in (6, 9, 12) if len({f"{m:.{d}g}" for m in own}) == len({*own})), 17)
+        for k, value in zip(alike, own, strict=True):
+            found[k] = replace(found[k], medians=(*found[k].medians, f"median {names[j]} {value:.{digits}g}"))
+        for value in {*own}:  # the same here, so another column is next
+            _tell_apart(found, [k for k in alike if medians[k, j] == value], names, medians, spread)
 
 
 def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
@@ -236,8 +249,8 @@ def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
     counts = np.array([np.bincount(codes[rows[~missing[rows]]], minlength=len(values)) for rows in groups])
     rest = counts.sum(axis=0) - counts
     own, rest = (each / np.maximum(1, each.sum(axis=1, keepdims=True)) for each in (counts, rest))
-    best = np.argmax(own, axis=1)
-    return [Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in enumerate(best)]
+    best = enumerate(own.argmax(axis=1))
+    return [Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in best]
 
 
 def _some(rows: Array) -> Array:
@@ -246,11 +259,8 @@ def _some(rows: Array) -> Array:
 
 
 def _is_yes_or_no(column: Array) -> bool:
-    for part in (column[:1000], column):  # most columns are done with after a few rows
-        known = part[~np.isnan(part)]
-        if not np.all((known == 0) | (known == 1)):
-            return False
-    return len(known) > 0 and bool(np.ptp(known) == 1)
+    known = column[~np.isnan(column)]  # most columns are done with after a few rows
+    return {*known[:1000].tolist()} <= {0, 1} and {*np.unique(known).tolist()} == {0, 1}
 
 
 def median(rows: Array) -> Array:
@@ -266,8 +276,7 @@ def median(rows: Array) -> Array:
 def _spread(away: Array) -> Array:
     """The pooled median absolute deviation; where that is 0, as in counts, the mean one."""
     mad, mean = SIGMA * median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
-    spread = np.where(mad > 0, mad, mean)
-    return np.where(spread > 0, spread, np.inf)
+    return np.where((spread := np.where(mad > 0, mad, mean)) > 0, spread, np.inf)
 
 
 def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:

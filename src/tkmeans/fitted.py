@@ -12,23 +12,25 @@ coordinates (`leaving`), the `frame` for rows of some type, and the `posterior` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from scipy.special import betaincc, fdtrc
+from scipy.special import betaincc, betaincinv, betaln, fdtrc
 
 from tkmeans.sources import Answer, Column, Source
 from tkmeans.sources.base import nearest_to_zero, observed_features, to_numpy
-from tkmeans.stats import HORIZON, LARGEST_SINGLE, Array, Block, Fit, Frame, Params, Rows, Stats, namespace
+from tkmeans.stats import HORIZON, LARGEST_SINGLE, Array, Block, Fit, Frame, Kernel, Params, Rows, Stats, namespace
 
 # Squared distances beyond this are as good as infinite; times the largest weight they stay finite.
 FARTHEST_SQUARE = 1e250
 
 # With more degrees of freedom `fdtrc` of SciPy 1.14 loses digits; `betaincc` does not, but takes ten times as long.
 NEARLY_GAUSSIAN = 1e6
+# Tail probabilities of so many rows, of one dof and all features, come from a table, but for those below the least.
+MANY_ROWS, TAIL_CUBICS, LEAST_TAIL = 4096, 2048, 1e-60
 # With more still no digit of a tail probability changes, but SciPy's functions fail.
 AS_GOOD_AS_GAUSSIAN = 1e20
 
@@ -90,9 +92,9 @@ class Clusters(NamedTuple):
         """Ready to look at rows, by the engine of the model."""
         centers = self.centers.astype(np.float64)
         params = Params(frame.enter(centers), 1.0, self.dof, np.log(self.weights))
-        asked = {"params": params, "kernel": model.kernel(params)}
-        rows, memberships = partial(model.engine.rows, **asked), partial(model.engine.memberships, **asked)
-        return RoundPosterior(rows, memberships, model, params, frame.unit, self)
+        order = np.argsort(np.sum(centers * np.cos(np.arange(1.0, centers.shape[1] + 1)), axis=1), kind="stable")
+        compared = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
+        return RoundPosterior(model, params, model.kernel(params), frame.unit, self, order, compared)
 
     def fits_single(self, least: float, most: float) -> bool:
         """Whether single precision can hold the parameters, with a spread between these bounds."""
@@ -112,12 +114,23 @@ class Clusters(NamedTuple):
 class RoundPosterior(NamedTuple):
     """The E-step of round clusters."""
 
-    rows: Callable[[Block], Rows]
-    memberships: Callable[[Block], Array]  # (n, K)
     model: Any
     params: Params  # in the frame, whose unit is the root of the scale
+    kernel: Kernel
     unit: float
     clusters: Clusters
+    order: Array  # (K,) in which clusters are compared: of equally near ones the first, however they are numbered
+    compared: Params  # in that order
+
+    def rows(self, block: Block, *, brief: bool = False) -> Rows:
+        """The engine's answers for each row; if they are `brief`, the label and the distance alone."""
+        found: Rows = self.model.engine.rows(block, self.compared, self.kernel, brief=brief)
+        xp, labels = namespace(found.label), found.label
+        return found._replace(label=xp.take(xp.asarray(self.order, device=labels.device), labels))
+
+    def memberships(self, block: Block) -> Array:
+        """The probability of every cluster for each row, (n, K)."""
+        return self.model.engine.memberships(block, self.params, self.kernel)
 
     def log_volume(self, n_observed: Any) -> Any:
         """Every feature has the same unit."""
@@ -199,7 +212,8 @@ class FittedModel:
 
     def fields(self, block: Block, *names: str) -> tuple[Array, ...]:
         """Some answers for each row, in the user's units, from one look at the rows."""
-        rows: Rows = self.posterior.rows(block)
+        brief = {"brief": True} if "order" in self.posterior._fields and not {"log_density", "trust"} & {*names} else {}
+        rows: Rows = self.posterior.rows(block, **brief)
         n_observed: Any = 0 if names in (("label",), ("trust",)) else observed_features(block.X)
         fields = []
         for name in names:
@@ -214,8 +228,10 @@ class FittedModel:
                     n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
                 fields.append(rows.log_density - self.posterior.log_volume(n_observed))
             elif name == "pvalue":
-                observed = np.asarray(to_numpy(n_observed))
-                p = np.where(observed > 0, observed, np.nan)  # nothing observed, no answer
+                observed = to_numpy(n_observed)
+                p = (
+                    observed if isinstance(observed, int) else np.where(observed > 0, observed, np.nan)
+                )  # none, no answer
                 dof, d2 = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
                 dof = dof[to_numpy(rows.label)] if np.ndim(dof) else dof  # each component may have its own
                 pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
@@ -254,17 +270,24 @@ class FittedModel:
                 if source.lazy or source.bounds is not None:
                     rows, bounds = [], source.bounds
                     for name, column in zip(names, columns, strict=True):
-                        if bounds is not None and name == "pvalue":  # half of a row is enough for a label only
-                            source.bounds = (*bounds[:2], (source.n_features - 1) // 2)
+                        source.bounds = bounds if name == "label" else None  # all else is asked of whole rows
                         rows.append(source.collect(partial(fitted.ask, name), [column])[0][0])
-                    source.bounds = bounds
+                    source.bounds = None
                     review = source.reduce(partial(fitted.reviewed, tallied))
+                    if bounds is not None:
+                        source.bounds = bounds
+                        review = review._replace(sizes=source.reduce(partial(fitted.reviewed, False)).sizes)
                 else:
                     rows, review = source.collect(partial(fitted.review, names, tallied), columns)
                 changed = by_size(params.centers, review.sizes)
                 if last or not by_rows or np.array_equal(changed, np.arange(len(changed))):
                     break  # rows between two clusters may change sides for ever
                 params, order = params.take(changed), order[changed]
+                if "order" in fitted.posterior._fields and not source.lazy:  # labels do not depend on the numbering
+                    review = review._replace(sizes=review.sizes[changed])
+                    xp, new = namespace(rows[0]), np.argsort(changed)
+                    rows[0] = xp.take(xp.asarray(new, dtype=rows[0].dtype, device=rows[0].device), rows[0])
+                    break
         finally:
             source.frame = made_in
         return Training(params, order, review, dict(zip(names, rows, strict=True)))
@@ -300,12 +323,41 @@ def by_size(centers: Array, sizes: Array) -> Array:
     return np.lexsort([*centers.T[::-1], -sizes])
 
 
-def tail_of_f(p: Array, dof: Any, d2: Array) -> Array:
+def tail_of_f(p: Any, dof: Any, d2: Array) -> Array:
     """The probability of a larger squared distance, over the squared scale, than these: P(F(p, nu) > d2/p)."""
-    if np.max(dof, initial=0.0) < NEARLY_GAUSSIAN:
+    if np.max(dof, initial=0.0) >= NEARLY_GAUSSIAN:
+        ratio = d2 / dof
+        return betaincc(p / 2, dof / 2, ratio / (1 + ratio))
+    if len(d2) < MANY_ROWS or np.ndim(p) or np.ndim(dof):
         return fdtrc(p, dof, d2 / p)
-    ratio = d2 / dof
-    return betaincc(p / 2, dof / 2, ratio / (1 + ratio))
+    cubics, per_unit = _tail_cubics(float(p), float(dof))
+    at = np.sqrt(np.log1p(d2 / dof)) * per_unit
+    beyond = np.flatnonzero(~(at < len(cubics)))
+    at[beyond] = 0.0
+    knot = at.astype(np.int64)
+    at -= knot
+    c = cubics[knot]
+    tail = np.exp(((c[:, 3] * at + c[:, 2]) * at + c[:, 1]) * at + c[:, 0])
+    tail[beyond] = fdtrc(p, dof, d2[beyond] / p)
+    return tail
+
+
+@lru_cache(maxsize=8)
+def _tail_cubics(p: float, dof: float) -> tuple[Array, float]:
+    """Hermite cubics for the logarithm of a tail probability over t = sqrt(ln(1 + d2/nu)), and how many per unit of t.
+
+    In t it is smooth where d2 = 0, for every p; a probability is wrong by less than 1e-8 of itself.
+    """
+    a, b = dof / 2, p / 2
+    last = math.sqrt(-math.log(betaincinv(a, b, LEAST_TAIL)))
+    t = np.linspace(0.0, last, TAIL_CUBICS + 1)
+    t[0] = 1e-100  # in place of 0, where the slope is a limit
+    tail = fdtrc(p, dof, dof / p * np.expm1(t * t))
+    step = last / TAIL_CUBICS
+    slope = -2 * step * t * np.exp((b - 1) * np.log(-np.expm1(-t * t)) - a * t * t - betaln(a, b)) / tail
+    first, rise = np.log(tail[:-1]), np.diff(np.log(tail))
+    cubics = np.stack([first, slope[:-1], 3 * rise - 2 * slope[:-1] - slope[1:], slope[:-1] + slope[1:] - 2 * rise])
+    return np.ascontiguousarray(cubics.T), 1 / step
 
 
 # ---- the training rows as a whole --------------------------------------------------------

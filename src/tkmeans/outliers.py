@@ -25,6 +25,9 @@ from tkmeans.stats import Array, Block, namespace
 # Strays begin at this multiple of the median squared distance: nearer rows are the core's.
 WELL_OUTSIDE = 20.0
 
+# The tail probability of a row that belongs to no cluster, even if noise is as improbable where it is.
+IMPOSSIBLE = 1e-8
+
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
 _FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
@@ -143,7 +146,7 @@ def warn_of_clumps(strays: Array, radius: float) -> None:
 
 def astray(fitted: FittedModel, strays: OutlierModel | None, level: float, block: Block) -> Answer:
     """Whether each row is more probably a stray, or noise, than `level`."""
-    return Answer((_stray(fitted.fields(block, "noise" if strays is None else "d2")[0], block.X, strays, level),))
+    return Answer((_stray(fitted, block, strays, level),))
 
 
 def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
@@ -155,16 +158,19 @@ def labels_of(
     fitted: FittedModel, strays: OutlierModel | None, level: float, outlier_label: int, block: Block
 ) -> Answer:
     """The cluster of each row, or `outlier_label` for strays."""
-    label, evidence = fitted.fields(block, "label", "noise" if strays is None else "d2")
+    (label,) = fitted.fields(block, "label")
     xp = namespace(label)
-    return Answer((xp.where(_stray(evidence, block.X, strays, level), xp.full_like(label, outlier_label), label),))
+    return Answer((xp.where(_stray(fitted, block, strays, level), xp.full_like(label, outlier_label), label),))
 
 
-def _stray(evidence: Array, X: Array, strays: OutlierModel | None, level: float) -> Array:
+def _stray(fitted: FittedModel, block: Block, strays: OutlierModel | None, level: float) -> Array:
     """By the probability of noise or, where there is no noise component, by the squared distance."""
-    n_observed = observed_features(X)
+    X, n_observed = block.X, observed_features(block.X)
     if strays is None:
-        return evidence > level if isinstance(n_observed, int) else (evidence > level) & (n_observed > 0)
+        noise, d2 = fitted.fields(block, "noise", "d2")
+        stray = (noise > level) | (d2 > _core_quantile(IMPOSSIBLE, X.shape[1], 1.0, float(np.min(fitted.params.dof))))
+        return stray if isinstance(n_observed, int) else stray & (n_observed > 0)
+    (evidence,) = fitted.fields(block, "d2")
     if isinstance(n_observed, int):
         return evidence > threshold_over(n_observed, strays, X.shape[1], level)
     numbers, which = np.unique(to_numpy(n_observed), return_inverse=True)

@@ -18,6 +18,7 @@ class RowAnswers(NamedTuple):
     outlier: Any = None  # (n,) bool
     probability: Any = None  # (n,) of the row's cluster
     pvalue: Any = None  # (n,)
+    bad_cells: Any = None  # (n, p) bool; None also where no value is bad
 
     @property
     def core(self) -> Array:
@@ -44,6 +45,10 @@ class RowAnswers(NamedTuple):
             are = "is an outlier" if n_outliers == 1 else "are outliers"
             some = f"{n_outliers} of {n_rows} rows {are}: far from every cluster."
             parts.append(some if n_outliers else "No row is an outlier.")
+        if self.bad_cells is not None:
+            n_cells, n_rows = int(np.sum(self.bad_cells)), int(np.sum(np.any(self.bad_cells, axis=1)))
+            cells, rows = (f"{n} {word}{'s' * (n != 1)}" for n, word in ((n_cells, "value"), (n_rows, "row")))
+            parts.append(f"{cells} in {rows}, far from all others of the column, left out as if missing.")
         if n := self.n_unsure:
             parts.append(f"{n} {'row lies' if n == 1 else 'rows lie'} between clusters (probability below {UNSURE}).")
         return " ".join(parts)
@@ -60,6 +65,7 @@ def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True,
         outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool)
     if pvalues and hasattr(model, "outlier_pvalues"):
         pvalue = model.outlier_pvalues_ if fitted else model.outlier_pvalues(X)
+    cells = np.asarray(model.find_bad_cells(X)) if hasattr(model, "cell_bounds_") else np.False_
     values = np.asarray(X)
     known = ~np.isnan(values).all(axis=1) if np.isnan(np.sum(values)) else np.ones(len(values), dtype=bool)
-    return RowAnswers(label, known, outlier, probability, pvalue)
+    return RowAnswers(label, known, outlier, probability, pvalue, cells if np.any(cells) else None)

@@ -103,6 +103,10 @@ def assert_rows_agree(block, params, kernel):
     np.testing.assert_allclose(got.d2, expected.d2, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(got.log_density, expected.log_density, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(got.trust, expected.trust, rtol=tolerance, atol=tolerance)
+    brief = native.rows(block, params, kernel, brief=True)
+    chosen = np.take_along_axis(tau, brief.label[:, None], axis=1)[:, 0]
+    np.testing.assert_allclose(chosen, tau.max(axis=1), rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(brief.d2, got.d2)
     memberships = native.memberships(block, params, kernel)
     assert memberships.dtype == dtype
     np.testing.assert_allclose(memberships, tau, rtol=0, atol=tolerance)
@@ -292,6 +296,9 @@ def test_a_cluster_of_weight_zero_has_no_members_in_native_statistics():
             log_weights = np.array([-np.inf, -1e4, np.log(0.5), np.log(0.5)])
             got = native.summarize(block, params._replace(log_weights=log_weights), kernel._replace(log_sums=log_sums))
             assert np.all(got.n[:2] < 1e-200)
+            on_centers = Block(params.centers, None, Frame(np.zeros(p), 1.0))
+            brief = native.rows(on_centers, params._replace(log_weights=log_weights), kernel, brief=True)
+            assert np.all(brief.label >= 2)
             np.testing.assert_allclose(got.n.sum(), 100)
             assert np.isfinite(got.objective)
 

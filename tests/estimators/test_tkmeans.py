@@ -274,3 +274,16 @@ def test_fast_tkmeans_has_no_density_and_scores_like_kmeans():
         assert not hasattr(model, name)
     assert model.score(X) == pytest.approx(-model.inertia_)
     assert model.score(X, sample_weight=np.full(len(X), 2.0)) == pytest.approx(-2 * model.inertia_)
+
+
+def test_a_row_halfway_between_two_centres_has_the_label_that_predict_gives_it():
+    side = np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 2.0], [1.0, 1.0]])
+    for repeats in ((3, 3), (4, 3), (3, 4)):  # sizes decide the numbers of the clusters, not who gets the row between
+        X = np.vstack(
+            [np.repeat(side, repeats[0], axis=0), np.repeat(side + np.array([10.0, 0.0]), repeats[1], axis=0)]
+        )
+        X = np.vstack([X, [[6.0, 1.0], [6.0, 5.0], [6.0, -3.0]]])
+        model = TKMeans(2, init=np.array([[1.0, 1.0], [11.0, 1.0]]), max_iter=1, dof=5.0, cluster_weights="equal")
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X)
+        np.testing.assert_array_equal(model.labels_, model.predict(X))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import chi2
+from scipy.stats import f as f_distribution
 from support.model_inputs import plain_frame
 
 from tkmeans import TKMeans
@@ -90,3 +91,15 @@ def test_tail_probabilities_with_a_huge_dof_are_those_of_chi_squared(dof):
     model = TKMeans(1, dof=dof).fit(X)
     d2 = ((X - model.cluster_centers_) ** 2).sum(axis=1) / model.scale_
     np.testing.assert_allclose(model.outlier_pvalues_, chi2(3).sf(d2), rtol=1e-12)  # they differ by about d2^2 / dof
+
+
+@pytest.mark.parametrize("dof", [1.0, 3.0, 30.0, 200.0, 9e5])
+@pytest.mark.parametrize("p", [1, 2, 3, 16, 100, 784, 2000])
+def test_tail_probabilities_of_many_rows_are_those_of_one_row_to_eight_digits(p, dof):
+    rng = np.random.default_rng(0)
+    model = rng.chisquare(p, 4000) / (rng.chisquare(dof, 4000) / dof)
+    d2 = np.concatenate([model, p * 10 ** rng.uniform(-12, 12, 2000), p * 10 ** rng.uniform(-1, 1, 4000), [0.0, 1e300]])
+    alone = f_distribution(p, dof).sf(d2 / p)
+    known = alone > 1e-300
+    np.testing.assert_allclose(tail_of_f(p, dof, d2)[known], alone[known], rtol=1e-8)
+    assert np.all(tail_of_f(p, dof, d2)[~known] < 1e-300)

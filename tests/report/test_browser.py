@@ -323,6 +323,20 @@ def test_on_a_phone_the_report_fits_the_width_and_its_buttons_are_large_enough(b
     browser.shot("phone")
 
 
+def test_on_a_phone_long_names_and_categories_stay_within_their_card_and_charts_are_readable(browser, tmp_path):
+    X, y = make_contaminated(120, 2, n_features=3, random_state=0)
+    names = ["customer_lifetime_value_in_euro_before_taxes", "household consumption per person and month", "z" * 70]
+    segments = {"segment of the last review": np.where(y > 0, "customers with more than three contracts", "dormant")}
+    model = TKMeans(2, random_state=0).fit(X)
+    page = write_report(tmp_path / "long.html", model, X, feature_names=names, categories=segments)
+    browser.open(page, width=390, height=844, phone=True)
+    inside = "[...document.querySelectorAll('.card')].every((card) => card.scrollWidth <= card.clientWidth)"
+    assert browser.ask(inside)
+    chart = "document.querySelector('.chart')"
+    shown = f"{chart}.getBoundingClientRect().width / {chart}.viewBox.baseVal.width"
+    assert browser.ask(shown) == pytest.approx(1, abs=0.05)  # so text of 12 pixels is shown with 12 pixels
+
+
 def test_a_browser_that_prefers_dark_shows_a_dark_report(browser, flowers):
     def brightness():
         red, green, blue = browser.ask(

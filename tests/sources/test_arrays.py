@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.model_inputs import source_of, t_mixture
 
-from tkmeans.sources.base import measure
+from tkmeans.sources.base import measure, quantile
 
 X, _, _ = t_mixture(n=1000)
 
@@ -85,3 +85,17 @@ def test_rows_of_weight_zero_do_not_count_in_a_frame():
     with_zeros = measure(np.vstack([X, np.full((50, 3), 1e9)]), weight)
     np.testing.assert_array_equal(with_zeros.origin, measure(X, np.ones(len(X))).origin)
     assert with_zeros.unit == measure(X, np.ones(len(X))).unit
+
+
+@pytest.mark.parametrize("weight", ["equal", "whole", "any"])
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_quantiles_of_columns_are_those_of_numpy_for_weighted_rows(n, weight):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3)).round(1)
+    weights = {"equal": np.full(n, 0.7), "whole": rng.integers(1, 4, n) * 1.0, "any": rng.random(n) + 0.01}[weight]
+    shares = (0.1, 0.25, 0.5, 0.9)
+    expected = [np.quantile(X, share, axis=0, weights=weights, method="inverted_cdf") for share in shares]
+    np.testing.assert_array_equal(quantile(X, weights, *shares), expected)
+    np.testing.assert_array_equal(quantile(X[:, 1], weights), expected[2][1])
+    holed = np.vstack([X, np.full((2, 3), np.nan)])
+    np.testing.assert_array_equal(quantile(holed, np.append(weights, [1.0, 2.0]), *shares), expected)

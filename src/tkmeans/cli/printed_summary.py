@@ -119,6 +119,9 @@ def as_document(data: Data, model: Any, found: RowAnswers, description: Any) -> 
     scaling = None if data.scaler is None else type(data.scaler).__name__
     document = {"file": data.table.source, "rows": data.table.n_rows, "columns": data.columns, "carried": carried}
     document |= {"scaling": scaling, "n_clusters": len(centers), "clusters": clusters, "labels": labels_of(found)}
+    bad = np.empty((0, 2), int) if found.bad_cells is None else np.argwhere(found.bad_cells)
+    places = zip(data.table.places(bad[:, 0].tolist()), bad[:, 1], strict=True)
+    document["bad_cells"] = [{data.table.row_word: place, "column": data.columns[j]} for place, j in places]
     document |= {"outliers": outlier_places(found, data.table), "unsure": found.n_unsure, "dof": model.dof_}
     estimated = {"scale": "scale_", "noise": "noise_weight_", "agreement": "agreement_"}  # None where it is not
     document |= {name: getattr(model, attribute, None) for name, attribute in estimated.items()}

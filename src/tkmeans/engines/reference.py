@@ -49,8 +49,8 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     )
 
 
-def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
-    """The model's answers for each row."""
+def rows(block: Block, params: Params, kernel: Kernel, *, brief: bool = False) -> Rows:  # noqa: ARG001
+    """The model's answers for each row; of `brief` ones the label and the distance alone are looked at."""
     e = _e_step(block, params, kernel)
     xp = namespace(e.x)
     return Rows(

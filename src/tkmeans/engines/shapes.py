@@ -66,7 +66,8 @@ def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
     e = _e_step(block, kernel)
     xp = namespace(e.tau)
     label = xp.argmax(e.log_f, axis=1)
-    d2 = xp.take_along_axis(e.d2, label[:, None], axis=1)[:, 0]
+    own = xp.arange(e.d2.shape[1], device=e.d2.device)[None, :] == label[:, None]  # (n, K)
+    d2 = xp.sum(xp.where(own, e.d2, xp.zeros_like(e.d2)), axis=1)
     return ShapeRows(label, d2, e.log_density, xp.sum(e.tau * e.u, axis=1), e.noise)
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -42,13 +43,10 @@ except ImportError:  # scikit-learn before 1.9
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+_READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # with an engine, to answer again
 
-# Of p features of a row, how many may be bad cells and are left out when it is asked about. Which cluster it belongs to
-# follows from half of a row, but not that the row is ordinary.
-MOST_BAD_CELLS: dict[str, Callable[[int], int]] = {
-    **dict.fromkeys(("label", "memberships", "entropy", "trust"), lambda p: p // 2),
-    **dict.fromkeys(("noise", "pvalue"), lambda p: (p - 1) // 2),
-}
+# Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
+FORGIVING = ("label", "memberships", "entropy", "trust")
 
 
 def unless_lacking(method: F) -> F:
@@ -216,7 +214,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             found |= {"agreement_": n_agreeing / n_searches, "n_searches_": n_searches}
             found |= {"margin_": margin} if np.isfinite(margin) else {}
         if source.bounds is not None:
-            found["cell_bounds_"] = np.array(source.bounds[:2])
+            found["cell_bounds_"] = np.nan_to_num(np.array(source.bounds, np.float64))
         if not fit.interrupted:
             try:
                 names = ("label",) if source.lean else ("label", *plan.row_fields)
@@ -412,7 +410,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_real("level", level, positive=True)
         if level >= 1:
             raise ValueError(f"level must be a probability below 1, got {level!r}")
-        with self._open(X, "outliers", "noise") as source:
+        with open_rows(self, X, reset=False, method="outliers") as source:
             fitted = self._reading(source)
             judge = partial(improbable, fitted, level)
             if rule == "strays":
@@ -481,7 +479,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         cells : ndarray of bool, shape (n_samples, n_features)
-            True for bad cells. A row of which more than half would be bad has none: it is an outlier as a whole.
+            True for bad cells. A row of which more than a quarter (and one) would be bad has none: it is an outlier.
 
         Examples
         --------
@@ -495,7 +493,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
-            look = partial(cells_outside, (*to_numpy(bounds), source.n_features // 2))
+            look = partial(cells_outside, tuple(to_numpy(bounds)))
             return answer(source, look, Column("bad", np.bool_, source.n_features))
 
     # ---- the density ---------------------------------------------------------------
@@ -623,15 +621,18 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _open(self, X: Any, method: str, question: str) -> Source:
         """The rows to answer a question about, without the bad cells that do not matter to it."""
         source = open_rows(self, X, reset=False, method=method)
-        if hasattr(self, "cell_bounds_") and question in MOST_BAD_CELLS:
-            source.bounds = (*to_numpy(self.cell_bounds_), MOST_BAD_CELLS[question](source.n_features))
+        if hasattr(self, "cell_bounds_") and question in FORGIVING:
+            source.bounds = tuple(to_numpy(self.cell_bounds_))
         return source
 
     def _reading(self, source: Source) -> FittedModel:
         """The fitted model, to read these rows with the engine asked for."""
-        fitted = self._fitted_model
-        model = replace(fitted.model, engine=self._engine(source)) if hasattr(fitted.model, "engine") else fitted.model
-        return FittedModel(model, fitted.params, source.frame)
+        fitted, engine = self._fitted_model, self._engine(source)
+        ready = _READY.get(fitted)
+        if ready is None or ready.frame is not source.frame or getattr(ready.model, "engine", engine) is not engine:
+            model = replace(fitted.model, engine=engine) if hasattr(fitted.model, "engine") else fitted.model
+            ready = _READY[fitted] = FittedModel(model, fitted.params, source.frame)
+        return ready
 
     def _engine(self, source: Source) -> Any:
         """The engine asked for, or the one that runs on arrays of any library."""

@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans.sources import ArraySource, Source, Survey, TensorSource
-from tkmeans.sources.base import to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, to_numpy
 from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array, namespace
 
@@ -52,13 +52,14 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
     else:
         if not reset and accepts.elsewhere and get_config()["array_api_dispatch"]:
             _check_library(estimator, X, method)
-        single = accepts.single and (reset or estimator._fitted_model.params.fits_single(*SPREADS["float32"]))
+        double = type(X) is np.ndarray and X.dtype == np.float64
+        single = accepts.single and (reset or double or estimator._fitted_model.params.fits_single(*SPREADS["float32"]))
         tensor = kind == "tensor"
         xp = namespace(X) if tensor else np
         X, weight = checked_rows(estimator, X, sample_weight, reset=reset, single=single, xp=xp)
         # What cannot read blocks from elsewhere looks at all rows at once.
         block_rows = None if accepts.elsewhere else max(len(X), 1)
-        n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
+        n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None)) if X.shape[0] > BLOCK_ROWS.get() else 1
         source = TensorSource(X, weight) if tensor else ArraySource(X, weight, n_threads=n_jobs, block_rows=block_rows)
     if reset and kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
         source.__exit__()

@@ -15,7 +15,6 @@ from scipy.special import chdtri
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
-from tkmeans.fitting import bad_cells
 from tkmeans.fitting.starts import (
     CORE_GAIN,
     LEAST_FEATURES,
@@ -23,19 +22,22 @@ from tkmeans.fitting.starts import (
     Agreement,
     canonical,
     complete,
+    limits,
     same_clusters,
     within_reach,
+    without_bad_cells,
 )
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
 from tkmeans.search.shape_search import start_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import quantile
+from tkmeans.sources.base import out_of_bounds, quantile
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 
 SAMPLE_ROWS = 4000  # that a start is chosen on, at least
+IN_BULK, MOST_BULK = 0.9, 2.0  # of the rows that are not far; times what holds 95 % of a Gaussian, at most
 FIRST_DOF = 5.0
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
@@ -87,9 +89,11 @@ def bulk_of(sample: Sample) -> Bulk:
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
         some = away[:, j] > 0
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
-    p = len(units)
-    middle = float(quantile(np.sum((away / units) ** 2, axis=1), weight))
-    return Bulk(center, units, float(np.sqrt(max(middle, 1e-12) * chdtri(p, 0.05) / chdtri(p, 0.5))))
+    p, squares = len(units), np.sum((away / units) ** 2, axis=1)
+    core = within_reach(sample)
+    outer = quantile(squares[core], weight[core], IN_BULK)
+    gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
+    return Bulk(center, units, float(np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12))))
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
@@ -103,7 +107,7 @@ def starts(
     drawing = np.random.RandomState(0) if settings.init_params == "robust" else rng  # nothing is left to chance
     whole = source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing)
     robust = settings.init_params == "robust" and not given
-    rows = bad_cells.without_bad_cells(whole, K) if robust and settings.bad_cells else whole
+    rows = without_bad_cells(whole, K) if robust and settings.bad_cells else whole
     sample = canonical(complete(rows, K))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
@@ -126,7 +130,9 @@ def starts(
             params, agreement = chosen_start(sample, setting, number)
             source.agreement = source.agreement or agreement
             if settings.bad_cells and number == 0:
-                bad_cells.forgive(source, whole, params.centers)
+                low, high = limits(whole, params.centers)
+                if np.any(out_of_bounds(whole.X, low, high)):
+                    source.bounds = source.frame.leave(low), source.frame.leave(high)
         else:
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         params = _as_given(settings, source, params, setting)

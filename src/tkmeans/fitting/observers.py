@@ -87,9 +87,14 @@ class TimeLimit:
         self._end = time.monotonic() + seconds
 
     @property
+    def left(self) -> float:
+        """The seconds left."""
+        return self._end - time.monotonic()
+
+    @property
     def is_up(self) -> bool:
         """Whether the time has passed."""
-        return time.monotonic() >= self._end
+        return self.left <= 0
 
     def begin(self, frame: Frame, max_iter: int) -> None:
         """The clock runs already."""

@@ -8,18 +8,21 @@ compares what the searches, with theirs given, cannot.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
-from tkmeans.fitting import bad_cells
+from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.base import out_of_bounds, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -30,8 +33,10 @@ DRAWS: dict[str, seeding.Seeding] = {
 }
 SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 
-# Rows that a start is chosen on: enough to see every cluster that is not tiny.
+# Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
+MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
+SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
 GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
 
@@ -55,6 +60,9 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 # rows is a cluster, and so is a small true cluster far away. Clusters that were sought on the core are taken if the
 # core gains CORE_GAIN nats per row and feature by them, with at least LEAST_FEATURES features counted.
 FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
+BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
+FEW = 3  # rows are no cluster
+REST_TAILS, COMPARED_ROWS = 10.0, 1000  # the nu of the search for clusters of the other rows; of these, about
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
 
@@ -72,27 +80,34 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     K, init = settings.n_clusters, settings.init
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
-    size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K)
+    size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
+    max_time = getattr(settings, "max_time", None)
+    limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
     if forgiving := robust and getattr(settings, "bad_cells", False):
-        rows = bad_cells.without_bad_cells(rows, K)
+        rows = without_bad_cells(rows, K)
     sample = canonical(complete(rows, K) if np.any(np.isnan(rows.X)) else rows)
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
         if robust:
-            found, agreement = chosen_start(sample, K, dof, number)
-            if forgiving and number == 0:
-                bad_cells.forgive(source, Sample(X, weight), found.centers)
-            source.agreement = source.agreement or agreement
-            yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+            with suppress(TimeoutError):
+                found, agreement = chosen_start(sample, K, dof, number, limit)
+                if forgiving and number == 0:
+                    low, high = limits(Sample(X, weight), found.centers)
+                    if np.any(out_of_bounds(X, low, high)):
+                        source.bounds = source.frame.leave(low), source.frame.leave(high)
+                source.agreement = source.agreement or agreement
+                yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
+                continue
+            centers = sample.X[np.linspace(0, len(sample.X) - 1, K).astype(np.int64)]  # there was no time
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
-            tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
-            yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
+        tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
+        yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
@@ -136,26 +151,41 @@ class Candidate(NamedTuple):
     core_merit: float = 0.0  # minus the ICL per row of the core, halved
 
 
-def chosen_start(sample: Sample, n_clusters: int, dof: float | None, seed: int = 0) -> tuple[Found, Agreement]:
-    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone."""
+def chosen_start(
+    sample: Sample, n_clusters: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None
+) -> tuple[Found, Agreement]:
+    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
+
+    When the time is up, it is the first one found; TimeoutError if there is none.
+    """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
     core = within_reach(sample)
     core_weight = np.where(core, sample.weight, 0.0)
-    parts = [sample] if np.all(core) else [sample, Sample(sample.X[core], sample.weight[core])]
-    for tails in TAILS:
-        if n_searches == ENOUGH * len(parts) and len(candidates) == 1:
-            break
-        for part in parts:
-            found = robust_search(part, n_clusters, rng, max(tails, first_dof(sample.X.shape[1])), 1)
-            labels, handicap = np.zeros(len(core), np.int64), 0.0
-            labels[core if part is not sample else slice(None)] = found.labels
-            if tails > TAILS[0]:
-                smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
-                handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
-                if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
-                    handicap = 0.0
-            _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
-            n_searches += 1
+    plan = [(tails, sample) for tails in TAILS]
+    if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
+        inner = Sample(sample.X[core], sample.weight[core])
+        plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
+    for tails, part in plan:
+        if n_searches in (ENOUGH, 2 * ENOUGH) and len(candidates) == 1:
+            of_all, of_core = (np.bincount(candidates[0].labels, mass) for mass in (sample.weight, core_weight))
+            if n_searches > ENOUGH or np.all(of_core >= 0.5 * of_all):  # no cluster of far rows
+                break
+        nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
+        try:
+            found = robust_search(part, n_clusters, rng, nu, 1, seconds)
+        except TimeoutError:
+            if not candidates:
+                raise
+            return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
+        labels, handicap = np.zeros(len(core), np.int64), 0.0
+        labels[core if part is not sample else slice(None)] = found.labels
+        if tails > TAILS[0]:
+            smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
+            handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
+            if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
+                handicap = 0.0
+        _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
+        n_searches += 1
     if len(candidates) == 1:
         return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
@@ -170,7 +200,7 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
     for candidate in sorted(pilots, key=lambda each: (each.n_tiny, -each.merit)):
         _count(ended, candidate, core_weight)
     best, *others = ended
-    margins = [best.merit - each.merit for each in others if each.n_tiny == best.n_tiny]
+    margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
     cores = [each for each in others if each.in_core and each.core_merit > enough and each.n_tiny <= best.n_tiny]
     if cores:
@@ -182,7 +212,7 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
 def within_reach(sample: Sample) -> Array:
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
-    middle, below, above = bad_cells.usual(sample)
+    middle, below, above = usual(sample)
     away = np.abs(X - middle) / np.where(middle > X, below, above)
     core = (np.max(away, axis=1) <= FAR) & (np.mean(away**2, axis=1) <= (FAR / 2 * (1 + X.shape[1] ** -0.5)) ** 2)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
@@ -233,6 +263,73 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
         merit=merit - candidate.handicap,
         core_merit=core_merit,
     )
+
+
+# ---- bad cells --------------------------------------------------------------------------------
+#
+# Values far from all others of their column, in rows that are ordinary otherwise, are treated as missing, so that the
+# rows are not lost. What is far is measured by quantiles. Four things are not bad cells though they are far: the end of
+# a long tail, which leaves no gap; many cells of a row, which is an outlier as a whole; the few cells of such rows
+# that happen to be ordinary, where most rows with far cells are such; and a small true cluster. That shows in the rest
+# of its rows, which are alike, where bad cells are found in rows of all clusters. What is open is left to the centres
+# of the start: what is near one is not bad.
+
+
+def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
+    """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
+
+    They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
+    everywhere if rows with too many values out of bounds are more than those with a few.
+    """
+    (X, weight), (middle, below, above) = sample, usual(sample)
+    low, high = middle - BAD * below, middle + BAD * above
+    gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
+    gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
+    low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
+    some, few = np.any((low > X) | (high < X), axis=1), np.any(out_of_bounds(X, low, high), axis=1)
+    if weight @ some > 2 * (weight @ few):
+        gap_low = gap_high = np.zeros(len(low), bool)
+    if centers is not None:
+        low = np.minimum(low, np.min(centers, axis=0) - BAD * below)
+        high = np.maximum(high, np.max(centers, axis=0) + BAD * above)
+    return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
+
+
+def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
+    """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
+    X, weight = sample
+    low, high = limits(sample)
+    bad = out_of_bounds(X, low, high)
+    core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
+    if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
+        return sample
+    inner = X[core]
+    centers = robust_search(Sample(inner, weight[core]), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
+    inner = inner[:: -(-len(core) // COMPARED_ROWS)]
+    total = np.var(inner, axis=0)
+    total = np.where(total > 0, total, np.inf)
+    squares = np.stack([np.sum((inner - center) ** 2, axis=1) for center in centers], axis=1)
+    within = np.minimum(np.mean((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0) / total, 1)  # (p,)
+    for j in np.flatnonzero(np.any(bad, axis=0)):
+        of_all = _spread(squares - (inner[:, [j]] - centers[:, j]) ** 2, np.ones(len(inner)))
+        for beyond in (X[:, j] < low[j], X[:, j] > high[j]):
+            rows = np.flatnonzero(bad[:, j] & beyond)
+            if len(rows) < FEW:
+                continue
+            rest = np.where(bad[rows], np.nan, X[rows])
+            some = ~np.all(np.isnan(rest), axis=0)
+            rest = rest[:, some]
+            spread = _spread(np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2), weight[rows])
+            excess = (1 - within[some]) @ (np.nanvar(rest, axis=0) / total[some] - (1 + within[some]) / 2)
+            if spread - 1 < (of_all - 1) / 2 or excess < 0:  # nearer to that of one cluster
+                bad[rows, j] = False
+    return Sample(np.where(bad, np.nan, X), weight)
+
+
+def _spread(squares: Array, weight: Array) -> float:
+    """Over how many clusters rows with these squared distances, (n, K), are spread: the exponential of the entropy."""
+    sizes = np.bincount(np.argmin(squares, axis=1), weight)
+    return float(np.exp(np.sum(entr(sizes / np.sum(sizes)))))
 
 
 # ---- the sample -------------------------------------------------------------------------------

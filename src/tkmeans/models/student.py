@@ -76,7 +76,7 @@ class Student:
         """
         if stats.cells == 0:
             return params  # a batch in which nothing was observed teaches nothing
-        step, expansion = stats.step, mean_u(stats)  # eqn:mu, and c
+        step, expansion = stats.step, float(stats.w.sum()) / stats.total  # eqn:mu, and c: the mean of u under tau
         # sum of tau u |x - mu|^2 around the new centres, from the sum around the old ones
         scatter = stats.wd2.sum() - (stats.observed * step**2).sum()
         if scatter < self.scale_floor * stats.cells * expansion:
@@ -103,22 +103,15 @@ class Student:
         n_clusters, n_features = like.centers.shape
         centers, rest = np.split(vector, [n_clusters * n_features])
         dof, log_weights = like.dof, like.log_weights
-        scale = max(_within_reach(rest[0], like.scale), self.scale_floor)
+        # No more than a hundredfold away from the plain step's values.
+        pairs = zip(rest, like[1:3], strict=False)
+        held = [min(max(math.exp(min(log, 700.0)), plain / 100), plain * 100) for log, plain in pairs]
+        scale = max(held[0], self.scale_floor)
         if self.estimate_dof:
-            dof = min(max(_within_reach(rest[1], like.dof), self.least_dof), BOUNDS[1])
+            dof = min(max(held[1], self.least_dof), BOUNDS[1])
         if self.estimate_weights:
             log_weights = normalized(rest[-n_clusters:])
         return Params(centers.reshape(n_clusters, n_features), scale, dof, log_weights)
-
-
-def _within_reach(log_value: float, plain: float) -> float:
-    """An extrapolated value, no more than a hundredfold away from the plain step's."""
-    return min(max(math.exp(min(log_value, 700.0)), plain / 100), plain * 100)
-
-
-def mean_u(stats: Stats) -> float:
-    """The mean of u under tau over all rows."""
-    return float(stats.w.sum() / stats.n.sum())
 
 
 def eta(stats: Stats, expansion: float) -> float:
@@ -127,5 +120,4 @@ def eta(stats: Stats, expansion: float) -> float:
     The derivative of Q_1 by nu/2 is the sum of tau (ln(nu/2) + 1 - phi(nu/2) + E(ln u) - u), and vanishes
     where ln(nu/2) - phi(nu/2) + eta = 0 with eta = 1 + mean E(ln u) - mean u. Here u is u / expansion.
     """
-    mean_log_u = stats.log_u.sum() / stats.n.sum()
-    return float(1 + mean_log_u - mean_u(stats) / expansion - np.log(expansion))
+    return 1 + float(stats.log_u.sum() - stats.w.sum() / expansion) / stats.total - math.log(expansion)

@@ -31,7 +31,16 @@ const geometry = (() => {
     const found = Array.from({ length: about + 1 }, (_, i) => first + i * step).filter((v) => v <= high);
     return { found, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
   };
-  const tickText = (v, digits) => (Math.abs(v) >= 1e6 || digits > 6 ? v.toExponential(2) : v.toFixed(digits)).replace("-", "−");
+  const tickText = (v, digits) => {
+    const powers = Math.abs(v) >= 1e6 || (digits > 6 && Math.abs(v) < 1e-3);
+    return (powers ? v.toExponential(2) : v.toFixed(Math.min(digits, 12))).replace("-", "−");
+  };
+  const fitted = (ctx, text, width) => { // as much of a text as there is room for
+    let n = text.length;
+    if (ctx.measureText(text).width <= width) return text;
+    while (n > 1 && ctx.measureText(text.slice(0, n) + "…").width > width) n--;
+    return text.slice(0, n) + "…";
+  };
   const valueText = (c, v) => v !== v ? "no value" : (c.decimals === null ? v.toPrecision(4) : v.toFixed(c.decimals)).replace("-", "−");
 
   const arrow = (ctx, x, y, angle, size) => {
@@ -40,5 +49,5 @@ const geometry = (() => {
     ctx.fill(); ctx.stroke(); ctx.restore();
   };
 
-  return { bytes, cell, ticks, tickText, valueText, arrow };
+  return { bytes, cell, ticks, tickText, fitted, valueText, arrow };
 })();

@@ -25,11 +25,11 @@ def text(value: Any) -> str:
 
 
 def named(value: Any) -> str:
-    """A name from the data: kept apart from the direction of its surroundings, and cut if very long."""
+    """A name from the data: kept apart from the direction of its surroundings, cut if very long, broken after "_"."""
     whole = str(value)
-    if len(whole) <= _LONG:
-        return f"<bdi>{text(whole)}</bdi>"
-    return f'<bdi title="{text(shortened(whole, _VERY_LONG))}">{text(shortened(whole, _LONG))}</bdi>'
+    shown = text(shortened(whole, _LONG)).replace("_", "_<wbr>")
+    title = f' title="{text(shortened(whole, _VERY_LONG))}"' if len(whole) > _LONG else ""
+    return f"<bdi{title}>{shown}</bdi>"
 
 
 def shortened(value: str, length: int) -> str:

@@ -1,6 +1,6 @@
 // The picture: rows on a canvas, to point at, zoom and move. It exports `picture.show(row)`.
 const picture = (() => {
-  const { bytes, cell, ticks, tickText, valueText, arrow } = geometry;
+  const { bytes, cell, ticks, tickText, fitted, valueText, arrow } = geometry;
   const data = JSON.parse(document.getElementById("data").textContent);
   const canvas = document.getElementById("canvas"), tip = document.getElementById("tip");
   const MARGIN = { left: 58, right: 14, top: 12, bottom: 42 }, NEAR = 16, TRUTHFUL = 0.95, SLIVER = 2.2;
@@ -84,8 +84,8 @@ const picture = (() => {
       for (const v of up.found) ctx.fillText(tickText(v, up.digits), MARGIN.left - 6, toY(v - Y.middle));
     }
     ctx.fillStyle = theme.ink; ctx.textAlign = "center"; ctx.textBaseline = "alphabetic"; ctx.font = "13px system-ui, sans-serif";
-    ctx.fillText(X.name, MARGIN.left + w / 2, MARGIN.top + h + 36, w);
-    ctx.save(); ctx.translate(13, MARGIN.top + h / 2); ctx.rotate(-Math.PI / 2); ctx.fillText(Y.name, 0, 0, h); ctx.restore();
+    ctx.fillText(fitted(ctx, X.name, w), MARGIN.left + w / 2, MARGIN.top + h + 36);
+    ctx.save(); ctx.translate(13, MARGIN.top + h / 2); ctx.rotate(-Math.PI / 2); ctx.fillText(fitted(ctx, Y.name, h), 0, 0); ctx.restore();
     ctx.strokeRect(MARGIN.left, MARGIN.top, w, h);
   };
   const toEdge = (x, y) => { // where the way to a place beyond the edge leaves the frame
@@ -312,11 +312,11 @@ const picture = (() => {
     fit();
     truthful = nearestIsRight();
     document.getElementById("hints").textContent = truthful
-      ? "Lines: where one cluster ends and the next begins."
-      : K > 1 ? "No borders are drawn: seen from this side, clusters lie in front of each other." : "";
+      ? "Lines are the borders between clusters."
+      : K > 1 ? "No borders are drawn, because clusters overlap in this view." : "";
     if (outlier.some(Boolean)) {
-      document.getElementById("hints").textContent += " A cross is an outlier; an arrow at the edge points to one beyond it."
-        + (columns.length > 2 ? " One that seems to lie in a cluster is far out in other columns." : "");
+      document.getElementById("hints").textContent += " A cross is an outlier; an arrow at the edge points to an outlier beyond it."
+        + (columns.length > 2 ? " An outlier that seems to lie in a cluster is far away in other columns." : "");
     }
     mark(-1);
   };

@@ -1,7 +1,9 @@
 // Line charts, tables that sort, rows that can be shown, and a page that prints unfolded.
 for (const svg of document.querySelectorAll("svg.chart")) {
   const { points, marks, names } = JSON.parse(svg.dataset.chart);
-  const WIDTH = 640, HEIGHT = 260, LEFT = 78, RIGHT = 16, TOP = 14, BOTTOM = 46;
+  const WIDTH = Math.max(300, Math.min(640, svg.clientWidth || 640)); // a pixel is a pixel, so that a phone can show the text
+  const HEIGHT = 260, RIGHT = 16, TOP = 14, BOTTOM = 46;
+  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   const add = (kind, attributes, text = "") => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", kind);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -10,14 +12,16 @@ for (const svg of document.querySelectorAll("svg.chart")) {
   };
   const reach = (values) => [Math.min(...values), Math.max(...values)];
   const [left, right] = reach(points.map((p) => p[0])), [low, high] = reach(points.map((p) => p[1]));
+  const up = high > low ? geometry.ticks(low, high, 5) : { found: [low], digits: 3 };
+  const upward = up.found.map((tick) => geometry.tickText(tick, up.digits));
+  const LEFT = Math.max(78, 34 + 7 * Math.max(...upward.map((words) => words.length)));
   const x = (a) => LEFT + (right > left ? (a - left) / (right - left) : 0.5) * (WIDTH - LEFT - RIGHT);
   const y = (b) => HEIGHT - BOTTOM - (high > low ? (b - low) / (high - low) : 0.5) * (HEIGHT - TOP - BOTTOM);
-  const up = high > low ? geometry.ticks(low, high, 5) : { found: [low], digits: 3 };
-  for (const tick of up.found) {
+  up.found.forEach((tick, i) => {
     add("path", { class: "grid", d: `M${LEFT} ${y(tick)}H${WIDTH - RIGHT}` });
-    add("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, geometry.tickText(tick, up.digits));
-  }
-  const step = Math.max(1, Math.ceil((right - left) / 10));
+    add("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, upward[i]);
+  });
+  const step = Math.max(1, Math.ceil((right - left) / (WIDTH / 64)));
   for (let tick = left; tick <= right; tick += step) {
     add("text", { x: x(tick), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, String(tick));
   }
@@ -28,7 +32,7 @@ for (const svg of document.querySelectorAll("svg.chart")) {
     add("circle", { class: `mark ${kind}`, cx: WIDTH - 150, cy: TOP + 8 + 20 * line, r: 6 });
     add("text", { class: "caption", x: WIDTH - 136, y: TOP + 12 + 20 * line }, words);
   });
-  add("text", { class: "name", x: 351, y: 254, "text-anchor": "middle" }, names[0]);
+  add("text", { class: "name", x: (LEFT + WIDTH - RIGHT) / 2, y: 254, "text-anchor": "middle" }, names[0]);
   add("text", { class: "name", transform: "translate(14 114) rotate(-90)", "text-anchor": "middle" }, names[1]);
 }
 

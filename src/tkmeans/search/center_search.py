@@ -69,10 +69,12 @@ def robust_search(
     rng: np.random.RandomState,
     tails: float | None = None,
     quiet_breaths: int = QUIET_BREATHS,
+    seconds: float = math.inf,
 ) -> Found:
     """Centres that EM can start from with confidence, for a canonical sample.
 
     `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`.
+    A native search raises TimeoutError when it has taken so many `seconds`.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
@@ -82,14 +84,14 @@ def robust_search(
         return _every_row_a_center(sample, n_clusters)
     search: Search
     if (engine := engines.select("auto")).NAME == "native":
-        search = engine.new_search(*sample, n_clusters, tails, NOISE_REACH)
+        search = engine.new_search(*sample, n_clusters, tails, NOISE_REACH, seconds)
     else:
         search = ReferenceSearch(*sample, n_clusters, tails)
     many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
     _exhale(search, n_clusters, rng)
-    search.restore(*_breathe(search, sample, n_clusters, quiet_breaths, rng))
+    _breathe(search, sample, n_clusters, quiet_breaths, rng)
     search.refine(3)
     centers, scale, masses, nearest = _state(search, sample)
     labels, total = np.empty(n_rows, np.int64), float(np.sum(sample.weight))
@@ -119,9 +121,7 @@ def _inhale(search: Search, n_clusters: int, extra: int, rng: np.random.RandomSt
     return search.inhale(needed, needed + extra, rng.random_sample(2 * search.clusters + draws), draws)
 
 
-def _breathe(
-    search: Search, sample: Sample, n_clusters: int, quiet_breaths: int, rng: np.random.RandomState
-) -> tuple[Array, float]:
+def _breathe(search: Search, sample: Sample, n_clusters: int, quiet_breaths: int, rng: np.random.RandomState) -> None:
     """Add centres where they promise most, drop the cheapest again, keep the result if it costs less."""
     n_rows = len(sample.X)
     room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
@@ -147,7 +147,8 @@ def _breathe(
             best, cost, complete = _state(search, sample), search.cost, True
         else:
             search.restore(best.centers, best.scale)
-    return best.centers if complete else _filled_up(best.centers, sample.X, n_clusters), best.scale
+    if not complete:
+        search.restore(_filled_up(best.centers, sample.X, n_clusters), best.scale)
 
 
 def _state(search: Search, sample: Sample) -> State:

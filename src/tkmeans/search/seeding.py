@@ -14,7 +14,7 @@ from tkmeans.sources.base import quantile
 from tkmeans.stats import Array
 
 FIRST_WIDTH = 10.0  # a first alpha over the median squared distance to the nearest centre, per feature
-_ENTRIES = 2**20  # distances at once
+_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # distances at once, and in all
 
 Seeding = Callable[[Sample, int, np.random.RandomState], Array]
 
@@ -59,11 +59,12 @@ def starting_scale(sample: Sample, centers: Array) -> float:
     A narrow start freezes memberships while centres are wrong: EM ends at a lower maximum. A wide one lets
     the clusters sort themselves out first; no wider than all rows together, whose scale is 1.
     """
-    blocks = np.array_split(sample.X, 1 + len(sample.X) * len(centers) // _ENTRIES)
+    X, weight = (values[:: 1 + len(sample.X) * len(centers) // _MOST_ENTRIES] for values in sample)
+    blocks = np.array_split(X, 1 + len(X) * len(centers) // _ENTRIES)
     nearest = np.concatenate([_squared_distances(rows, centers).min(axis=1) for rows in blocks])
-    middle = quantile(nearest, sample.weight)
+    middle = quantile(nearest, weight)
     if middle == 0:
-        middle = np.average(nearest, weights=sample.weight)
+        middle = np.average(nearest, weights=weight)
     return min(FIRST_WIDTH * float(middle) / sample.X.shape[1], 1.0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import reduce
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -31,7 +32,7 @@ class Mergeable(Protocol):
 
 M = TypeVar("M", bound=Mergeable)
 T = TypeVar("T")
-Bounds = tuple[Array, Array, int]  # the lowest and highest values of columns, (p,) each; cells of a row, at most
+Bounds = tuple[Array, Array]  # the lowest and highest values of columns, (p,) each
 
 
 class Sample(NamedTuple):
@@ -91,7 +92,7 @@ class Visited(Protocol):
         ...
 
 
-class Source(ABC):
+class Source(AbstractContextManager[Any], ABC):
     """Rows that are visited block by block; use as a context manager."""
 
     n_features: int
@@ -107,10 +108,7 @@ class Source(ABC):
     lazy = False  # whether what is collected is computed later, and so has no summary yet
     array_library = "numpy"  # of the blocks
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:  # noqa: B027
+    def __exit__(self, *exception: object) -> None:
         """Nothing to close, unless a source has something."""
 
     @property
@@ -187,18 +185,23 @@ class CountedRows(Source):
         return measure(self.rows(picked), None if weight is None else weight[picked])
 
 
-def out_of_bounds(X: Array, low: Array, high: Array, most: int) -> Array:
-    """The cells below or above bounds of their columns, (n, p), in rows where they are at most so many."""
+def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
+    """The cells below or above bounds of their columns, (n, p), in rows that are ordinary otherwise.
+
+    There they are at most a quarter of the observed cells; or one, if another was observed.
+    """
     xp = namespace(X)
-    outside = (low > X) | (high < X)
-    return outside & (xp.sum(xp.astype(outside, xp.int64), axis=1, keepdims=True) <= most)
+    outside, present = (low > X) | (high < X), ~xp.isnan(X)
+    n_outside, n_present = (xp.sum(xp.astype(cells, xp.int64), axis=1, keepdims=True) for cells in (outside, present))
+    few = (n_outside == 1) | (4 * n_outside <= n_present)
+    return outside & few & (2 * n_outside <= n_present)
 
 
 def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
     """`function` of a block without the cells that are out of bounds."""
     X, xp = block.X, namespace(block.X)
-    low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in bounds[:2])
-    bad = out_of_bounds(X, low, high, bounds[2])
+    low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in bounds)
+    bad = out_of_bounds(X, low, high)
     return function(block._replace(X=xp.where(bad, xp.full_like(X, xp.nan), X)) if bool(xp.any(bad)) else block)
 
 
@@ -286,12 +289,37 @@ def nearest_to_zero(centers: Array) -> Array:
     return np.where(np.any(centers == -least, axis=0), -least, least)  # whatever the order of the centres
 
 
-def quantile(values: Array, weight: Array, share: float = 0.5) -> Array:
-    """Of each column, the least value that a share of the weight does not exceed; holes are left out."""
-    if np.any(np.isnan(values)):
+def quantile(values: Array, weight: Array, *shares: float) -> Array:
+    """Of each column, the least value that a share (0.5) of the weight does not exceed; holes are left out.
+
+    Of several shares the first axis of what is returned.
+    """
+    if np.isnan(np.sum(values)) and np.any(np.isnan(values)):  # a sum of infinities is not a number either
         columns = enumerate(~np.isnan(values).T)
-        return np.array([quantile(values[known, j], weight[known], share) for j, known in columns])
+        return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
+    each = np.ascontiguousarray(values.T)  # (p, n): along memory
     if np.all(weight == weight[0]):
-        place = max(math.ceil(share * len(values)) - 1, 0)
-        return np.partition(values, place, axis=0)[place]
-    return np.quantile(values, share, axis=0, weights=weight, method="inverted_cdf")
+        places = [max(math.ceil(share * len(values)) - 1, 0) for share in shares or (0.5,)]
+        found = np.sort(each, axis=-1)[..., places]  # quicker than to part at several places
+    else:
+        order = np.argsort(each, axis=-1)
+        up_to = np.cumsum(weight[order], axis=-1)  # (p, n)
+        reached = [np.sum(up_to < share * up_to[..., -1:], axis=-1, keepdims=True) for share in shares or (0.5,)]
+        found = np.take_along_axis(each, np.take_along_axis(order, np.concatenate(reached, axis=-1), -1), -1)
+    return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
+
+
+class Usual(NamedTuple):
+    """Where the values of each column are: the median, and a deviation on each side."""
+
+    middle: Array  # (p,)
+    below: Array  # (p,) infinite where most values are equal
+    above: Array  # (p,)
+
+
+def usual(sample: Sample) -> Usual:
+    """The larger of the deviations that the median deviation, the quartiles and the outer tenth of a side tell of."""
+    lowest, low, middle, high, highest = quantile(*sample, 0.1, 0.25, 0.5, 0.75, 0.9)
+    width = np.maximum(quantile(np.abs(sample.X - middle), sample.weight) * 1.4826, (high - low) / 1.349)
+    below, above = (np.maximum(width, side / 1.2816) for side in (middle - lowest, highest - middle))
+    return Usual(middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf))

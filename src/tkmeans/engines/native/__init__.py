@@ -38,10 +38,15 @@ def instruction_set() -> str:
     return _INSTRUCTION_SET
 
 
-def new_search(rows: Array, weight: Array, n_clusters: int, dof: float, noise_reach: float) -> _native.Search:
-    """The state of a search for starting centres (`search.hpp`); its plan is `tkmeans.search.center_search`."""
+def new_search(
+    rows: Array, weight: Array, n_clusters: int, dof: float, noise_reach: float, seconds: float = np.inf
+) -> _native.Search:
+    """The state of a search for starting centres (`search.hpp`); its plan is `tkmeans.search.center_search`.
+
+    Its methods raise TimeoutError so many seconds from now.
+    """
     rows, weight = (np.ascontiguousarray(values, np.float64) for values in (rows, weight))
-    return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1])
+    return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1], seconds)
 
 
 def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = True) -> Stats:
@@ -64,11 +69,11 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     return Stats(n, w, observed, wx, wd2, log_u, cells, objective, entropy)
 
 
-def rows(block: Block, params: Params, kernel: Kernel) -> Rows:
-    """The model's answers for each row."""
+def rows(block: Block, params: Params, kernel: Kernel, *, brief: bool = False) -> Rows:
+    """The model's answers for each row; `brief` ones, the label and the distance, take a shorter way."""
     X, origin, inverse_unit, model = _prepared(block, params, kernel)
     n = X.shape[0]
-    out = Rows(np.empty(n, np.int64), *(np.empty(n, X.dtype) for _ in range(3)))
+    out = Rows(np.empty(n, np.int64), np.empty(n, X.dtype), *(np.empty(0 if brief else n, X.dtype) for _ in range(2)))
     _native.rows(_INSTRUCTION_SET, X, origin, inverse_unit, model, *out)
     return out
 

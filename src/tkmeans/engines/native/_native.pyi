@@ -30,7 +30,9 @@ def rows(set: str, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None),
 
 @overload
 def rows(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], inverse_unit: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], model: Model, label: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], d2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], log_density: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], trust: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Fill the model's answers for each row."""
+    """
+    Fill the model's answers for each row; log_density and trust may both be empty.
+    """
 
 @overload
 def bases(set: str, d2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], slope: float, log_base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], inverse: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
@@ -61,7 +63,7 @@ def distances(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, N
     """Fill the Euclidean distance of each row to every center, (n, K)."""
 
 class Search:
-    def __init__(self, set: str, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_clusters: int, dof: float, noise_reach: float) -> None: ...
+    def __init__(self, set: str, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_clusters: int, dof: float, noise_reach: float, seconds: float) -> None: ...
 
     def seed(self, target: int, uniforms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], trials: int) -> None:
         """Draw centers, each the best of some trials."""

@@ -2,6 +2,7 @@
 #include "engine.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "elementwise.hpp"
 #include "sums.hpp"
@@ -10,13 +11,14 @@ namespace tkmeans::TKM_SET {
 
 namespace {
 
-// Rows per tile: enough to pay for each tile's fixed costs, few enough for the second-level cache.
+// Rows per tile: enough to pay for each tile's fixed costs, few enough for the second-level cache, no more than there
+// are. A row has so many numbers for each cluster.
 template <class T>
-Index tile_rows(Index clusters, Index features) {
+Index tile_rows(Index n, const Model& model, Index of_cluster = 4) {
     const Index depth = Tile<T>::depth;
-    const Index row_bytes = Index(sizeof(T)) * (4 * clusters + 2 * features);
-    const Index rows = (256 << 10) / row_bytes / depth * depth;
-    return most(depth, least(128, rows));
+    const Index row_bytes = Index(sizeof(T)) * (of_cluster * model.clusters + 4 * model.features);
+    const Index rows = (512 << 10) / row_bytes / depth * depth;
+    return most(depth, least(least(128, rows), round_up(n, depth)));
 }
 
 // From so many features on, near pairs may be few enough for the search for them to pay. Where
@@ -29,8 +31,8 @@ constexpr Index tiles_without_search = 15;
 template <class T>
 struct Workspace {
     template <class In>
-    Workspace(const Block<In>&, const Model& model)
-        : capacity(tile_rows<T>(model.clusters, model.features)),
+    Workspace(const Block<In>& block, const Model& model)
+        : capacity(tile_rows<T>(block.rows, model)),
           kernel(model),
           centers(model),
           tile(capacity, model.features, ordinary_square(centers, model.slope, double(horizon<In>))),
@@ -106,7 +108,7 @@ void for_each_tile(const Block<In>& block, const Model& model, Body body) {
 
 template <class T, class In>
 void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& out) {
-    const Index capacity = tile_rows<T>(model.clusters, model.features);
+    const Index capacity = tile_rows<T>(block.rows, model);
     Line<T> largest(capacity), label(capacity), trust(capacity);  // a label is a small integer, exact in T
     for_each_tile<T>(block, model, [&](Workspace<T>& work, Index first) {
         const Tile<T>& tile = work.tile;
@@ -131,10 +133,61 @@ void rows_in(const Block<In>& block, const Model& model, const RowValues<In>& ou
     });
 }
 
+// The label and the least distance alone take no logarithm: f = pi base^-exponent is largest where
+// base pi^(-1 / exponent) is least, and with equal weights where the distance is.
+template <class T, class In>
+void nearest_in(const Block<In>& block, const Model& model, const RowValues<In>& out) {
+    constexpr int size = Pack<T>::size;
+    const Index capacity = tile_rows<T>(block.rows, model, 1), clusters = model.clusters;
+    const Kernel<T> kernel(model);
+    const Centers<T> centers(model);
+    Tile<T> tile(capacity, model.features, ordinary_square(centers, model.slope, double(horizon<In>)));
+    Grid<T> pairs(clusters, capacity);
+    const View<T> d2(pairs, 0);
+    Line<T> label(capacity), d2_min(capacity), factor(clusters);
+    const bool equal = kernel.log2_weight_min == 0;
+    for (Index k = 0; k < clusters && !equal; ++k)
+        factor[k] = T(::exp2(-kernel.log2_weight[k] / kernel.exponent[model.features]));
+    for (Index first = 0; first < block.rows; first += capacity) {
+        tile.read(block, first);
+        measure(tile, centers, d2);
+        const Index last = tile.panels() * Tile<T>::depth;
+        if (tile.far()) bound(d2, clusters, last, T(farthest_base<T> / double(kernel.slope)));
+        if (!equal) find_nearest(d2, clusters, last, &d2_min[0]);
+        for (Index i = 0; i < last; i += size) {
+            auto best = splat(std::numeric_limits<T>::infinity()), number = splat(T(0));
+            for (Index k = 0; k < clusters; ++k) {
+                const auto d = load(d2[k] + i);
+                const auto score = equal ? d : base_of(d, splat(kernel.slope)) * splat(factor[k]);
+                number = max(number, only_where(score < best, splat(T(k))));  // later numbers are larger
+                best = min(score, best);
+            }
+            store(&label[i], number);
+            if (equal) store(&d2_min[i], best);
+        }
+        if (tile.missing() && !equal)  // an exponent for each row
+            for (Index i = 0; i < tile.rows(); ++i) {
+                const auto log_f = [&](Index k) {
+                    const double base = 1 + double(kernel.slope) * double(d2[k][i]);
+                    return double(kernel.log2_weight[k]) - double(kernel.exponent[tile.n_observed(i)]) * ::log2(base);
+                };
+                Index best = 0;
+                for (Index k = 1; k < clusters; ++k) best = log_f(k) > log_f(best) ? k : best;
+                label[i] = T(best);
+            }
+        for (Index i = 0; i < tile.rows(); ++i) {
+            out.label[first + i] = std::int64_t(label[i]);
+            out.d2[first + i] = In(d2_min[i]);
+        }
+    }
+}
+
+// Without log_density and trust if these are null.
 template <class In>
 void rows(const Block<In>& block, const Model& model, const RowValues<In>& out) {
-    if (needs_double(model)) rows_in<double>(block, model, out);
-    else rows_in<In>(block, model, out);
+    const bool brief = !out.log_density;
+    if (needs_double(model)) brief ? nearest_in<double>(block, model, out) : rows_in<double>(block, model, out);
+    else brief ? nearest_in<In>(block, model, out) : rows_in<In>(block, model, out);
 }
 
 template <class T, class In>
@@ -156,7 +209,7 @@ void memberships(const Block<In>& block, const Model& model, In* tau) {
 
 template <class In>
 void distances(const Block<In>& block, const Model& model, In* distance) {
-    const Index capacity = tile_rows<In>(model.clusters, model.features);
+    const Index capacity = tile_rows<In>(block.rows, model, 1);
     const Centers<In> centers(model);
     Tile<In> tile(capacity, model.features, horizon<In> * horizon<In>);
     Grid<In> pairs(model.clusters, capacity);
@@ -164,9 +217,10 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
     for (Index first = 0; first < block.rows; first += capacity) {
         tile.read(block, first);
         measure(tile, centers, d2);
+        for (Index k = 0; k < model.clusters; ++k)
+            for (Index i = 0; i < capacity; ++i) d2[k][i] = std::sqrt(d2[k][i]);
         for (Index i = 0; i < tile.rows(); ++i)
-            for (Index k = 0; k < model.clusters; ++k)
-                distance[(first + i) * model.clusters + k] = In(::sqrt(double(d2[k][i])));
+            for (Index k = 0; k < model.clusters; ++k) distance[(first + i) * model.clusters + k] = d2[k][i];
     }
 }
 

@@ -4,6 +4,7 @@
 // this header is the only one that all of them share with the module.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace tkmeans {
@@ -42,7 +43,7 @@ struct Sums {
     double cells, objective, entropy;
 };
 
-// `Rows` of stats.py.
+// `Rows` of stats.py; log_density and trust may be null.
 template <class In>
 struct RowValues {
     std::int64_t* label;
@@ -82,6 +83,8 @@ struct ShapeFunctions {
 class Search {
  public:
     static constexpr int split_draws = 2;  // ways to split a cluster that are tried at each breath
+
+    std::function<void()> poll = [] {};  // called now and then; if it throws, the search is of no more use
 
     virtual ~Search() = default;
     virtual void seed(Index target, const double* uniforms, int trials) = 0;

@@ -73,7 +73,7 @@ Kernel<T>::Kernel(const Model& model_)
     for (Index k = 0; k < model.clusters; ++k) {
         const double relative = (model.log_weights[k] - log_weight_max) / ln2;
         log2_weight[k] = T(relative > vanishing ? relative : vanishing);
-        weight[k] = T(::exp2(double(log2_weight[k])));
+        weight[k] = relative == 0 ? T(1) : T(::exp2(double(log2_weight[k])));
         if (log2_weight[k] < log2_weight_min) log2_weight_min = log2_weight[k];
     }
     for (Index p = 0; p <= model.features; ++p) exponent[p] = T(model.exponent[p]);

@@ -116,14 +116,16 @@ void bind_functions(nb::module_& m) {
            Vector<std::int64_t> label, Vector<In> d2, Vector<In> log_density, Vector<In> trust) {
             const Model model = arrays.model();
             const Block<In> block = as_block<In>(x, {}, origin, inverse_unit, model);
-            require(label.shape(0) == x.shape(0) && d2.shape(0) == x.shape(0) && log_density.shape(0) == x.shape(0) &&
-                        trust.shape(0) == x.shape(0),
+            const bool brief = log_density.shape(0) == 0 && trust.shape(0) == 0;
+            require(label.shape(0) == x.shape(0) && d2.shape(0) == x.shape(0) &&
+                        (brief || (log_density.shape(0) == x.shape(0) && trust.shape(0) == x.shape(0))),
                     "results must have one entry per row");
             nb::gil_scoped_release release;
-            functions<In>(set).rows(block, model, {label.data(), d2.data(), log_density.data(), trust.data()});
+            In *density = brief ? nullptr : log_density.data(), *trusts = brief ? nullptr : trust.data();
+            functions<In>(set).rows(block, model, {label.data(), d2.data(), density, trusts});
         },
         "set"_a, "x"_a, "origin"_a, "inverse_unit"_a, "model"_a, result("label"), result("d2"), result("log_density"),
-        result("trust"), "Fill the model's answers for each row.");
+        result("trust"), "Fill the model's answers for each row; log_density and trust may both be empty.");
 
     m.def(
         "bases",

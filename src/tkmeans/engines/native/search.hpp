@@ -79,6 +79,7 @@ class SearchState final : public Search {
 
     // The drop that was priced last. Receivers are the centres that get most of the dropped one's rows.
     struct Drop {
+        Index dropped = -1;            // the centre, or -1 if it is dropped already
         std::vector<double> received;  // (K,) weight of the rows whose second-nearest centre this is
         std::vector<Index> receivers;
         std::vector<int> slot;         // (K,) place of a centre among the receivers, or -1
@@ -130,11 +131,15 @@ class SearchState final : public Search {
     // search_rows.hpp
     void lay_out_tiles();
     double squared_distance(const double* a, const double* b) const;
-    void tile_distances(Index start, const double* point, double* out) const;
-    void distances_to(const double* point);
+    void squared_distances(const double* a, const std::vector<double>& points, int count, double* out) const;
+    void tile_distances(const double* tile, const double* point, double* out) const;
+    void distances_to(const double* const* points, int count);
+    template <class Body>
+    void for_each_below(const double* d, const std::vector<double>& limit, double cap, Body body) const;
+    void find_two_nearest(const double* tile, const Index* rows, Index count);
     static void enter(Index k, double d, Index& k1, double& d1, Index& k2, double& d2);
     void assign_all();
-    void append_center(const double* point);
+    void append_center(const double* point, const double* d);
     void move_centers();
     void list_members();
     void inlier_masses(std::vector<double>& mass) const;
@@ -149,18 +154,18 @@ class SearchState final : public Search {
     void carry_out_drop(Index dropped, Prices& prices);
     std::vector<Change> move_receivers(Index dropped);
     void remove_center(Index dropped, Prices& prices);
-    void find_two_nearest(Index i);
+    void find_two_nearest(const std::vector<Index>& rows);
 
     // search_additions.hpp
     void cumulate_losses();
     Index draw_row(double uniform, bool from_noise) const;
     Index draw_ill_fitting(Index k, double uniform) const;
-    double gain_of_adding(const double* point, bool is_mean);
+    double gain_of_adding(const double* d_new, bool is_mean);
     Candidate candidate_at(Index row, Index parent) const;
     Candidate split(Index k, Index row, bool mirrored);
     bool move_parts(Index k, std::vector<double>& points);
     double gain_of_split(Index k, const std::vector<double>& points);
-    Candidate surroundings(Index row);
+    void surroundings(std::vector<Candidate>& pool, std::size_t first);
     std::vector<Candidate> candidates(const double* uniforms, int noise_draws);
 
     // The arguments.
@@ -183,7 +188,7 @@ class SearchState final : public Search {
     // The centres, and what every row has of them.
     std::vector<double> centers_;             // (K, p)
     std::vector<Index> first_, second_;       // (n,) nearest and second-nearest centre, or -1
-    std::vector<double> d_first_, d_second_;  // (n,) their squared distances
+    std::vector<double> d_first_, d_second_;  // their squared distances, up to whole tiles; 0 beyond the last row
     std::vector<double> loss_;                // (n,)
     std::vector<double> masses_;              // (K,) weight of the rows nearest to each centre, noise left out
     std::vector<Index> order_, starts_;       // rows grouped by nearest centre, and where each group starts
@@ -192,8 +197,9 @@ class SearchState final : public Search {
     std::vector<double> tiles_;
 
     // Scratch, kept to be allocated once.
-    std::vector<double> distances_;                 // of all rows to one point, up to whole tiles
-    std::vector<double> near_until_, noise_until_;  // (n,) cumulated, to draw from
+    Index whole_tiles_ = 0;                         // n, up to whole tiles
+    std::vector<double> distances_;                 // of all rows to some points, up to whole tiles each
+    std::vector<double> near_until_, noise_until_;  // (tiles,) cumulated, to draw from
     std::vector<double> mass_change_;               // (K,)
     std::vector<double> sums_;
     std::vector<SplitRow> split_rows_;

@@ -11,6 +11,7 @@ constexpr double least_share_of_scale = 1e-10;  // of the scale with one centre:
 constexpr double rescale_growth = 1.25;         // the scale is computed anew when there are so many times more seeds
 constexpr int split_steps = 3;                  // robust 2-means steps in a split
 constexpr double mean_shift_width = 0.05;       // of cap: how far from a noise row its heap is looked for
+constexpr std::size_t points_at_once = 8;       // that rows are compared with
 constexpr double promise = 0.3;                 // share of the cheapest drop's price that a new centre must promise
 
 // The first seeds: greedy k-means++ with the bounded loss. Of `trials` rows, drawn half by loss and half from the
@@ -21,24 +22,35 @@ template <int P>
 void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
     full_cost_ = false;
     cumulate_losses();  // no centre yet: every row is noise
-    append_center(row(draw_row(*uniforms++, true)));
+    std::vector<Index> drawn{draw_row(*uniforms++, true)};
+    std::vector<const double*> points{row(drawn[0])};
+    distances_to(points.data(), 1);
+    append_center(points[0], distances_.data());
+    drawn.resize(trials);
+    points.resize(trials);
     if (quantile_nu_alpha() > 0) set_nu_alpha(quantile_nu_alpha());
     least_nu_alpha_ = least_share_of_scale * nu_alpha_;
     update_losses();
     for (double rescale_at = rescale_growth; clusters() < target;) {
+        poll();
         if (double(clusters()) >= rescale_at) {
             set_nu_alpha(quantile_nu_alpha());
             update_losses();
             rescale_at = rescale_growth * double(clusters());
         }
         cumulate_losses();
+        for (int t = 0; t < trials; ++t) points[t] = row(drawn[t] = draw_row(*uniforms++, t % 2 == 1));
+        distances_to(points.data(), trials);
         std::pair<double, Index> best{-infinity, 0};
+        int winner = 0;
         for (int t = 0; t < trials; ++t) {
-            const Index i = draw_row(*uniforms++, t % 2 == 1);
+            const Index i = drawn[t];
             const double own = std::min(weight_[i], 1.0) * loss_[i];  // one copy of the row itself does not count
-            best = std::max(best, {gain_of_adding(row(i), false) - own, i});
+            const std::pair<double, Index> here{gain_of_adding(&distances_[t * whole_tiles_], false) - own, i};
+            if (best < here) winner = t;
+            best = std::max(best, here);
         }
-        append_center(row(best.second));
+        append_center(points[winner], &distances_[winner * whole_tiles_]);
     }
     full_cost_ = true;
     update_losses();
@@ -58,15 +70,18 @@ Index SearchState<P>::inhale(Index needed, Index at_most, const double* uniforms
     std::vector<Candidate> pool = candidates(uniforms, noise_draws);
     Index added = 0;
     while (added < at_most && !pool.empty()) {
+        poll();
         const auto best = std::max_element(pool.begin(), pool.end());
         if (!(best->gain > (added < needed ? -infinity : worthwhile))) break;
+        const double* point = best->points.data();
+        distances_to(&point, 1);
         if (best->parent < 0 && best->n_added != added) {  // what was added since may have taken its rows
-            best->gain = gain_of_adding(best->points.data(), true);
+            best->gain = gain_of_adding(distances_.data(), true);
             best->n_added = added;
             continue;
         }
         if (best->parent >= 0) std::copy(best->points.begin() + p(), best->points.end(), center(best->parent));
-        append_center(best->points.data());
+        append_center(point, distances_.data());
         inlier_masses(masses_);
         pool.erase(best);
         ++added;
@@ -87,22 +102,34 @@ std::vector<typename SearchState<P>::Candidate> SearchState<P>::candidates(const
         pool.push_back(best);
     }
     cumulate_losses();
-    if (noise_until_.back() > 0)
-        for (int t = 0; t < noise_draws; ++t) pool.push_back(surroundings(draw_row(uniforms[t], true)));
+    if (noise_until_.back() > 0) {
+        const std::size_t first = pool.size();
+        for (int t = 0; t < noise_draws; ++t) pool.push_back(candidate_at(draw_row(uniforms[t], true), -1));
+        surroundings(pool, first);
+    }
     return pool;
 }
 
-// Loss of the rows near a centre and weight of the noise rows, each cumulated.
+// Loss of the rows near a centre and weight of the noise rows, each cumulated over tiles.
 template <int P>
 void SearchState<P>::cumulate_losses() {
+    near_until_.clear();
+    noise_until_.clear();
     double near = 0, noise = 0;
-    near_until_.resize(n_);
-    noise_until_.resize(n_);
-    for (Index i = 0; i < n_; ++i) {
-        if (is_noise(i)) noise += weight_[i];
-        else near += weight_[i] * loss_[i];
-        near_until_[i] = near;
-        noise_until_[i] = noise;
+    for (Index start = 0; start < n_; start += rows_per_tile) {
+        double near_here[rows_per_tile] = {}, noise_here[rows_per_tile] = {};
+        for (Index l = 0; l < std::min(rows_per_tile, n_ - start); ++l) {
+            const bool far = is_noise(start + l);
+            near_here[l] = far ? 0.0 : weight_[start + l] * loss_[start + l];
+            noise_here[l] = far ? weight_[start + l] : 0.0;
+        }
+        for (Index half = rows_per_tile / 2; half > 0; half /= 2)
+            for (Index l = 0; l < half; ++l) {
+                near_here[l] += near_here[l + half];
+                noise_here[l] += noise_here[l + half];
+            }
+        near_until_.push_back(near += near_here[0]);
+        noise_until_.push_back(noise += noise_here[0]);
     }
 }
 
@@ -111,9 +138,19 @@ void SearchState<P>::cumulate_losses() {
 template <int P>
 Index SearchState<P>::draw_row(double uniform, bool from_noise) const {
     const bool any_noise = noise_until_.back() > 0, any_near = near_until_.back() > 0;
-    const std::vector<double>& until = (from_noise && any_noise) || !any_near ? noise_until_ : near_until_;
-    const auto found = std::upper_bound(until.begin(), until.end(), uniform * until.back());
-    return std::min(Index(found - until.begin()), n_ - 1);
+    const bool noisy = (from_noise && any_noise) || !any_near;
+    const std::vector<double>& until = noisy ? noise_until_ : near_until_;
+    const double mark = uniform * until.back();
+    Index tile = std::upper_bound(until.begin(), until.end(), mark) - until.begin();
+    tile = std::min(tile, Index(until.size()) - 1);
+    double left = mark - (tile > 0 ? until[tile - 1] : 0.0);
+    Index last = tile * rows_per_tile;
+    for (Index i = last; i < std::min((tile + 1) * rows_per_tile, n_); ++i) {
+        const double share = is_noise(i) != noisy ? 0.0 : noisy ? weight_[i] : weight_[i] * loss_[i];
+        if (share > 0) last = i;
+        if ((left -= share) < 0) break;
+    }
+    return last;
 }
 
 // A row of cluster k, drawn by what its loss exceeds the mean loss of the cluster by; noise is left out.
@@ -140,30 +177,26 @@ Index SearchState<P>::draw_ill_fitting(Index k, double uniform) const {
 // How much the cost falls if a centre is added and nothing else moves. A centre that is the mean of the rows it
 // captures is judged by how far they are from the mean of the others.
 template <int P>
-double SearchState<P>::gain_of_adding(const double* point, bool is_mean) {
-    distances_to(point);
-    double* d_new = distances_.data();
+double SearchState<P>::gain_of_adding(const double* d_new, bool is_mean) {
     mass_change_.assign(clusters(), 0.0);
-    double gain = 0, captured = 0, rescued = 0;
+    double gain = 0, captured = 0, rescued = 0, inflate = 1;
     if (is_mean) {
-        for (Index i = 0; i < n_; ++i)
-            if (d_new[i] < d_first_[i] && d_new[i] < cap()) captured += weight_[i];
+        for_each_below(d_new, d_first_, cap(), [&](Index i) { captured += weight_[i]; });
         if (!(captured > 1)) return -infinity;
-        const double inflate = seen_from_others(captured);
-        for (Index i = 0; i < n_; ++i) d_new[i] *= inflate;
+        inflate = seen_from_others(captured);
         captured = 0;
     }
-    for (Index i = 0; i < n_; ++i) {
-        const double d = d_new[i];
+    for_each_below(d_new, full_cost_ ? d_second_ : d_first_, cap(), [&](Index i) {
+        const double d = inflate * d_new[i];
         const bool nearest = d < d_first_[i];
         const bool rival = !nearest && full_cost_ && d < d_second_[i] && d < clear_ratio_ * (d_first_[i] + nu_alpha_);
-        if (!((nearest || rival) && d < cap())) continue;
+        if (!((nearest || rival) && d < cap())) return;
         gain += weight_[i] * (loss_[i] - (nearest ? row_loss(d, d_first_[i]) : row_loss(d_first_[i], d)));
-        if (!nearest) continue;
+        if (!nearest) return;
         captured += weight_[i];
         if (is_noise(i)) rescued += weight_[i];
         else mass_change_[first_[i]] += weight_[i];
-    }
+    });
     if (!full_cost_) return gain;
     for (Index k = 0; k < clusters(); ++k)
         if (mass_change_[k] > 0) gain += size_cost(masses_[k]) - size_cost(masses_[k] - mass_change_[k]);
@@ -229,25 +262,37 @@ double SearchState<P>::gain_of_split(Index k, const std::vector<double>& points)
     return gain + size_cost(masses_[k]) - size_cost(mass[0]) - size_cost(mass[1]) - noise_price_ * noise_change;
 }
 
-// A centre for the rows around a noise row: mean shift to the hidden heap, then its robust mean.
+// Centres for the rows around noise rows, which the candidates from `first` on are: mean shift to the hidden heap, then
+// its robust mean. A few at a time, so that a tile of rows is read once for all of them.
 template <int P>
-typename SearchState<P>::Candidate SearchState<P>::surroundings(Index noise_row) {
-    Candidate c = candidate_at(noise_row, -1);
-    for (double width : {mean_shift_width * cap(), mean_shift_width * cap(), nu_alpha_}) {
-        distances_to(c.points.data());
-        sums_.assign(p(), 0.0);
-        double mass = 0;
-        for (Index i = 0; i < n_; ++i) {
-            if (!(distances_[i] < d_first_[i] && distances_[i] < cap())) continue;
-            const double r = 1 / (1 + distances_[i] / width), u = weight_[i] * (width > nu_alpha_ ? r * r : r);
-            for (Index j = 0; j < p(); ++j) sums_[j] += u * row(i)[j];
-            mass += u;
+void SearchState<P>::surroundings(std::vector<Candidate>& pool, std::size_t first) {
+    for (std::size_t last; first < pool.size(); first = last) {
+        last = std::min(first + points_at_once, pool.size());
+        const double* points[points_at_once];
+        const int count = int(last - first);
+        for (int t = 0; t < count; ++t) points[t] = pool[first + t].points.data();
+        bool found[points_at_once];
+        std::fill(found, found + count, true);
+        for (double width : {mean_shift_width * cap(), mean_shift_width * cap(), nu_alpha_}) {
+            poll();
+            distances_to(points, count);
+            for (int t = 0; t < count; ++t) {
+                const double* d = &distances_[t * whole_tiles_];
+                sums_.assign(p(), 0.0);
+                double mass = 0;
+                for_each_below(d, d_first_, cap(), [&](Index i) {
+                    const double r = 1 / (1 + d[i] / width), u = weight_[i] * (width > nu_alpha_ ? r * r : r);
+                    for (Index j = 0; j < p(); ++j) sums_[j] += u * row(i)[j];
+                    mass += u;
+                });
+                found[t] &= mass > 0;
+                for (Index j = 0; j < p() && found[t]; ++j) pool[first + t].points[j] = sums_[j] / mass;
+            }
         }
-        if (!(mass > 0)) return c;
-        for (Index j = 0; j < p(); ++j) c.points[j] = sums_[j] / mass;
+        distances_to(points, count);
+        for (int t = 0; t < count; ++t)
+            if (found[t]) pool[first + t].gain = gain_of_adding(&distances_[t * whole_tiles_], true);
     }
-    c.gain = gain_of_adding(c.points.data(), true);
-    return c;
 }
 
 }  // namespace tkmeans::TKM_SET

@@ -18,6 +18,7 @@ template <int P>
 void SearchState<P>::descend(Index target, Index floor) {
     assert(floor > 0);
     Prices prices{std::vector<double>(clusters()), {}};
+    drop_.dropped = -1;
     bool reprice = true;
     Index check_scale_at = clusters() * 15 / 16;
     while (clusters() > floor) {
@@ -39,7 +40,7 @@ void SearchState<P>::descend(Index target, Index floor) {
         }
         const Index k = cheapest(prices);
         if (clusters() <= target && !(prices.price[k] < 0)) break;
-        price_of_dropping(k);  // once more, since carrying it out takes up what the pricing has left
+        if (drop_.dropped != k) price_of_dropping(k);  // once more: carrying it out takes up what the pricing has left
         carry_out_drop(k, prices);
     }
 }
@@ -60,6 +61,8 @@ Index SearchState<P>::cheapest(Prices& prices) {
 // of them, were refitted; on the rows of these centres alone. Needs list_members() and masses_.
 template <int P>
 double SearchState<P>::price_of_dropping(Index dropped) {
+    poll();
+    drop_.dropped = dropped;
     choose_receivers(dropped);
     gather_local_rows(dropped);
     for (int step = 0; step < refit_steps; ++step) {
@@ -151,12 +154,13 @@ void SearchState<P>::refit_receivers() {
 template <int P>
 void SearchState<P>::assign_local_rows() {
     const int count = int(drop_.receivers.size());
+    double d[max_receivers];
     for (LocalRow& r : drop_.rows) {
         Index k1 = -1, k2 = -1;
         r.d1 = r.d_outside;
         r.d2 = infinity;
-        for (int k = 0; k < count; ++k)
-            enter(k, squared_distance(row(r.row), &drop_.refitted[k * p()]), k1, r.d1, k2, r.d2);
+        squared_distances(row(r.row), drop_.refitted, count, d);
+        for (int k = 0; k < count; ++k) enter(k, d[k], k1, r.d1, k2, r.d2);
         r.at = int(k1);
     }
 }
@@ -175,14 +179,17 @@ void SearchState<P>::carry_out_drop(Index dropped, Prices& prices) {
 
     remove_center(dropped, prices);
     const Index last = clusters();
+    std::vector<Index> concerned;
     for (Index i = 0; i < n_; ++i) {
         if (concerns(i, Change::slight)) {
-            find_two_nearest(i);
+            concerned.push_back(i);
         } else {
             if (first_[i] == last) first_[i] = dropped;
             if (second_[i] == last) second_[i] = dropped;
         }
     }
+    find_two_nearest(concerned);
+    drop_.dropped = -1;
 }
 
 // To where the refit has put them; returns what becomes of every centre.
@@ -211,13 +218,19 @@ void SearchState<P>::remove_center(Index dropped, Prices& prices) {
     prices.stale.pop_back();
 }
 
+// Gathered into tiles; the last one is filled up with copies.
 template <int P>
-void SearchState<P>::find_two_nearest(Index i) {
-    first_[i] = second_[i] = -1;
-    d_first_[i] = d_second_[i] = infinity;
-    for (Index k = 0; k < clusters(); ++k)
-        enter(k, squared_distance(row(i), center(k)), first_[i], d_first_[i], second_[i], d_second_[i]);
-    loss_[i] = row_loss(d_first_[i], d_second_[i]);
+void SearchState<P>::find_two_nearest(const std::vector<Index>& rows) {
+    std::vector<double> tile(rows_per_tile * p());
+    for (std::size_t start = 0; start < rows.size(); start += rows_per_tile) {
+        const Index count = std::min(rows_per_tile, Index(rows.size() - start));
+        for (Index i = 0; i < rows_per_tile; ++i) {
+            const double* x = row(rows[start + std::min(i, count - 1)]);
+            for (Index j = 0; j < p(); ++j) tile[j * rows_per_tile + i] = x[j];
+        }
+        find_two_nearest(tile.data(), &rows[start], count);
+    }
+    for (Index i : rows) loss_[i] = row_loss(d_first_[i], d_second_[i]);
 }
 
 }  // namespace tkmeans::TKM_SET

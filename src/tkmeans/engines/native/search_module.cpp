@@ -2,6 +2,7 @@
 // search/center_search.py.
 #include <nanobind/stl/string.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -42,8 +43,8 @@ void require_weights(const Vector<const double>& weights) {
 class BoundSearch final {
  public:
     BoundSearch(const std::string& set, Matrix<const double> rows, Vector<const double> weights, Index clusters,
-                double dof, double noise_reach)
-        : rows_(rows), weights_(weights) {
+                double dof, double noise_reach, double seconds)
+        : rows_(rows), weights_(weights), begun_(Clock::now()), seconds_(seconds) {
         require(rows.shape(0) >= 1 && rows.shape(1) >= 1, "rows must have at least one row and one column");
         require(weights.shape(0) == rows.shape(0), "weights must have one entry per row");
         require(clusters >= 1, "clusters must be at least 1");
@@ -53,6 +54,7 @@ class BoundSearch final {
         require_weights(weights);
         search_ = engine_named(set).new_search(rows.data(), weights.data(), Index(rows.shape(0)), features(), clusters,
                                                dof, noise_reach);
+        search_->poll = [this] { look_up(); };
     }
 
     void seed(Index target, Uniforms uniforms, int trials) {
@@ -128,10 +130,25 @@ class BoundSearch final {
 
  private:
     Index features() const { return Index(rows_.shape(1)); }
+    // Ctrl-C and the time limit, twenty times a second.
+    void look_up() {
+        const double passed = std::chrono::duration<double>(Clock::now() - begun_).count();
+        if (passed < next_look_ && passed < seconds_) return;
+        next_look_ = passed + 0.05;
+        nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() == 0 && passed < seconds_) return;
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TimeoutError, "there is no time left for the search");
+        throw nb::python_error();
+    }
     void require_centers() const { require(clusters() >= 1, "there are no centers yet; seed or restore comes first"); }
+
+    using Clock = std::chrono::steady_clock;
 
     Matrix<const double> rows_;
     Vector<const double> weights_;
+    const Clock::time_point begun_;
+    const double seconds_;  // until a TimeoutError
+    double next_look_ = 0.05;
     std::unique_ptr<Search> search_;
 };
 
@@ -139,9 +156,9 @@ class BoundSearch final {
 
 void bind_search(nb::module_& m) {
     nb::class_<BoundSearch>(m, "Search")
-        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double>(),
+        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double, double>(),
              nb::arg("set"), nb::arg("rows"), nb::arg("weight"), nb::arg("n_clusters"), nb::arg("dof"),
-             nb::arg("noise_reach"))
+             nb::arg("noise_reach"), nb::arg("seconds"))
         .def("seed", &BoundSearch::seed, nb::arg("target"), nb::arg("uniforms"), nb::arg("trials"),
              "Draw centers, each the best of some trials.")
         .def("refine", &BoundSearch::refine, nb::arg("steps"), "Move the centers and the scale.")

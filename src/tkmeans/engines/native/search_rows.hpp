@@ -39,9 +39,10 @@ SearchState<P>::SearchState(const double* rows, const double* weights, Index n, 
 // The last tile is filled up with copies of the last row.
 template <int P>
 void SearchState<P>::lay_out_tiles() {
-    const Index n_tiles = (n_ + rows_per_tile - 1) / rows_per_tile;
-    distances_.resize(n_tiles * rows_per_tile);
-    tiles_.resize(n_tiles * rows_per_tile * p());
+    whole_tiles_ = (n_ + rows_per_tile - 1) / rows_per_tile * rows_per_tile;
+    d_first_.resize(whole_tiles_, 0.0);
+    d_second_.resize(whole_tiles_, 0.0);
+    tiles_.resize(whole_tiles_ * p());
     double* next = tiles_.data();
     for (Index start = 0; start < n_; start += rows_per_tile)
         for (Index j = 0; j < p(); ++j)
@@ -124,11 +125,35 @@ inline double SearchState<P>::squared_distance(const double* a, const double* b)
     }
 }
 
-// Of the tile that begins at row `start`.
+// Of one row to `count` points; to four of them at once.
 template <int P>
-inline void SearchState<P>::tile_distances(Index start, const double* point, double* out) const {
-    assert(start % rows_per_tile == 0 && start < n_);
-    const double* column = &tiles_[start * p()];
+inline void SearchState<P>::squared_distances(const double* a, const std::vector<double>& points, int count,
+                                              double* out) const {
+    const double* b = points.data();
+    if (P > 0 || count != 4) {
+        for (int k = 0; k < count; ++k) out[k] = squared_distance(a, b + k * p());
+        return;
+    }
+    constexpr Index lanes = Pack<double>::size;
+    Pack<double> sums[4] = {splat(0.0), splat(0.0), splat(0.0), splat(0.0)};
+    double rest[4] = {};
+    Index j = 0;
+    for (; j + lanes <= p(); j += lanes) {
+        const Pack<double> x = load(a + j);
+        TKM_UNROLL
+        for (int k = 0; k < 4; ++k) {
+            const Pack<double> d = x - load(b + k * p() + j);
+            sums[k] = sums[k] + d * d;
+        }
+    }
+    for (; j < p(); ++j)
+        for (int k = 0; k < 4; ++k) rest[k] += (a[j] - b[k * p() + j]) * (a[j] - b[k * p() + j]);
+    for (int k = 0; k < 4; ++k) out[k] = sum(sums[k]) + rest[k];
+}
+
+// Of the rows of a tile to a point.
+template <int P>
+inline void SearchState<P>::tile_distances(const double* column, const double* point, double* out) const {
     if constexpr (P > 0) {
         for (Index i = 0; i < rows_per_tile; ++i) {
             double sum = 0;
@@ -148,9 +173,25 @@ inline void SearchState<P>::tile_distances(Index start, const double* point, dou
     }
 }
 
+// Of all rows to some points, a tile at a time for all of them: rows are read from memory once.
 template <int P>
-void SearchState<P>::distances_to(const double* point) {
-    for (Index start = 0; start < n_; start += rows_per_tile) tile_distances(start, point, &distances_[start]);
+void SearchState<P>::distances_to(const double* const* points, int count) {
+    distances_.resize(std::max(distances_.size(), std::size_t(count * whole_tiles_)));
+    for (Index start = 0; start < n_; start += rows_per_tile)
+        for (int t = 0; t < count; ++t)
+            tile_distances(&tiles_[start * p()], points[t], &distances_[t * whole_tiles_ + start]);
+}
+
+// Calls `body` for the rows whose d is below their limit and below the cap. Most packs of rows have none.
+template <int P>
+template <class Body>
+inline void SearchState<P>::for_each_below(const double* d, const std::vector<double>& limit, double cap,
+                                           Body body) const {
+    constexpr Index lanes = Pack<double>::size;
+    for (Index first = 0; first < n_; first += lanes)
+        if (any(load(d + first) < min(load(&limit[first]), splat(cap))))
+            for (Index i = first; i < std::min(first + lanes, n_); ++i)
+                if (d[i] < limit[i] && d[i] < cap) body(i);
 }
 
 // Puts centre k, at squared distance d, in its place among the two nearest; without branches, to be vectorised.
@@ -163,39 +204,48 @@ inline void SearchState<P>::enter(Index k, double d, Index& k1, double& d1, Inde
     d1 = nearest ? d : d1;
 }
 
+// Of the first `count` rows of a tile, which have these numbers.
 template <int P>
-void SearchState<P>::assign_all() {
+void SearchState<P>::find_two_nearest(const double* tile, const Index* rows, Index count) {
     double d[rows_per_tile], d1[rows_per_tile], d2[rows_per_tile];
     Index k1[rows_per_tile], k2[rows_per_tile];
+    for (Index i = 0; i < rows_per_tile; ++i) {
+        d1[i] = d2[i] = infinity;
+        k1[i] = k2[i] = -1;
+    }
+    for (Index k = 0; k < clusters(); ++k) {
+        tile_distances(tile, center(k), d);
+        for (Index i = 0; i < rows_per_tile; ++i) enter(k, d[i], k1[i], d1[i], k2[i], d2[i]);
+    }
+    for (Index i = 0; i < count; ++i) {
+        first_[rows[i]] = k1[i];
+        second_[rows[i]] = k2[i];
+        d_first_[rows[i]] = d1[i];
+        d_second_[rows[i]] = d2[i];
+    }
+}
+
+template <int P>
+void SearchState<P>::assign_all() {
+    Index rows[rows_per_tile];
     for (Index start = 0; start < n_; start += rows_per_tile) {
-        for (Index i = 0; i < rows_per_tile; ++i) {
-            d1[i] = d2[i] = infinity;
-            k1[i] = k2[i] = -1;
-        }
-        for (Index k = 0; k < clusters(); ++k) {
-            tile_distances(start, center(k), d);
-            for (Index i = 0; i < rows_per_tile; ++i) enter(k, d[i], k1[i], d1[i], k2[i], d2[i]);
-        }
-        const Index count = std::min(rows_per_tile, n_ - start);
-        std::copy(k1, k1 + count, &first_[start]);
-        std::copy(k2, k2 + count, &second_[start]);
-        std::copy(d1, d1 + count, &d_first_[start]);
-        std::copy(d2, d2 + count, &d_second_[start]);
+        if (start % (64 * rows_per_tile) == 0) poll();
+        for (Index i = 0; i < rows_per_tile; ++i) rows[i] = start + i;
+        find_two_nearest(&tiles_[start * p()], rows, std::min(rows_per_tile, n_ - start));
     }
     update_losses();
 }
 
+// The distances of all rows from the new centre are known.
 template <int P>
-void SearchState<P>::append_center(const double* point) {
+void SearchState<P>::append_center(const double* point, const double* d) {
     const Index k = clusters();
-    distances_to(point);
     centers_.insert(centers_.end(), point, point + p());
-    for (Index i = 0; i < n_; ++i) {
-        if (!(distances_[i] < d_second_[i])) continue;
-        enter(k, distances_[i], first_[i], d_first_[i], second_[i], d_second_[i]);
+    for_each_below(d, d_second_, infinity, [&](Index i) {
+        enter(k, d[i], first_[i], d_first_[i], second_[i], d_second_[i]);
         if (d_second_[i] == infinity) second_[i] = -1;  // the very first centre has pushed none down
         loss_[i] = row_loss(d_first_[i], d_second_[i]);
-    }
+    });
 }
 
 template <int P>

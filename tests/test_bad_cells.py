@@ -1,0 +1,160 @@
+"""A few bad values do not cost their rows, and no small cluster falls victim to that."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
+
+import tkmeans
+from tkmeans import StudentTMixture, TKMeans
+from tkmeans.fitting.starts import limits, without_bad_cells
+from tkmeans.sources import Sample
+
+ESTIMATORS = [TKMeans, StudentTMixture]
+
+
+def blobs(rng, n_features, n_rows=900, n_clusters=3):
+    centers = 8 * np.eye(n_clusters, n_features)
+    labels = np.arange(n_rows) % n_clusters
+    return centers[labels] + rng.normal(size=(n_rows, n_features)), labels
+
+
+def damaged(rng, X, share):
+    """A share of all cells is far off, to either side."""
+    bad = rng.random(X.shape) < share
+    return np.where(bad, X + rng.choice([-1, 1], X.shape) * rng.uniform(100, 1000, X.shape), X), bad
+
+
+def sample_of(X):
+    return Sample(X, np.ones(len(X)))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("n_features", [4, 12])
+def test_rows_keep_their_cluster_when_some_of_their_cells_are_bad(estimator, n_features):
+    rng = np.random.default_rng(n_features)
+    X, y = blobs(rng, n_features)
+    Z, bad = damaged(rng, X, 0.03)
+    model = estimator(3).fit(Z)
+    few = np.sum(bad, axis=1) <= n_features // 4
+    assert adjusted_rand_score(y[few], model.labels_[few]) > 0.99
+    np.testing.assert_array_equal(model.find_bad_cells(Z)[few], bad[few])
+    np.testing.assert_array_equal(model.labels_, model.predict(Z))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_bad_cells_are_missing_values_to_the_fit(estimator):
+    """The same clusters as of the rows with NaN in these cells, from the same start."""
+    rng = np.random.default_rng(1)
+    X, _ = blobs(rng, 4)
+    Z, bad = damaged(rng, X, 0.02)
+    model = estimator(3).fit(Z)
+    few = np.sum(bad, axis=1) <= 1
+    holes = np.where(bad & few[:, None], np.nan, Z)
+    start = {"init": model.cluster_centers_} if estimator is TKMeans else {"means_init": model.means_}
+    weights = {"cluster_weights": "estimate"} if estimator is TKMeans and np.ptp(model.cluster_weights_) > 1e-9 else {}
+    again = estimator(3, **start, **weights, tol=1e-9).fit(holes)
+    closer = again.cluster_centers_[
+        np.argmin(np.abs(again.cluster_centers_[:, None] - model.cluster_centers_).sum(2), 0)
+    ]
+    np.testing.assert_allclose(closer, model.cluster_centers_, atol=5e-3)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_row_with_a_bad_cell_keeps_its_cluster_and_is_flagged_as_a_whole(estimator):
+    rng = np.random.default_rng(2)
+    X, y = blobs(rng, 4)
+    X[0, 1] = 1e4
+    X[1, :2] = 1e4
+    X[2] = 1e4
+    X[3:5, 0] = -1e4
+    model = estimator(3).fit(X)
+    np.testing.assert_array_equal(model.find_bad_cells(X)[:3].sum(axis=1), [1, 0, 0])
+    assert model.labels_[0] == np.bincount(model.labels_[y == 0]).argmax()
+    assert model.predict_proba(X)[0].max() > 0.99
+    assert np.all(model.outliers(X)[:3])
+    assert np.all(model.outlier_pvalues_[:3] < 1e-3)
+
+
+def test_the_rule_can_be_switched_off():
+    rng = np.random.default_rng(3)
+    Z, _ = damaged(rng, blobs(rng, 4)[0], 0.02)
+    model = TKMeans(3, bad_cells=False).fit(Z)
+    assert not hasattr(model, "cell_bounds_")
+    assert not np.any(model.find_bad_cells(Z))
+
+
+def test_clean_rows_have_no_bounds():
+    for X in (blobs(np.random.default_rng(4), 4)[0], load_iris().data):
+        assert not hasattr(TKMeans(3).fit(X), "cell_bounds_")
+
+
+def test_the_end_of_a_long_tail_is_not_bad():
+    """Half as far out there are more values, at any distance; in a heap of wrong values there are fewer."""
+    X = np.random.default_rng(5).lognormal(sigma=1.5, size=(4000, 3))
+    assert np.max(X) > 9 * np.quantile(X, 0.9)
+    assert np.all(np.isinf(limits(sample_of(X))))
+    X[:40, 1] = 1e4
+    assert np.argwhere(np.isfinite(limits(sample_of(X)))).tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("n_bad", [1, 2, 4])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_small_cluster_far_out_in_some_columns_keeps_its_cells(estimator, n_bad):
+    rng = np.random.default_rng(n_bad)
+    X, y = blobs(rng, 4)
+    far = X[y == 0][:20] + 80 * (np.arange(4) < n_bad) + 0.3 * rng.normal(size=(20, 4))
+    Z = np.vstack([X, far])
+    model = estimator(4).fit(Z)
+    assert not np.any(model.find_bad_cells(Z))
+    assert len(np.unique(model.labels_[-20:])) == 1
+    assert adjusted_rand_score(np.append(y, np.full(20, 3)), model.labels_) > 0.99
+
+
+def test_cells_of_rows_of_all_clusters_are_bad_and_those_of_one_are_left_to_the_centres():
+    rng = np.random.default_rng(6)
+    X, y = blobs(rng, 4)
+    anywhere, of_one = X.copy(), X.copy()
+    anywhere[::31, 3] += 100
+    of_one[np.flatnonzero(y == 1)[::10], 3] += 100
+    np.testing.assert_array_equal(np.isnan(without_bad_cells(sample_of(anywhere), 3).X), np.abs(anywhere - X) > 50)
+    assert not np.any(np.isnan(without_bad_cells(sample_of(of_one), 3).X))
+
+
+def test_where_most_far_cells_are_in_rows_that_are_far_as_a_whole_none_is_bad():
+    rng = np.random.default_rng(10)
+    X, _ = blobs(rng, 8)
+    X[:60] = rng.uniform(-100, 100, (60, 8))
+    X[0] = np.append(X[100, :7], 1e3)  # and one that is not
+    assert np.all(np.isinf(limits(sample_of(X))))
+    assert not hasattr(TKMeans(3).fit(X), "cell_bounds_")
+
+
+def test_the_unit_of_a_column_does_not_matter():
+    rng = np.random.default_rng(7)
+    Z, _ = damaged(rng, blobs(rng, 4)[0], 0.02)
+    units = np.array([1e-3, 1.0, 50.0, 1e6])
+    np.testing.assert_allclose(limits(sample_of(Z * units)), np.array(limits(sample_of(Z))) * units, rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_bounds_are_kept_in_model_files(estimator, tmp_path):
+    rng = np.random.default_rng(8)
+    Z, _ = damaged(rng, blobs(rng, 4)[0], 0.02)
+    model = estimator(3).fit(Z)
+    tkmeans.save(model, tmp_path / "model.json")
+    again = tkmeans.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.cell_bounds_, model.cell_bounds_)
+    np.testing.assert_array_equal(again.predict(Z), model.labels_)
+    np.testing.assert_array_equal(again.outliers(Z), model.outliers(Z))
+
+
+def test_rows_in_files_and_blocks_have_the_same_bad_cells(tmp_path):
+    rng = np.random.default_rng(9)
+    Z, _ = damaged(rng, blobs(rng, 4)[0], 0.02)
+    np.save(tmp_path / "rows.npy", Z)
+    inside, outside = TKMeans(3).fit(Z), TKMeans(3).fit(tmp_path / "rows.npy")
+    np.testing.assert_array_equal(outside.labels_, inside.labels_)
+    np.testing.assert_array_equal(outside.cell_bounds_, inside.cell_bounds_)
+    single = TKMeans(3).fit(Z.astype(np.float32))
+    np.testing.assert_array_equal(single.labels_, inside.labels_)
