@@ -27,7 +27,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.common import CLUSTERS, hold_to_the_bar, load, markdown, publish
 from tkmeans import TKMeans
-from tkmeans.fitting.starts import canonical
+from tkmeans.fitting.starts import (
+    LEAST_ROWS_PER_CLUSTER,
+    MANY_ROWS,
+    SAMPLE_ROWS,
+    SAMPLE_ROWS_PER_CLUSTER,
+    canonical,
+)
 from tkmeans.search import robust_search
 from tkmeans.sources import ArraySource
 
@@ -163,7 +169,8 @@ def growth() -> tuple[str, list[str]]:
             X, _ = clusters(n, p, K)
             source = ArraySource(X, None)
             source.frame = source.measure()
-            sample = canonical(source.sample(max(3000, 150 * K), np.random.RandomState(0)))
+            size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
+            sample = canonical(source.sample(size, np.random.RandomState(0)))
             begun = time.process_time()
             robust_search(sample, K, np.random.RandomState(0), quiet_breaths=1)
             search = time.process_time() - begun

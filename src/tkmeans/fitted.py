@@ -328,8 +328,13 @@ def tail_of_f(p: Any, dof: Any, d2: Array) -> Array:
     if np.max(dof, initial=0.0) >= NEARLY_GAUSSIAN:
         ratio = d2 / dof
         return betaincc(p / 2, dof / 2, ratio / (1 + ratio))
-    if len(d2) < MANY_ROWS or np.ndim(p) or np.ndim(dof):
+    if len(d2) < MANY_ROWS or np.ndim(dof):
         return fdtrc(p, dof, d2 / p)
+    if np.ndim(p):  # most rows are complete
+        complete, most = p == np.nanmax(p), np.nanmax(p)
+        tail = fdtrc(p, dof, d2 / p, where=~complete, out=np.empty(len(d2)))
+        tail[complete] = tail_of_f(most, dof, d2[complete])
+        return tail
     cubics, per_unit = _tail_cubics(float(p), float(dof))
     at = np.sqrt(np.log1p(d2 / dof)) * per_unit
     beyond = np.flatnonzero(~(at < len(cubics)))

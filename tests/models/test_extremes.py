@@ -103,3 +103,10 @@ def test_tail_probabilities_of_many_rows_are_those_of_one_row_to_eight_digits(p,
     known = alone > 1e-300
     np.testing.assert_allclose(tail_of_f(p, dof, d2)[known], alone[known], rtol=1e-8)
     assert np.all(tail_of_f(p, dof, d2)[~known] < 1e-300)
+
+
+def test_tail_probabilities_of_many_rows_with_holes_are_those_of_their_own_number_of_features():
+    rng = np.random.default_rng(0)
+    p = np.where(rng.random(10_000) < 0.05, rng.choice([1.0, 2.0, np.nan], 10_000), 5.0)
+    d2 = rng.chisquare(5, 10_000)
+    np.testing.assert_allclose(tail_of_f(p, 7.0, d2), f_distribution(p, 7.0).sf(d2 / p), rtol=1e-8)

@@ -36,6 +36,7 @@ SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 # Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
+MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
 GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
@@ -95,7 +96,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     for number in range(n_starts(init, settings.n_init)):
         if robust:
             with suppress(TimeoutError):
-                found, agreement = chosen_start(sample, K, dof, number, limit)
+                climb = source.total > MANY_TIMES * np.sum(sample.weight)
+                found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb)
                 if forgiving and number == 0:
                     low, high = limits(Sample(X, weight), found.centers)
                     if np.any(out_of_bounds(X, low, high)):
@@ -152,11 +154,18 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample, n_clusters: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None
+    sample: Sample,
+    n_clusters: int,
+    dof: float | None,
+    seed: int = 0,
+    limit: TimeLimit | None = None,
+    *,
+    climb: bool = False,
 ) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
 
-    When the time is up, it is the first one found; TimeoutError if there is none.
+    If it is to `climb`, EM on the sample leads from there. When the time is up, it is the first one found;
+    TimeoutError if there is none.
     """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
     core = within_reach(sample)
@@ -187,7 +196,9 @@ def chosen_start(
         _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
         n_searches += 1
     if len(candidates) == 1:
-        return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, n_searches, np.inf)
+        only = candidates[0]
+        found = _pilot(sample, core_weight, only, dof).found if climb else fitted_tails(only.found, sample, dof)
+        return found, Agreement(n_searches, n_searches, np.inf)
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
     widest = WIDEST * min(each.found.width for each in accepted)
     pilots = [_pilot(sample, core_weight, each, dof) for each in accepted if each.found.width <= widest]

@@ -11,8 +11,7 @@ namespace tkmeans::TKM_SET {
 
 namespace {
 
-// Rows per tile: enough to pay for each tile's fixed costs, few enough for the second-level cache, no more than there
-// are. A row has so many numbers for each cluster.
+// Rows per tile: enough to pay for each tile's fixed costs, few enough for the second-level cache, no more than n.
 template <class T>
 Index tile_rows(Index n, const Model& model, Index of_cluster = 4) {
     const Index depth = Tile<T>::depth;
@@ -152,7 +151,7 @@ void nearest_in(const Block<In>& block, const Model& model, const RowValues<In>&
         tile.read(block, first);
         measure(tile, centers, d2);
         const Index last = tile.panels() * Tile<T>::depth;
-        if (tile.far()) bound(d2, clusters, last, T(farthest_base<T> / double(kernel.slope)));
+        if (tile.far()) bound(d2, clusters, last, T(farthest_base<T> / model.slope));
         if (!equal) find_nearest(d2, clusters, last, &d2_min[0]);
         for (Index i = 0; i < last; i += size) {
             auto best = splat(std::numeric_limits<T>::infinity()), number = splat(T(0));

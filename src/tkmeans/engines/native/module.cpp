@@ -121,8 +121,8 @@ void bind_functions(nb::module_& m) {
                         (brief || (log_density.shape(0) == x.shape(0) && trust.shape(0) == x.shape(0))),
                     "results must have one entry per row");
             nb::gil_scoped_release release;
-            In *density = brief ? nullptr : log_density.data(), *trusts = brief ? nullptr : trust.data();
-            functions<In>(set).rows(block, model, {label.data(), d2.data(), density, trusts});
+            functions<In>(set).rows(block, model,
+                                    {label.data(), d2.data(), brief ? nullptr : log_density.data(), trust.data()});
         },
         "set"_a, "x"_a, "origin"_a, "inverse_unit"_a, "model"_a, result("label"), result("d2"), result("log_density"),
         result("trust"), "Fill the model's answers for each row; log_density and trust may both be empty.");

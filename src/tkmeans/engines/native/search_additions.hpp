@@ -22,12 +22,10 @@ template <int P>
 void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
     full_cost_ = false;
     cumulate_losses();  // no centre yet: every row is noise
-    std::vector<Index> drawn{draw_row(*uniforms++, true)};
-    std::vector<const double*> points{row(drawn[0])};
+    std::vector<Index> drawn(trials);
+    std::vector<const double*> points(trials, row(draw_row(*uniforms++, true)));
     distances_to(points.data(), 1);
     append_center(points[0], distances_.data());
-    drawn.resize(trials);
-    points.resize(trials);
     if (quantile_nu_alpha() > 0) set_nu_alpha(quantile_nu_alpha());
     least_nu_alpha_ = least_share_of_scale * nu_alpha_;
     update_losses();
@@ -116,20 +114,12 @@ void SearchState<P>::cumulate_losses() {
     near_until_.clear();
     noise_until_.clear();
     double near = 0, noise = 0;
-    for (Index start = 0; start < n_; start += rows_per_tile) {
-        double near_here[rows_per_tile] = {}, noise_here[rows_per_tile] = {};
-        for (Index l = 0; l < std::min(rows_per_tile, n_ - start); ++l) {
-            const bool far = is_noise(start + l);
-            near_here[l] = far ? 0.0 : weight_[start + l] * loss_[start + l];
-            noise_here[l] = far ? weight_[start + l] : 0.0;
-        }
-        for (Index half = rows_per_tile / 2; half > 0; half /= 2)
-            for (Index l = 0; l < half; ++l) {
-                near_here[l] += near_here[l + half];
-                noise_here[l] += noise_here[l + half];
-            }
-        near_until_.push_back(near += near_here[0]);
-        noise_until_.push_back(noise += noise_here[0]);
+    for (Index i = 0; i < n_; ++i) {
+        if (is_noise(i)) noise += weight_[i];
+        else near += weight_[i] * loss_[i];
+        if ((i + 1) % rows_per_tile != 0 && i + 1 < n_) continue;
+        near_until_.push_back(near);
+        noise_until_.push_back(noise);
     }
 }
 
@@ -141,8 +131,7 @@ Index SearchState<P>::draw_row(double uniform, bool from_noise) const {
     const bool noisy = (from_noise && any_noise) || !any_near;
     const std::vector<double>& until = noisy ? noise_until_ : near_until_;
     const double mark = uniform * until.back();
-    Index tile = std::upper_bound(until.begin(), until.end(), mark) - until.begin();
-    tile = std::min(tile, Index(until.size()) - 1);
+    const Index tile = std::upper_bound(until.begin(), until.end() - 1, mark) - until.begin();
     double left = mark - (tile > 0 ? until[tile - 1] : 0.0);
     Index last = tile * rows_per_tile;
     for (Index i = last; i < std::min((tile + 1) * rows_per_tile, n_); ++i) {

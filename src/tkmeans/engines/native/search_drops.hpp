@@ -224,10 +224,9 @@ void SearchState<P>::find_two_nearest(const std::vector<Index>& rows) {
     std::vector<double> tile(rows_per_tile * p());
     for (std::size_t start = 0; start < rows.size(); start += rows_per_tile) {
         const Index count = std::min(rows_per_tile, Index(rows.size() - start));
-        for (Index i = 0; i < rows_per_tile; ++i) {
-            const double* x = row(rows[start + std::min(i, count - 1)]);
-            for (Index j = 0; j < p(); ++j) tile[j * rows_per_tile + i] = x[j];
-        }
+        for (Index i = 0; i < rows_per_tile; ++i)
+            for (Index j = 0; j < p(); ++j)
+                tile[j * rows_per_tile + i] = row(rows[start + std::min(i, count - 1)])[j];
         find_two_nearest(tile.data(), &rows[start], count);
     }
     for (Index i : rows) loss_[i] = row_loss(d_first_[i], d_second_[i]);

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "search_criterion.hpp"
 #include "simd.hpp"
@@ -227,11 +228,11 @@ void SearchState<P>::find_two_nearest(const double* tile, const Index* rows, Ind
 
 template <int P>
 void SearchState<P>::assign_all() {
-    Index rows[rows_per_tile];
+    std::vector<Index> rows(n_);
+    std::iota(rows.begin(), rows.end(), 0);
     for (Index start = 0; start < n_; start += rows_per_tile) {
         if (start % (64 * rows_per_tile) == 0) poll();
-        for (Index i = 0; i < rows_per_tile; ++i) rows[i] = start + i;
-        find_two_nearest(&tiles_[start * p()], rows, std::min(rows_per_tile, n_ - start));
+        find_two_nearest(&tiles_[start * p()], &rows[start], std::min(rows_per_tile, n_ - start));
     }
     update_losses();
 }
