@@ -17,10 +17,9 @@ from scipy.special import entr
 
 from tkmeans import engines
 from tkmeans.em import SmallGain
-from tkmeans.fitting.bad_cells import without_bad_cells
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
 from tkmeans.fitting.mixture_starts import Setting, bulk_of, climb, from_labels, with_prior
-from tkmeans.fitting.starts import canonical, complete
+from tkmeans.fitting.starts import canonical, complete, without_bad_cells
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof
 from tkmeans.models.mixture import MixtureParams
