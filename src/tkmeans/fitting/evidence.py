@@ -14,7 +14,6 @@ To the evidence come
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from tkmeans.stats import Array, Block, Frame
 
 ENTROPY = 0.25
 RIDGE = 1e-4  # of a column's squared unit, in every shape
-POWERS = (1.0, 1.25, 1.6, 2.0, 2.6, 4.0, 8.0)  # of profiles; 1 is the Gaussian
+POWERS = np.array([1.0, 1.25, 1.6, 2.0, 2.6, 4.0, 8.0])  # of profiles; 1 is the Gaussian
 # Nats, a factor of 20: more is asked of a cluster beyond the bulk, which may be a heap of outliers, and for each row of
 # a component in which most rows have hardly any influence: these are strays, and no cluster.
 STRONG = 3.0
@@ -48,39 +47,32 @@ class Judged(NamedTuple):
 
 def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: ShapeStats) -> Judged:
     """What speaks for a mixture, of which these are the sums of an E-step."""
-    model, shape, bulk = setting.model, setting.model.shape, setting.bulk
-    (K, p), log_rows, noise = params.centers.shape, math.log(np.sum(sample.weight)), params.noise + params.beyond
+    model, shape, bulk, noise = setting.model, setting.model.shape, setting.bulk, params.noise + params.beyond
+    (K, p), rows, log_rows = params.centers.shape, params.centers.shape[1] + 2.0, math.log(np.sum(sample.weight))
     n_parameters = K * p + shape.n_parameters(K, p) + K - 1 + model.estimate_dof + (noise > 0)
     bic = n_parameters * log_rows - 2 * stats.log_likelihood
-    rows, n, w = p + 2.0, np.maximum(stats.n, 1e-9), np.maximum(stats.w, 1e-9)
-    step, column = stats.wx / w[:, None], (-1, *[1] * (params.covariances.ndim - 1))
+    n, w, column = np.maximum(stats.n, 1e-9), np.maximum(stats.w, 1e-9), (-1, *[1] * (params.covariances.ndim - 1))
+    total, step = np.sum(n), stats.wx / w[:, None]
     scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * (RIDGE * shape.diagonal(bulk.units**2))
-    pooled = np.sum(scatter, axis=0, keepdims=True) / np.sum(n)
+    pooled = np.sum(scatter, axis=0, keepdims=True) / total
     covariances = (scatter + rows * pooled) / (n + rows).reshape(column)
     covariances = np.repeat(pooled, K, axis=0) if shape.tied else covariances
-    log_weights = np.log(n / np.sum(n)) + math.log1p(-noise)
-    params_ = params._replace(centers=params.centers + step, covariances=covariances, log_weights=log_weights)
+    log_weights, centers = np.log(n / total) + math.log1p(-noise), params.centers + step
     factors, log_det = shape.whitening(covariances, p)
-    kernel = model.kernel(params_, whitening=(factors, log_det))
-    profiles = Profiles(sample, model.engine_for(kernel), kernel, log_weights - log_det / 2, n + rows, w)
-    log_likelihood, entropy = profiles.likelihood()
-    log_prior = log_noise(params_.centers, bulk)
+    kernel = model.kernel(params._replace(centers=centers, log_weights=log_weights), whitening=(factors, log_det))
+    light = partial(light_tails, kernel, log_weights - log_det / 2, n + rows, w)
+    log_likelihood, entropy = likelihood(sample, model.engine_for(kernel), kernel, light)
+    log_prior = log_noise(centers, bulk)
     log_prior = log_prior - STRONG * (log_prior < -bulk.log_volume)
-    integrals = np.minimum(p / 2 * np.log(2 * math.pi / w) + log_det / 2 + log_prior, 0.0)
+    integrals = np.minimum(p / 2 * np.log(2 * math.pi / w) + log_det / 2 + log_prior, 0.0)  # over centres, and shapes
     if not shape.tied:
         prior = shape.whitening(pooled, p)[1] - log_det - shape.squares(factors, pooled[0])
         integrals += rows / 2 * prior + shape_integrals(n, rows, p, covariances.shape[1:])
-    evidence = ENTROPY * entropy - log_likelihood - float(np.sum(integrals)) + math.lgamma(K + 1)
-    evidence += shape.n_parameters(1, p) / 2 * log_rows - log_dirichlet(n, rows)
-    evidence += STRONG * float(np.sum(np.maximum(n - 2 * w, 0.0)))
+    of_weights = math.lgamma(K * rows) - math.lgamma(total + K * rows) - K * math.lgamma(rows)
+    integrals += gammaln(n + rows) - n * np.log(n / total) - STRONG * np.maximum(n - 2 * w, 0.0)
+    evidence = ENTROPY * entropy - log_likelihood - float(np.sum(integrals)) - of_weights + math.lgamma(K + 1)
+    evidence += shape.n_parameters(1, p) / 2 * log_rows
     return Judged(K, evidence, bic + 2 * stats.entropy, bic, noise, params)
-
-
-def log_dirichlet(n: Array, prior_rows: float) -> float:
-    """ln of the integral over the weights of components with n rows each, over the likelihood of the best weights."""
-    total, K = float(np.sum(n)), len(n)
-    integral = math.lgamma(K * prior_rows) - math.lgamma(total + K * prior_rows) - K * math.lgamma(prior_rows)
-    return float(integral + np.sum(gammaln(n + prior_rows) - n * np.log(n / total)))
 
 
 def log_noise(centers: Array, bulk: Bulk) -> Array:
@@ -103,68 +95,67 @@ def shape_integrals(n: Array, prior_rows: float, p: int, form: tuple[int, ...]) 
     return times * (found + q / 2 * (mass * math.log(2) + prior * math.log(prior) - whole * np.log(whole) + whole))
 
 
-class Profiles(NamedTuple):
-    """Rows and clusters, to find how the density of each cluster falls off."""
-
-    sample: Sample
-    engine: Any
-    kernel: ShapeKernel
-    height: Array  # (K,) ln of the weight less half of ln det of the shape
-    whole: Array  # (K,) rows in the shape, those of the prior included
-    w: Array  # (K,) influence in the centre
-
-    def likelihood(self) -> tuple[float, float]:
-        """The log-likelihood, less what profiles cost, and the entropy of the memberships in clusters."""
-        (X, weight), kernel = self.sample, self.kernel
-        block = Block(X, weight, Frame(np.zeros(X.shape[1]), 1.0))
-        label, d2, log_density, _, noise = (np.asarray(of_rows) for of_rows in self.engine.rows(block, kernel))
-        log_q, light = log_density + np.log(np.maximum(noise, 1e-300)), self.light(label, d2, weight * (1 - noise))
-        if not light:
-            stats = self.engine.summarize(block, kernel)
-            return stats.log_likelihood, stats.entropy - float(weight @ (entr(noise) + entr(1 - noise)))
-        squares = np.asarray(self.engine.distances(block, kernel)) ** 2  # (n, K)
-        tails = kernel.height - kernel.exponent * np.log1p(kernel.slope * squares)
-        for _ in range(2):
-            log_f, price = tails.copy(), 0.0
-            for k, (log_profile, cost) in light.items():
-                log_f[:, k], price = log_profile(squares[:, k]), price + cost
-            log_clusters = logsumexp(log_f, axis=1)
-            log_density = np.logaddexp(log_clusters, log_q)
-            label, noise = np.argmax(log_f, axis=1), np.exp(log_q - log_density)
-            light = self.light(label, squares[np.arange(len(label)), label], weight * (1 - noise))
-        entropy = np.sum(entr(np.exp(log_f - log_clusters[:, None])), axis=1)
-        return float(weight @ log_density) - price, float(weight @ ((1 - noise) * entropy))
-
-    def light(self, label: Array, d2: Array, inside: Array) -> dict[int, tuple[Callable[[Array], Array], float]]:
-        """Clusters whose density falls off faster than a Gaussian: the logarithm of it, and what the choice costs.
-
-        `inside` is the weight of each row in its cluster. A profile counts as far as it is better than a Gaussian.
-        """
-        kernel, (K, p), one = self.kernel, self.kernel.centers.shape, np.minimum(self.sample.weight, 1.0)
-        u, q = kernel.gain[label] / (1 + kernel.slope[label] * d2), d2 / self.whole[label]
-        rest = 1 - np.minimum(one * u / self.w[label], 0.999)  # of the influence in the centre, without the row
-        alone = (self.whole[label] - one) * q / rest**2 / np.maximum(1 - one * u * q / rest, 1e-3)
-        mass, scales, merits = np.bincount(label, inside, K) + 1e-9, [], []
-        for power in POWERS:
-            scale = (power / p * np.bincount(label, inside * alone**power, K) / mass) ** (1 / power)
-            scales.append(np.maximum(scale, 1e-12))
-            merits.append(mass * (log_peak(power, scales[-1], p) - p / (2 * power)))
-        costs, found = np.log(np.maximum(mass, 2.0)) / 2, dict[int, tuple[Callable[[Array], Array], float]]()
-        for k in np.flatnonzero((np.max(merits, axis=0) - merits[0] > costs) & (mass > p + 2)).tolist():
-            own, best = label == k, int(np.argmax([merit[k] for merit in merits]))
-            gaussian, log_profile = (partial(self._log_profile, k, POWERS[i], scales[i][k]) for i in (0, best))
-            tails = inside[own] @ (kernel.height[k] - kernel.exponent[k] * np.log1p(kernel.slope[k] * d2[own]))
-            if inside[own] @ log_profile(d2[own]) > tails:
-                found[k] = log_profile, costs[k] + max(0.0, float(inside[own] @ gaussian(d2[own]) - tails))
-        return found
-
-    def _log_profile(self, k: int, power: float, scale: float, squares: Array) -> Array:
-        peak = log_peak(power, scale, self.kernel.centers.shape[1])
-        return self.height[k] + peak - (squares / scale) ** power / 2
+def likelihood(sample: Sample, engine: Any, kernel: ShapeKernel, light: Any) -> tuple[float, float]:
+    """The log-likelihood, less what profiles cost, and the entropy of the memberships in clusters."""
+    X, weight = sample
+    block = Block(X, weight, Frame(np.zeros(X.shape[1]), 1.0))
+    label, d2, log_density, _, noise = (np.asarray(of_rows) for of_rows in engine.rows(block, kernel))
+    log_q = log_density + np.log(np.maximum(noise, 1e-300))
+    clusters, profile, price = light(weight, label, d2, weight * (1 - noise))
+    if not len(clusters):
+        stats = engine.summarize(block, kernel)
+        return stats.log_likelihood, stats.entropy - float(weight @ (entr(noise) + entr(1 - noise)))
+    squares = np.asarray(engine.distances(block, kernel)) ** 2  # (n, K)
+    tails = kernel.height - kernel.exponent * np.log1p(kernel.slope * squares)
+    for _ in range(2):
+        log_f, paid = tails.copy(), price
+        log_f[:, clusters] = profile(squares[:, clusters], clusters)
+        log_clusters = logsumexp(log_f, axis=1)
+        log_density = np.logaddexp(log_clusters, log_q)
+        label, noise = np.argmax(log_f, axis=1), np.exp(log_q - log_density)
+        d2 = squares[np.arange(len(label)), label]
+        clusters, profile, price = light(weight, label, d2, weight * (1 - noise))
+    entropy = np.sum(entr(np.exp(log_f - log_clusters[:, None])), axis=1)
+    return float(weight @ log_density) - paid, float(weight @ ((1 - noise) * entropy))
 
 
-def log_peak(power: float, scale: Any, p: int) -> Any:
+@np.errstate(over="ignore", invalid="ignore")
+def light_tails(
+    kernel: ShapeKernel, height: Array, whole: Array, w: Array, weight: Array, label: Array, d2: Array, inside: Array
+) -> tuple[Array, Any, float]:
+    """Clusters whose density falls off faster than a Gaussian, the logarithm of it, and what the choice costs.
+
+    `height` is ln of the weight less half of ln det of the shape, `whole` the rows in the shape, those of the prior
+    included, `w` the influence in the centre, (K,); `inside` is the weight of each row in its cluster. A profile counts
+    as far as it is better than a Gaussian.
+    """
+    (K, p), one = kernel.centers.shape, np.minimum(weight, 1.0)
+    base, q = 1 + kernel.slope[label] * d2, d2 / whole[label]
+    u = one * kernel.gain[label] / base
+    rest = 1 - np.minimum(u / w[label], 0.999)  # of the influence in the centre, without the row
+    alone = (whole[label] - one) * q / rest**2 / np.maximum(1 - u * q / rest, 1e-3)
+    mass, powers = np.bincount(label, inside, K) + 1e-9, POWERS[:, None]
+    moments = np.array([np.bincount(label, inside * alone**power, K) for power in POWERS]) / mass
+    scales = np.maximum((powers / p * moments) ** (1 / powers), 1e-12)  # (powers, K)
+    merits = mass * (log_peak(powers, scales, p) - p / (2 * powers))
+    best, costs = np.argmax(merits, axis=0), np.log(np.maximum(mass, 2.0)) / 2
+
+    def profile(squares: Array, k: Array, chosen: Array = best) -> Array:
+        power, scale = POWERS[chosen[k]], scales[chosen[k], k]
+        return height[k] + log_peak(power, scale, p) - (squares / scale) ** power / 2
+
+    logs = (
+        profile(d2, label),
+        profile(d2, label, 0 * best),
+        kernel.height[label] - kernel.exponent[label] * np.log(base),
+    )
+    own, gaussian, tails = (np.bincount(label, inside * log, K) for log in logs)
+    clearly = (np.max(merits, axis=0) - merits[0] > costs) & (mass > p + 2) & (own > tails)
+    price = np.sum((costs + np.maximum(0.0, gaussian - tails))[clearly])
+    return np.flatnonzero(clearly), profile, float(price)
+
+
+def log_peak(power: Any, scale: Any, p: int) -> Any:
     """ln of the density of exp(-(d^2/scale)^power / 2) at the centre, but for ln det of the shape."""
     half = p / (2 * power)
-    log_volume = math.lgamma(1 + half) + half * math.log(2) + p / 2 * np.log(math.pi * scale)
-    return math.lgamma(p / 2 + 1) - log_volume
+    return math.lgamma(p / 2 + 1) - gammaln(1 + half) - half * math.log(2) - p / 2 * np.log(math.pi * scale)
