@@ -202,8 +202,8 @@ def test_neither_selection_nor_stability_use_the_checkpoint_or_the_time_limit_of
 
 
 def test_a_selection_among_many_rows_uses_a_sample_and_counts_the_numbers(monkeypatch):
-    monkeypatch.setattr("tkmeans.fitting.cluster_counts.SAMPLE_ROWS", 200)
-    monkeypatch.setattr("tkmeans.fitting.cluster_counts.SAMPLE_ROWS_PER_CLUSTER", 30)
+    monkeypatch.setattr("tkmeans.fitting.selections.SAMPLE_ROWS", 200)
+    monkeypatch.setattr("tkmeans.fitting.selections.SAMPLE_ROWS_PER_CLUSTER", 30)
     told = []
     found = select_clusters(X, AROUND_FOUR, random_state=0, progress=lambda done, total: told.append((done, total)))
     assert told == [(done, 5) for done in range(1, 6)]

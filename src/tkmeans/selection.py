@@ -11,9 +11,9 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.cluster_stability import Progress, plain_copy, stability, with_progress
 from tkmeans.estimators import StudentTMixture
-from tkmeans.estimators.inputs import check_spread, check_survey, open_rows
+from tkmeans.estimators.inputs import open_rows
 from tkmeans.estimators.validation import check_choice, check_integer
-from tkmeans.fitting.selections import CRITERIA, DEFAULT_NUMBERS, Selection, compared
+from tkmeans.fitting.selections import CRITERIA, Selection
 from tkmeans.models.covariances import SHAPES
 
 __all__ = ["Selection", "select_clusters", "select_n_clusters"]
@@ -21,7 +21,7 @@ __all__ = ["Selection", "select_clusters", "select_n_clusters"]
 
 def select_clusters(
     X: Any,
-    n_clusters: Iterable[int] = DEFAULT_NUMBERS,
+    n_clusters: Iterable[int] = range(1, 21),
     *,
     shapes: Sequence[str] = ("full",),
     criterion: str = "evidence",
@@ -102,63 +102,31 @@ def select_clusters(
     if not numbers:
         raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
     template = StudentTMixture() if estimator is None else estimator
-    mixture = template if isinstance(template, StudentTMixture) else StudentTMixture()
+    reader = plain_copy(template if isinstance(template, StudentTMixture) else StudentTMixture())
     total = len(numbers) * len(shapes)
+    ticks = with_progress(range(total), total, "select_clusters", progress)
+
+    def sized(K: Any, shape: Any) -> Any:
+        """A copy with this number of clusters, and if it has shapes, this shape."""
+        mixed = {"n_components": int(K), "covariance_type": str(shape)}
+        params = mixed if isinstance(template, StudentTMixture) else {"n_clusters": int(K)}
+        return plain_copy(template).set_params(**params)
+
     with warnings.catch_warnings():  # a wrong number of clusters is what they would tell of
         warnings.simplefilter("ignore")
-        reader = plain_copy(mixture)
         with open_rows(reader, X, sample_weight, reset=True, method="select_clusters") as source:
-            names = getattr(reader, "feature_names_in_", None)
-            survey = source.survey()
-            check_survey(survey, "n_clusters", numbers[-1], names, source.dtype.name)
-            source.n_counted, source.frame = survey.n_counted, source.measure()
-            check_spread(source.frame.unit, source.dtype.name)
-            count = with_progress(range(total), total, "select_clusters", progress)
-            found = compared(source, numbers, shapes, mixture, rng, n_jobs, count)
+            found = reader._selection(source, numbers[-1], numbers, shapes, rng, n_jobs, ticks)
+        found = replace(found, criterion=criterion)
         if criterion == "stability":
             seeds = rng.randint(np.iinfo(np.int32).max, size=len(found.n_clusters))
-            tried = zip(found.n_clusters, found.shapes, seeds, strict=True)
             options = {"sample_weight": sample_weight, "n_resamples": n_resamples}
             judged = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(stability)(_sized(template, K, shape), X, random_state=seed, **options)
-                for K, shape, seed in tried
+                delayed(stability)(sized(K, shape), X, random_state=seed, **options)
+                for K, shape, seed in zip(found.n_clusters, found.shapes, seeds, strict=True)
             )
             found = replace(found, stability=np.array([each.mean.min() for each in judged]))
-        found = replace(found, criterion=criterion)
-    best = _sized(template, found.best, found.best_shape)
+    best = sized(found.best, found.best_shape)
     return replace(found, best_estimator=best.fit(X, sample_weight=sample_weight))
 
 
-def select_n_clusters(X: Any, n_clusters: Iterable[int] = DEFAULT_NUMBERS, **options: Any) -> Selection:
-    """Choose the number of clusters: the short form of :func:`select_clusters` with clusters of any shape.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features), path or dask collection
-        The rows.
-    n_clusters : iterable of int, default=range(1, 21)
-        The numbers to try.
-    **options : dict
-        Other parameters of :func:`select_clusters`.
-
-    Returns
-    -------
-    selection : Selection
-        The choice, its runner-up, and a table and a plot of what they were chosen by.
-
-    Examples
-    --------
-    >>> from tkmeans import select_n_clusters
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, _ = make_contaminated(n_samples=600, n_clusters=6, random_state=0)
-    >>> select_n_clusters(X).best
-    6
-    """
-    return select_clusters(X, n_clusters, **options)
-
-
-def _sized(template: Any, n_clusters: int, shape: str) -> Any:
-    """A copy with this number of clusters, and if it has shapes, this shape."""
-    size = "n_components" if isinstance(template, StudentTMixture) else "n_clusters"
-    chosen = {size: int(n_clusters)} | ({"covariance_type": str(shape)} if size == "n_components" else {})
-    return plain_copy(template).set_params(**chosen)
+select_n_clusters = select_clusters  # its earlier name

@@ -117,30 +117,27 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             raise TypeError(f"{type(self).__name__} writes no checkpoints to resume from; fit without resume")
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
             self.__dict__.pop("selection_", None)
-            if isinstance(getattr(self, self._size), str):
-                self._fit_auto(source, resume)
-            else:
+            size = getattr(self, self._size)
+            if isinstance(size, str):
+                self.selection_ = self._selection(source, 1, range(1, 21), None, np.random.RandomState(0))
+                setattr(self, self._size, self.selection_.best)
+            try:
                 self._fit_source(source, resume)
+            finally:
+                setattr(self, self._size, size)
         return self
 
-    def _fit_auto(self, source: Source, resume: Any) -> None:
-        """Choose the number of clusters among ellipses with noise, whatever shapes are fitted then."""
+    def _selection(self, source: Source, least_rows: int, numbers: Any, shapes: Any, *options: Any) -> Any:
+        """The number of clusters, chosen among ellipses with noise, whatever shapes are fitted then."""
         from tkmeans.estimators.student_t_mixture import StudentTMixture
-        from tkmeans.fitting.selections import DEFAULT_NUMBERS, compared
+        from tkmeans.fitting.selections import compared
 
         survey, names = source.survey(), getattr(self, "feature_names_in_", None)
-        check_survey(survey, self._size, 1, names, source.dtype.name)
+        check_survey(survey, "n_clusters", least_rows, names, source.dtype.name)
         source.n_counted, source.frame = survey.n_counted, source.measure()
         check_spread(source.frame.unit, source.dtype.name)
         mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
-        numbers = [K for K in DEFAULT_NUMBERS if survey.n_counted >= K]
-        selection = compared(source, numbers, [mixture.covariance_type], mixture, np.random.RandomState(0))
-        setattr(self, self._size, selection.best)
-        try:
-            self._fit_source(source, resume)
-        finally:
-            setattr(self, self._size, "auto")
-        self.selection_ = selection
+        return compared(source, numbers, shapes or [mixture.covariance_type], mixture, *options)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:

@@ -1,23 +1,43 @@
-"""A choice of the number of clusters, and what it was chosen by."""
+"""A choice of the number of clusters: mixtures of every number, judged in one descent from too many.
+
+On a sample, EM begins with joined pieces (`tkmeans.search.shape_search`) for the largest number, and then always with
+the mixture before, of which two components are joined or one is given to the noise. The best of all go on for longer,
+and from round clusters too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import entr, softmax
 from sklearn.utils.parallel import Parallel, delayed
 
-from tkmeans.fitting.cluster_counts import Descent
-from tkmeans.fitting.evidence import Judged
-from tkmeans.sources import Source
-from tkmeans.stats import Array
+from tkmeans import engines
+from tkmeans.em import SmallGain
+from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
+from tkmeans.fitting.mixture_starts import Setting, bulk_of, climb, from_labels, with_prior
+from tkmeans.fitting.starts import canonical, complete, without_bad_cells
+from tkmeans.models.covariances import SHAPES
+from tkmeans.models.dof import first_dof
+from tkmeans.models.mixture import MixtureParams
+from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, joined_labels, round_labels
+from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.stats import Array, Frame
 
 CRITERIA = ("evidence", "icl", "bic", "stability")
-DEFAULT_NUMBERS = range(1, 21)
+by_evidence = attrgetter("evidence")
+SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
+ABOVE = 1.5  # times the most clusters is where the descent begins
+NEAR = 4  # components that one may be joined with
+STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
+LAST = {"stop": SmallGain(1e-5), "max_iter": 50}
+CONTENDERS, CLOSE = 3, (20.0, 0.05)  # that go on: the best, if they are so close in nats, and in nats per row
 
 # A number of clusters is stable if the least stable of its clusters is: the mark of prediction strength
 # (Tibshirani and Walther 2005), on Hennig's similarity.
@@ -25,10 +45,13 @@ STABLE_ENOUGH = 0.8
 
 # Nats from which on a choice is better, clearly better, far better (Kass and Raftery 1995).
 CLOSENESS = {1.0: "hardly better", 3.0: "somewhat better", 5.0: "clearly better", np.inf: "far better"}
-
-
-FORMATS = {"n_clusters": "17d", "shape": ">17s", "probability": "17.3f", "evidence": "17.1f", "icl": "17.1f"}
-FORMATS |= {"bic": "17.1f", "outlier_fraction": "17.1%", "stability": "17.2f"}
+FORMATS = {
+    "n_clusters": "17d",
+    "shape": ">17s",
+    "outlier_fraction": "17.1%",
+    "probability": "17.3f",
+    "stability": "17.2f",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +139,9 @@ class Selection:
     @property
     def margin(self) -> float:
         """By how much the best number is better than the runner-up: in nats, or in stability."""
-        if self.runner_up is None:
-            return np.inf
-        best, second = (self.values[self._order][self.n_clusters[self._order] == k][0] for k in self.ranking[:2])
-        return float(abs(second - best)) / (2 if self.criterion in ("icl", "bic") else 1)
+        others = self._order[self.n_clusters[self._order] != self.best]
+        gap = abs(self.values[others[0]] - self.values[self._order[0]]) if len(others) else np.inf
+        return float(gap) / (2 if self.criterion in ("icl", "bic") else 1)
 
     @property
     def probabilities(self) -> Array:
@@ -132,10 +154,8 @@ class Selection:
     def sentence(self) -> str:
         """The choice, the runner-up, and how close it is."""
         chosen = f"{self.best} cluster{'s' * (self.best > 1)} by {self.criterion}"
-        if self.runner_up is None:
-            return chosen
-        if self.criterion == "stability":
-            return f"{chosen}; {self.runner_up} comes next"
+        if self.runner_up is None or self.criterion == "stability":
+            return chosen if self.runner_up is None else f"{chosen}; {self.runner_up} comes next"
         words = next(words for nats, words in CLOSENESS.items() if self.margin < nats or nats == np.inf)
         return f"{chosen}, {words} than {self.runner_up} ({self.margin:.1f} nats)"
 
@@ -143,17 +163,17 @@ class Selection:
     def table(self) -> Array:
         """One record for each entry, as ``pandas.DataFrame`` takes it."""
         columns = {"n_clusters": self.n_clusters, "shape": self.shapes, "probability": self.probabilities}
-        columns |= {name: getattr(self, name) for name in ("evidence", "icl", "bic", "outlier_fraction", "stability")}
-        columns = {name: column for name, column in columns.items() if column is not None}
+        columns |= {name: getattr(self, name) for name in ("evidence", "icl", "bic", "outlier_fraction")}
+        columns |= {} if self.stability is None else {"stability": self.stability}
         return np.rec.fromarrays([*columns.values()], dtype=None, names=[*columns])  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
-        order = self._order
+        names, order = self.table.dtype.names, self._order
         second = [i for i in order if self.n_clusters[i] == self.runner_up]
         marks = {i: "  <- runner-up" for i in second[:1]} | {order[0]: "  <- best"}
-        lines = [self.sentence, "".join(f"{name:>17}" for name in self.table.dtype.names)]
+        lines = [self.sentence, "".join(f"{name:>17}" for name in names)]
         for i, record in enumerate(self.table):
-            cells = (format(value, FORMATS[name]) for name, value in zip(self.table.dtype.names, record, strict=True))
+            cells = (format(value, FORMATS.get(name, "17.1f")) for name, value in zip(names, record, strict=True))
             lines.append("".join(cells) + marks.get(i, ""))
         return "\n".join(lines)
 
@@ -188,20 +208,135 @@ def compared(
     descent, one_at_a_time = Descent(source, max(numbers), rng, settings), Lock()
     numbers = [K for K in numbers if max(len(descent.sample.X), min(numbers)) >= K]
 
-    def tried(shape: str) -> dict[int, Judged]:
-        found = dict[int, Judged]()
-        for judged in descent.judged_counts(numbers, shape):
-            if ticks is not None and judged.n_clusters not in found:
-                with one_at_a_time:
-                    next(ticks, None)
-            found[judged.n_clusters] = judged
-        return found
+    def tick() -> None:
+        with one_at_a_time:
+            next(ticks or iter(()), None)
 
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(tried)(shape) for shape in shapes)
-    entries = [(shape, by_number[K]) for shape, by_number in zip(shapes, found, strict=True) for K in sorted(by_number)]
+    tried = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(descent.found)(numbers, shape, tick) for shape in shapes)
+    entries = [(shape, found[K]) for shape, found in zip(shapes, tried, strict=True) for K in numbers]
     shape, best = min(entries, key=lambda entry: entry[1].evidence)
     simpler = {"full": ("spherical", "tied", "diag"), "diag": ("spherical",)}.get(shape, ())
     as_good = (name for name in simpler if descent.reshaped(best.params, name).evidence <= best.evidence)
-    names, judged = zip(*entries, strict=True)
-    columns: dict[str, Any] = {name: np.array([getattr(each, name) for each in judged]) for name in Judged._fields[:5]}
-    return Selection(shapes=np.array(names), simpler_shape=next(as_good, None), **columns)
+    columns: dict[str, Any] = {
+        name: np.array([getattr(each, name) for _, each in entries]) for name in Judged._fields[:5]
+    }
+    names = np.array([name for name, _ in entries])
+    return Selection(shapes=names, simpler_shape=next(as_good, None), **columns)
+
+
+class Descent:
+    """Mixtures on a sample of the rows of a source, which has a frame; `most` is the largest number of clusters."""
+
+    def __init__(self, source: Source, most: int, rng: Any, settings: Any) -> None:
+        size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
+        X, weight = source.sample(size, rng)
+        rows = Sample(X, weight * min(1.0, size / source.total))  # a row stands for others, but it is one
+        rows = without_bad_cells(rows, most) if settings.bad_cells else rows
+        sample = canonical(complete(rows, 5))  # holes are filled only if complete rows are very few
+        weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
+        self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk_of(sample), settings
+        self._in_units = sample._replace(X=np.clip(sample.X / self.bulk.units, -FARTHEST, FARTHEST))
+        self._source = ArraySource(sample.X, weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
+
+    def found(self, numbers: Collection[int], shape: str, tick: Callable[[], None]) -> dict[int, Judged]:
+        """Every number once, the largest first; then the best again, with more of EM and from other starts."""
+        top = max(max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
+        volume, rng = self.bulk.log_volume - float(np.sum(np.log(self.bulk.units))), np.random.RandomState(0)
+        labels = next(joined_labels(self._in_units, volume, top, rng), None)
+        labels = round_labels(self._in_units, top, rng) if labels is None else labels  # rows are too few for pieces
+        found, params = dict[int, Judged](), from_labels(self.sample, labels, self._setting(top, shape), core=True)
+        for K in range(top, min(numbers) - 1, -1):
+            setting = self._setting(K, shape)
+            last = self._climbed(params if top == K else one_less(params, setting)[0], setting, STEP)
+            params = last.params
+            if K in numbers:
+                found[K] = last
+                tick()
+        ranked = sorted(found.values(), key=by_evidence)
+        close = ranked[0].evidence + CLOSE[0] + CLOSE[1] * float(np.sum(self.sample.weight))
+        tails = max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
+        for K in [each.n_clusters for each in ranked[:CONTENDERS] if each.evidence < close]:
+            setting = self._setting(K, shape)
+            labels = round_labels(self._in_units, K, np.random.RandomState(0), tails)
+            starts = (found[K].params, from_labels(self.sample, labels, setting, core=True))
+            found[K] = min(found[K], *(self._climbed(start, setting, LAST) for start in starts), key=by_evidence)
+        best = min(found.values(), key=by_evidence)
+        while (K := best.n_clusters - 1) in found:  # down from the best once more
+            setting = self._setting(K, shape)
+            ways = (self._climbed(start, setting, LAST) for start in one_less(best.params, setting))
+            before, best = best, min(ways, key=by_evidence)
+            found[K] = min(found[K], best, key=by_evidence)
+            if best.evidence > before.evidence:
+                break
+        return found
+
+    def reshaped(self, params: MixtureParams, shape: str) -> Judged:
+        """The same clusters in another shape, after EM."""
+        setting = self._setting(len(params.centers), shape)
+        form = setting.model.shape
+        covariances = form.of_matrices(as_matrices(params), np.exp(params.log_weights))
+        bulk = form.diagonal((self.bulk.units * self.bulk.radius) ** 2)
+        return self._climbed(params._replace(covariances=covariances, bulk=bulk), setting, STEP)
+
+    def _setting(self, n_clusters: int, shape: str) -> Setting:
+        settings, n_rows = self.settings, float(np.sum(self.sample.weight))
+        model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape])
+        noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
+        dof = None if settings.dof == "estimate" else float(settings.dof)
+        rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
+        return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, noise, dof)
+
+    def _climbed(self, params: MixtureParams, setting: Setting, options: dict[str, Any]) -> Judged:
+        fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options)
+        if fit.interrupted:
+            raise fit.interrupted
+        return judged(self.sample, setting, fit.params, fit.stats)
+
+
+def as_matrices(params: MixtureParams) -> Array:
+    """The covariances as matrices, (K, p, p)."""
+    covariances = params.covariances
+    return covariances if covariances.ndim == 3 else np.eye(params.centers.shape[1]) * covariances[:, None, :]
+
+
+def one_less(params: MixtureParams, setting: Setting) -> list[MixtureParams]:
+    """The two components joined whose union costs least as one ellipse, and the cheapest given to the noise.
+
+    The cheaper way comes first; without noise there is no other.
+    """
+    shape, mass, noise = setting.model.shape, np.exp(params.log_weights), params.noise + params.beyond
+    centers, matrices, single = params.centers, as_matrices(params), SHAPES["full"] if shape.tied else shape
+    K, p = centers.shape
+
+    def cost(mass: Array, matrices: Array) -> Array:
+        sizes = single.log_sizes(single.of_matrices(matrices, mass))
+        return mass * (p / 2 * (sizes + 1 + math.log(2 * math.pi)) - np.log(mass))
+
+    def without(k: int, *parts: Array) -> MixtureParams:
+        centers, matrices, mass, dof = (np.delete(of, k, axis=0) for of in (*parts, params.dof))
+        covariances = setting.model.bounded(shape.of_matrices(matrices, mass), mass)
+        return params._replace(centers=centers, covariances=covariances, log_weights=np.log(mass), dof=dof)
+
+    apart = np.sum(((centers[:, None] - centers) / setting.bulk.units) ** 2, axis=2) - np.eye(K)
+    near = np.argsort(apart, axis=1, kind="stable")[:, 1 : NEAR + 1]
+    i, j = np.repeat(np.arange(K), near.shape[1]), near.ravel()
+    both, away = mass[i] + mass[j], centers[i] - centers[j]
+    first, second = mass[i] / both, mass[j] / both
+    between = (first * second)[:, None, None] * (away[:, :, None] * away[:, None, :])
+    union = first[:, None, None] * matrices[i] + second[:, None, None] * matrices[j] + between
+    own = cost(mass, matrices)
+    prices = cost(both, union) - own[i] - own[j]
+    best = int(np.argmin(prices))
+    k, gone = i[best], j[best]
+    parts = centers.copy(), matrices.copy(), mass.copy()
+    middle = first[best] * centers[k] + second[best] * centers[gone]
+    for part, value in zip(parts, (middle, union[best], both[best]), strict=True):
+        part[k] = value
+    joined = without(gone, *parts)
+    if not noise:
+        return [joined]
+    as_noise = entr(noise + mass) - entr(noise) - mass * log_noise(centers, setting.bulk) - own
+    lost = int(np.argmin(as_noise))
+    half = mass[lost] / 2
+    dropped = without(lost, centers, matrices, mass)._replace(noise=params.noise + half, beyond=params.beyond + half)
+    return [joined, dropped] if prices[best] <= as_noise[lost] else [dropped, joined]
