@@ -2,7 +2,7 @@
 
 On a sample, EM begins with joined pieces (`tkmeans.search.shape_search`) for the largest number, and then always with
 the mixture before, of which two components are joined or one is given to the noise. The best of all go on for longer,
-and from round clusters too.
+and from the start that a fit would have.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sklearn.utils.parallel import Parallel, delayed
 from tkmeans import engines
 from tkmeans.em import SmallGain
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
-from tkmeans.fitting.mixture_starts import Setting, bulk_of, climb, from_labels, with_prior
+from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, chosen_start, climb, from_labels, with_prior
 from tkmeans.fitting.starts import canonical, complete, without_bad_cells
 from tkmeans.models.covariances import SHAPES
-from tkmeans.models.dof import first_dof
 from tkmeans.models.mixture import MixtureParams
-from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, joined_labels, round_labels
+from tkmeans.search.shape_search import FARTHEST, joined_labels, round_labels
 from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.base import quantile
 from tkmeans.stats import Array, Frame
 
 CRITERIA = ("evidence", "icl", "bic", "stability")
@@ -234,7 +234,10 @@ class Descent:
         rows = without_bad_cells(rows, most) if settings.bad_cells else rows
         sample = canonical(complete(rows, 5))  # holes are filled only if complete rows are very few
         weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
-        self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk_of(sample), settings
+        bulk = bulk_of(sample)  # of all rows: small clusters may be as far away as outliers
+        squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)
+        bulk = bulk._replace(radius=float(np.sqrt(max(quantile(squares, sample.weight, IN_BULK), 1e-12))))
+        self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk, settings
         self._in_units = sample._replace(X=np.clip(sample.X / self.bulk.units, -FARTHEST, FARTHEST))
         self._source = ArraySource(sample.X, weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
 
@@ -254,11 +257,9 @@ class Descent:
                 tick()
         ranked = sorted(found.values(), key=by_evidence)
         close = ranked[0].evidence + CLOSE[0] + CLOSE[1] * float(np.sum(self.sample.weight))
-        tails = max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
         for K in [each.n_clusters for each in ranked[:CONTENDERS] if each.evidence < close]:
             setting = self._setting(K, shape)
-            labels = round_labels(self._in_units, K, np.random.RandomState(0), tails)
-            starts = (found[K].params, from_labels(self.sample, labels, setting, core=True))
+            starts = (found[K].params, chosen_start(self.sample, setting, 0)[0])
             found[K] = min(found[K], *(self._climbed(start, setting, LAST) for start in starts), key=by_evidence)
         best = min(found.values(), key=by_evidence)
         while (K := best.n_clusters - 1) in found:  # down from the best once more
