@@ -230,8 +230,7 @@ def _similarities(
 
 
 def _fitted_copy(estimator: Any, X: Any, weight: Array | None) -> Any:
-    copy = plain_copy(estimator)
-    return copy.fit(X) if weight is None else copy.fit(X, sample_weight=weight)
+    return plain_copy(estimator).fit(X, **({} if weight is None else {"sample_weight": weight}))
 
 
 def plain_copy(estimator: Any) -> Any:

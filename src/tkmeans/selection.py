@@ -34,31 +34,26 @@ def select_clusters(
 ) -> Selection:
     """Choose the number of clusters, and among several shapes the shape.
 
-    Mixtures of ellipses with noise (:class:`StudentTMixture`) are fitted to a sample of the rows for all numbers, in
-    one descent from the largest. They are compared by their evidence, in which no row judges a centre or a shape that
-    it has made. The best number is then fitted to all rows.
-
-    Clusters are unimodal heaps of any width, direction and profile. Rings and bent shapes are cut in pieces.
+    Mixtures of ellipses with noise (:class:`StudentTMixture`) are fitted to a sample of the rows and compared by their
+    evidence, in which no row judges a centre or a shape that it has made. The best number is then fitted to all rows.
+    Clusters are heaps of any width, direction and profile. Rings and bent shapes are cut in pieces.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), path or dask collection
-        The rows; NaN marks a missing value. Of very many rows a sample is looked at: 6000, or 200 for each
-        of the most clusters if that is more.
+        The rows; NaN marks a missing value. Of many, 6000 are looked at, or 200 for each of the most clusters.
     n_clusters : iterable of int, default=range(1, 21)
         The numbers to try.
     shapes : sequence of {"full", "tied", "diag", "spherical"}, default=("full",)
-        The shapes to try, as `covariance_type` of :class:`StudentTMixture`. The default is the best one if nothing is
-        known: it is held near the pooled shape where rows are few.
+        The shapes to try, as `covariance_type` of :class:`StudentTMixture`; the default is best if nothing is known.
     criterion : {"evidence", "icl", "bic", "stability"}, default="evidence"
         "evidence" is described above. "icl" and "bic" are the usual criteria of the same mixtures: "bic" counts
         parameters, "icl" also asks that clusters do not overlap. "stability" takes the largest number whose clusters
         all come back when the rows are drawn anew (a mean Jaccard similarity of at least 0.8); it fits every number
         `n_resamples` times more.
     estimator : TKMeans or StudentTMixture, default=None
-        What to fit with the chosen number, and for "stability" with every number; None is
-        ``StudentTMixture()``. The mixtures that are compared have the parameters of a StudentTMixture that is given.
-        Neither `checkpoint` nor `max_time` is used.
+        What to fit with the chosen number, and for "stability" with every number; None is ``StudentTMixture()``, whose
+        parameters the compared mixtures have, too. Neither `checkpoint` nor `max_time` is used.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts.
     n_resamples : int, default=20
@@ -68,14 +63,12 @@ def select_clusters(
     n_jobs : int, default=None
         Shapes or fits at a time, as elsewhere in scikit-learn. The answer does not depend on it.
     progress : bool or callable, default=False
-        Whether to count the mixtures on standard error; or a function that is called
-        with the number that are done and the number of all.
+        Whether to count the mixtures on standard error; or a function of the number done and the number of all.
 
     Returns
     -------
     selection : Selection
-        The choice, its runner-up and how close it is, a table and a plot of what they were chosen by, and the fitted
-        estimator.
+        The choice, its runner-up and how close it is, a table and a plot of all, and the fitted estimator.
 
     Examples
     --------

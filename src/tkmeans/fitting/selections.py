@@ -8,7 +8,7 @@ and from the start that a fit would have.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from threading import Lock
@@ -45,13 +45,7 @@ STABLE_ENOUGH = 0.8
 
 # Nats from which on a choice is better, clearly better, far better (Kass and Raftery 1995).
 CLOSENESS = {1.0: "hardly better", 3.0: "somewhat better", 5.0: "clearly better", np.inf: "far better"}
-FORMATS = {
-    "n_clusters": "17d",
-    "shape": ">17s",
-    "outlier_fraction": "17.1%",
-    "probability": "17.3f",
-    "stability": "17.2f",
-}
+FORMATS = {"n_clusters": "d", "shape": ">", "probability": ".3f", "outlier_fraction": ".1%", "stability": ".2f"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +167,8 @@ class Selection:
         marks = {i: "  <- runner-up" for i in second[:1]} | {order[0]: "  <- best"}
         lines = [self.sentence, "".join(f"{name:>17}" for name in names)]
         for i, record in enumerate(self.table):
-            cells = (format(value, FORMATS.get(name, "17.1f")) for name, value in zip(names, record, strict=True))
-            lines.append("".join(cells) + marks.get(i, ""))
+            cells = (format(value, FORMATS.get(name, ".1f")) for name, value in zip(names, record, strict=True))
+            lines.append("".join(f"{cell:>17}" for cell in cells) + marks.get(i, ""))
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
@@ -196,15 +190,9 @@ class Selection:
 
 
 def compared(
-    source: Source,
-    numbers: Sequence[int],
-    shapes: Sequence[str],
-    settings: Any,
-    rng: np.random.RandomState,
-    n_jobs: int | None = None,
-    ticks: Iterator[Any] | None = None,
+    source: Source, numbers: Any, shapes: Sequence[str], settings: Any, rng: Any, n_jobs: Any = None, ticks: Any = ()
 ) -> Selection:
-    """The choice among mixtures of these numbers and shapes, by evidence; each takes one of `ticks`."""
+    """The choice among mixtures of these numbers and shapes, by evidence; each takes the next of `ticks`."""
     descent, one_at_a_time = Descent(source, max(numbers), rng, settings), Lock()
     numbers = [K for K in numbers if max(len(descent.sample.X), min(numbers)) >= K]
 
@@ -217,11 +205,9 @@ def compared(
     shape, best = min(entries, key=lambda entry: entry[1].evidence)
     simpler = {"full": ("spherical", "tied", "diag"), "diag": ("spherical",)}.get(shape, ())
     as_good = (name for name in simpler if descent.reshaped(best.params, name).evidence <= best.evidence)
-    columns: dict[str, Any] = {
-        name: np.array([getattr(each, name) for _, each in entries]) for name in Judged._fields[:5]
-    }
-    names = np.array([name for name, _ in entries])
-    return Selection(shapes=names, simpler_shape=next(as_good, None), **columns)
+    names, *columns = zip(*((name, *each[:5]) for name, each in entries), strict=True)
+    of_entries: dict[str, Any] = dict(zip(Judged._fields, map(np.array, columns), strict=False))
+    return Selection(shapes=np.array(names), simpler_shape=next(as_good, None), **of_entries)
 
 
 class Descent:
@@ -273,8 +259,7 @@ class Descent:
 
     def reshaped(self, params: MixtureParams, shape: str) -> Judged:
         """The same clusters in another shape, after EM."""
-        setting = self._setting(len(params.centers), shape)
-        form = setting.model.shape
+        setting, form = self._setting(len(params.centers), shape), SHAPES[shape]
         covariances = form.of_matrices(as_matrices(params), np.exp(params.log_weights))
         bulk = form.diagonal((self.bulk.units * self.bulk.radius) ** 2)
         return self._climbed(params._replace(covariances=covariances, bulk=bulk), setting, STEP)
@@ -328,12 +313,11 @@ def one_less(params: MixtureParams, setting: Setting) -> list[MixtureParams]:
     own = cost(mass, matrices)
     prices = cost(both, union) - own[i] - own[j]
     best = int(np.argmin(prices))
-    k, gone = i[best], j[best]
+    middle = first[best] * centers[i[best]] + second[best] * centers[j[best]]
     parts = centers.copy(), matrices.copy(), mass.copy()
-    middle = first[best] * centers[k] + second[best] * centers[gone]
     for part, value in zip(parts, (middle, union[best], both[best]), strict=True):
-        part[k] = value
-    joined = without(gone, *parts)
+        part[i[best]] = value
+    joined = without(j[best], *parts)
     if not noise:
         return [joined]
     as_noise = entr(noise + mass) - entr(noise) - mass * log_noise(centers, setting.bulk) - own
