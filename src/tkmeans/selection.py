@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.cluster_stability import Progress, plain_copy, stability, with_progress
 from tkmeans.estimators import StudentTMixture
@@ -100,10 +99,9 @@ def select_clusters(
     ticks = with_progress(range(total), total, "select_clusters", progress)
 
     def sized(K: Any, shape: Any) -> Any:
-        """A copy with this number of clusters, and if it has shapes, this shape."""
-        mixed = {"n_components": int(K), "covariance_type": str(shape)}
-        params = mixed if isinstance(template, StudentTMixture) else {"n_clusters": int(K)}
-        return plain_copy(template).set_params(**params)
+        if isinstance(template, StudentTMixture):
+            return plain_copy(template).set_params(n_components=int(K), covariance_type=str(shape))
+        return plain_copy(template).set_params(n_clusters=int(K))
 
     with warnings.catch_warnings():  # a wrong number of clusters is what they would tell of
         warnings.simplefilter("ignore")
@@ -112,12 +110,10 @@ def select_clusters(
         found = replace(found, criterion=criterion)
         if criterion == "stability":
             seeds = rng.randint(np.iinfo(np.int32).max, size=len(found.n_clusters))
-            options = {"sample_weight": sample_weight, "n_resamples": n_resamples}
-            judged = Parallel(n_jobs=n_jobs, prefer="threads")(
-                delayed(stability)(sized(K, shape), X, random_state=seed, **options)
-                for K, shape, seed in zip(found.n_clusters, found.shapes, seeds, strict=True)
-            )
-            found = replace(found, stability=np.array([each.mean.min() for each in judged]))
+            tried = zip(map(sized, found.n_clusters, found.shapes), seeds, strict=True)
+            options = {"sample_weight": sample_weight, "n_resamples": n_resamples, "n_jobs": n_jobs}
+            worst = [stability(each, X, random_state=seed, **options).mean.min() for each, seed in tried]
+            found = replace(found, stability=np.array(worst))
     best = sized(found.best, found.best_shape)
     return replace(found, best_estimator=best.fit(X, sample_weight=sample_weight))
 
