@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
@@ -158,3 +159,11 @@ def test_rows_in_files_and_blocks_have_the_same_bad_cells(tmp_path):
     np.testing.assert_array_equal(outside.cell_bounds_, inside.cell_bounds_)
     single = TKMeans(3).fit(Z.astype(np.float32))
     np.testing.assert_array_equal(single.labels_, inside.labels_)
+    np.testing.assert_array_equal(single.predict(Z.astype(np.float32)), inside.labels_)
+    np.testing.assert_array_equal(single.find_bad_cells(Z.astype(np.float32)), inside.find_bad_cells(Z))
+
+
+def test_sparse_rows_have_no_bad_cells_to_show():
+    X = csr_array(np.eye(30)[:, :5])
+    with pytest.raises(TypeError, match="X is sparse"):
+        TKMeans(2).fit(X).find_bad_cells(X)

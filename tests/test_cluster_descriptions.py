@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import median_abs_deviation
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
@@ -168,3 +169,9 @@ def test_clusters_that_differ_in_no_median_keep_the_same_sentence():
     labels = np.repeat([0, 1], 30)
     found = described(RowAnswers(labels, labels >= 0), [np.tile([-1.0, 0.0, 1.0], 20)], ["x"], {}, 2)
     assert wording(found.sentences()) == ["no column sets it apart"] * 2
+
+
+def test_sparse_rows_are_refused_with_the_way_out():
+    X = csr_array(np.eye(30)[:, :5])
+    with pytest.raises(TypeError, match="toarray"):
+        describe(TKMeans(2).fit(X), X)

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from tkmeans import StudentTMixture
-from tkmeans.models.covariances import SHAPES, AxisAligned, Shape
+from tkmeans.models.covariances import SHAPES, AxisAligned
 from tkmeans.shape_stats import ShapeStats
 from tkmeans.stats import Array
 
@@ -29,7 +29,7 @@ OWN = AxisAligned()  # a variance for each feature and component
 
 @final
 @dataclass(frozen=True)
-class SharedVariances(Shape):
+class SharedVariances(AxisAligned):
     """Clusters as long and as wide as each other, along the axes."""
 
     tied = True  # one shape for all components; EM pools their sums

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from tkmeans.cluster_descriptions import Description, describe
     from tkmeans.cluster_stability import Stability, stability
     from tkmeans.estimators import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
+    from tkmeans.onnx_export import to_onnx
     from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
     from tkmeans.robustness import RobustnessCurve, breakdown_curve, influence_curve
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["DataFile", "Description", "FastTKMeans", "MiniBatchTKMeans", "ModelFileError", "RobustnessCurve"]
 __all__ += ["Selection", "Stability", "StudentTMixture", "TKMeans", "breakdown_curve", "describe", "influence_curve"]
-__all__ += ["load", "save", "select_clusters", "select_n_clusters", "show_versions", "stability", "write_report"]
+__all__ += ["load", "save", "select_clusters", "select_n_clusters", "show_versions", "stability", "to_onnx"]
+__all__ += ["write_report"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
@@ -25,6 +27,7 @@ _HOMES = {
     "tkmeans.cluster_stability": ("Stability", "stability"),
     "tkmeans.cluster_descriptions": ("Description", "describe"),
     "tkmeans.estimators": ("FastTKMeans", "MiniBatchTKMeans", "StudentTMixture", "TKMeans"),
+    "tkmeans.onnx_export": ("to_onnx",),
     "tkmeans.persistence": ("ModelFileError", "load", "save"),
     "tkmeans.report": ("write_report",),
     "tkmeans.robustness": ("RobustnessCurve", "breakdown_curve", "influence_curve"),
@@ -42,4 +45,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

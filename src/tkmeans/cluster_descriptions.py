@@ -9,6 +9,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans.row_answers import RowAnswers, answers
@@ -175,6 +176,8 @@ def describe(
     Cluster 0 (60 rows): short flipper, light; 100 % Adelie
     Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
     """
+    if issparse(X):
+        raise TypeError("X is sparse, and describe looks at every value; pass X.toarray(), or some of its columns")
     values, names, texts = _columns(model, X, feature_names)
     texts |= {str(name): cells for name, cells in (categories or {}).items()}
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]

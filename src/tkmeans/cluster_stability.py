@@ -66,35 +66,19 @@ class Stability:
 
     @property
     def rating(self) -> Array:
-        """What to make of each cluster.
-
-        It is "stable" (a mean of at least 0.75), "doubtful" (there is something, but which rows belong
-        to it is open) or "unstable" (below 0.6).
-        """
+        """What each cluster is: "stable" (a mean of at least 0.75), "doubtful" or "unstable" (below 0.6)."""
         return np.array(["unstable", "doubtful", "stable"])[np.digitize(self.mean, [DOUBTFUL, STABLE])]
 
     def __repr__(self) -> str:
-        lines = [
-            f"Stability of {len(self.clusters)} clusters over {len(self.jaccard)} resamples",
-            "cluster      rows   mean  worst  rating",
-        ]
+        lines = [f"Stability of {len(self.clusters)} clusters over {len(self.jaccard)} resamples"]
+        lines.append("cluster      rows   mean  worst  rating")
         columns = (self.clusters, self.sizes, self.mean, self.jaccard.min(axis=0), self.rating)
         for cluster, size, mean, worst, rating in zip(*columns, strict=True):
             lines.append(f"{cluster:7d}  {size:8g}  {mean:.3f}  {worst:.3f}  {rating}")
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the similarities of each cluster.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        display : :class:`tkmeans.plots.StabilityDisplay`
-        """
+        """Draw the similarities of each cluster as a :class:`tkmeans.plots.StabilityDisplay`."""
         from tkmeans.plots import StabilityDisplay
 
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)
@@ -129,15 +113,11 @@ def stability(
     n_resamples : int, default=100
         How many times to draw and fit.
     sample_weight : array-like of shape (n_samples,), default=None
-        How much each row counts, in the fits and in the similarity. All rows of positive
-        weight are equally likely to be drawn.
-    random_state : int, RandomState instance or None, default=None
-        Makes the resamples reproducible.
-    n_jobs : int, default=None
-        Fits at a time, as elsewhere in scikit-learn. The result does not depend on it.
+        How much rows count in the fits and in the similarity. Those of positive weight are equally likely to be drawn.
+    random_state, n_jobs : as in scikit-learn, default=None
+        Makes the resamples reproducible; how many fits run at a time, on which the result does not depend.
     progress : bool or callable, default=False
-        Whether to count the resamples on standard error; or a function that is called
-        with the number that are done and the number of all.
+        Whether to count on standard error; or a function of the number of resamples that are done, and of all.
 
     Returns
     -------
@@ -146,8 +126,7 @@ def stability(
 
     References
     ----------
-    C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics
-    & Data Analysis 52 (2007), 258-271.
+    C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics & Data Analysis 52 (2007).
 
     Examples
     --------
@@ -181,9 +160,8 @@ def stability(
     # The fit to all rows has warned of the data. Here and not in the fits: they may be threads.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fits = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_similarities)(estimator, X, weight, reference, clusters, counted, seed) for seed in seeds
-        )
+        given = estimator, X, weight, reference, clusters, counted
+        fits = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_similarities)(*given, seed) for seed in seeds)
         jaccard = np.array(list(with_progress(fits, n_resamples, "stability", progress)))
     ones = np.ones(n_rows) if weight is None else weight
     sizes = np.array([ones[reference == cluster].sum() for cluster in clusters])
@@ -211,10 +189,8 @@ def best_jaccard(reference: Array, labels: Array, clusters: Array, weight: Array
     both = np.bincount(row * shape[1] + column, weight, minlength=shape[0] * shape[1]).reshape(shape)
     either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both
     best = np.max(both / either, axis=1, where=theirs >= 0, initial=0.0)
-    found = np.zeros(len(clusters))  # a cluster of which no row is left has no similar one
-    present = np.isin(clusters, ours)
-    found[present] = best[np.searchsorted(ours, clusters[present])]
-    return found
+    places = np.minimum(np.searchsorted(ours, clusters), len(ours) - 1)
+    return np.where(ours[places] == clusters, best[places], 0.0)  # 0 for a cluster of which no row is left
 
 
 def _similarities(

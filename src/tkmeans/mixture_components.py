@@ -44,17 +44,10 @@ class Components(NamedTuple):
         """What a fit leaves, out of the frame it was made in; what differs by rounding alone is of one size."""
         params, square = fit.params, frame.unit**2
         weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
-        found = cls(
-            frame.leave(params.centers).astype(dtype),
-            params.covariances * square,
-            np.array(params.dof),
-            weights,
-            model.shape,
-            params.noise,
-            params.beyond,
-            frame.leave(params.bulk_center) if params.noise else 0.0,
-            params.bulk * square,
-        )
+        centers, covariances = frame.leave(params.centers).astype(dtype), params.covariances * square
+        bulk = frame.leave(params.bulk_center) if params.noise else 0.0, params.bulk * square
+        noise = params.noise, params.beyond, *bulk
+        found = cls(centers, covariances, np.array(params.dof), weights, model.shape, *noise)
         return Left(found, np.round(weights, 12))
 
     @classmethod
@@ -145,8 +138,7 @@ class ShapePosterior(NamedTuple):
 
     def rows(self, block: Block) -> ShapeRows:
         """Label, squared distance, log-density, trust and probability of noise of each row."""
-        parts = self._by_pattern(block, lambda engine, part, kernel: tuple(engine.rows(part, kernel)))
-        return ShapeRows(*parts)
+        return ShapeRows(*self._by_pattern(block, lambda engine, part, kernel: tuple(engine.rows(part, kernel))))
 
     def memberships(self, block: Block) -> Array:
         """The probability of every component for a row that is not noise, (n, K)."""

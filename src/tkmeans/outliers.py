@@ -44,9 +44,7 @@ class OutlierModel(NamedTuple):
     threshold: float  # squared distance from which on a row is an outlier
 
 
-def comparable(
-    d2: Array, n_observed: Array, n_features: int, weight: Array | None = None
-) -> tuple[Array, Array | None]:
+def comparable(d2: Array, n_observed: Array, n_features: int, weight: Array | None) -> tuple[Array, Array | None]:
     """The squared distances, and weights, of rows that can be compared with each other.
 
     Those of complete rows if there are enough: over few features there is nearly always some
@@ -133,12 +131,9 @@ def warn_of_clumps(strays: Array, radius: float) -> None:
         points = strays / largest
         together = int(np.max(cKDTree(points).query_ball_point(points, radius / largest, return_length=True)))
     if together >= max(10, 0.1 * len(strays)):
-        warnings.warn(
-            f"{together / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point: "
-            "they look like a missed cluster. Try a larger n_clusters.",
-            UserWarning,
-            stacklevel=3,
-        )
+        found = f"{together / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point"
+        words = f"{found}: they look like a missed cluster. Try a larger n_clusters."
+        warnings.warn(words, UserWarning, stacklevel=3)
 
 
 # ---- a block of rows in, an answer for each row out ---------------------------------------
@@ -154,13 +149,11 @@ def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
     return Answer((fitted.fields(block, "pvalue")[0] < level,))
 
 
-def labels_of(
-    fitted: FittedModel, strays: OutlierModel | None, level: float, outlier_label: int, block: Block
-) -> Answer:
-    """The cluster of each row, or `outlier_label` for strays."""
+def labels_of(fitted: FittedModel, strays: OutlierModel | None, level: float, outlier: int, block: Block) -> Answer:
+    """The cluster of each row, or the label `outlier` for strays."""
     (label,) = fitted.fields(block, "label")
     xp = namespace(label)
-    return Answer((xp.where(_stray(fitted, block, strays, level), xp.full_like(label, outlier_label), label),))
+    return Answer((xp.where(_stray(fitted, block, strays, level), xp.full_like(label, outlier), label),))
 
 
 def _stray(fitted: FittedModel, block: Block, strays: OutlierModel | None, level: float) -> Array:
@@ -200,20 +193,16 @@ def _core_quantile(tail: float, p: int, scale: float, dof: float) -> float:
     return float(scale * dof * (1 / betaincinv(dof / 2, p / 2, tail) - 1))
 
 
-def _first_stray(
-    p: int, scale: float, dof: float, share: float, begin: float, end: float, level: float
-) -> float | None:
+def _first_stray(p: int, scale: float, dof: float, share: float, low: float, high: float, level: float) -> float | None:
     """The least squared distance at which a row is a stray with the probability `level`; None if there is none."""
-    grid = np.geomspace(begin, end, 2000)
-    log_odds = logit(share) - np.log(grid) - np.log(np.log(end / begin)) - _log_core(grid, p, scale, dof)
+    grid = np.geomspace(low, high, 2000)
+    log_odds = logit(share) - np.log(grid) - np.log(np.log(high / low)) - _log_core(grid, p, scale, dof)
     stray = log_odds > logit(level)
     # The odds rise with the distance, because a log-uniform tail is the heavier one.
     return float(grid[stray.argmax()]) if stray.any() else None
 
 
-def _least(
-    loss: Callable[[Array], tuple[float, Array]], starts: list[list[float]], bounds: list[tuple[float, float]]
-) -> Any:
+def _least(loss: Callable[[Array], tuple[float, Array]], starts: list[list[float]], bounds: list[Any]) -> Any:
     """The best of local minimisations from several starts."""
     fits = (minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts)
     return min(fits, key=lambda fit: fit.fun)

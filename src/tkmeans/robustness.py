@@ -124,12 +124,10 @@ def breakdown_curve(
     tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
     means, spread = _clusters(X, y)
-    found = [
-        (adjusted_rand_score(y, fit.labels[: len(X)]), _shift(means, fit.centers) / spread, fit.scale / clean.scale)
-        for fit in fits
-    ]
-    by_measure = np.array(found).T.reshape(3, len(shares), n_draws)
-    return RobustnessCurve(shares, dict(zip(("ari", "shift", "scale"), by_measure, strict=True)))
+    found = {"ari": [adjusted_rand_score(y, fit.labels[: len(X)]) for fit in fits]}
+    found |= {"shift": [_shift(means, fit.centers) / spread for fit in fits]}
+    found |= {"scale": [fit.scale / clean.scale for fit in fits]}
+    return RobustnessCurve(shares, {name: np.reshape(each, (-1, n_draws)) for name, each in found.items()})
 
 
 def influence_curve(

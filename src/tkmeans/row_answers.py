@@ -48,7 +48,8 @@ class RowAnswers(NamedTuple):
         if self.bad_cells is not None:
             n_cells, n_rows = int(np.sum(self.bad_cells)), int(np.sum(np.any(self.bad_cells, axis=1)))
             cells, rows = (f"{n} {word}{'s' * (n != 1)}" for n, word in ((n_cells, "value"), (n_rows, "row")))
-            parts.append(f"{cells} in {rows}, far from all others of the column, left out as if missing.")
+            are, were = ("is", "was") if n_cells == 1 else ("are", "were")
+            parts.append(f"{cells} in {rows} {are} far from all others of the column and {were} treated as missing.")
         if n := self.n_unsure:
             parts.append(f"{n} {'row lies' if n == 1 else 'rows lie'} between clusters (probability below {UNSURE}).")
         return " ".join(parts)

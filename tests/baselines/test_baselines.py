@@ -71,7 +71,7 @@ def test_medoids_are_rows_with_the_row_numbers_in_medoid_indices():
 def test_baselines_start_from_given_centres_of_the_right_shape(model):
     model.set_params(init=CENTERS[:3]).fit(X)
     assert model.cluster_centers_.shape == (3, 2)
-    with pytest.raises(ValueError, match=r"init must give centres of shape \(3, 2\)"):
+    with pytest.raises(ValueError, match=r"init must have shape \(3, 2\)"):
         model.set_params(init=CENTERS[:2]).fit(X)
 
 

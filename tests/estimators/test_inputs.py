@@ -72,7 +72,7 @@ def test_of_several_starts_the_most_likely_is_kept():
         ({"tol": -1e-3}, ValueError, "tol must be a number of at least 0, got -0.001"),
         ({"n_init": 0}, ValueError, "n_init"),
         ({"init": "kmeans"}, ValueError, "init must be one of .*'k-means\\+\\+'.* or a callable, got 'kmeans'"),
-        ({"init": np.zeros((3, 3))}, ValueError, r"init must give centres of shape \(4, 3\)"),
+        ({"init": np.zeros((3, 3))}, ValueError, r"init must have shape \(4, 3\)"),
         ({"init": np.full((4, 3), np.nan)}, ValueError, "init contains NaN"),
         ({"cluster_weights": "equals"}, ValueError, "cluster_weights must be one of 'auto', 'equal', 'estimate'"),
         ({"engine": "gpu"}, ValueError, "engine must be one of"),
@@ -135,7 +135,7 @@ class TestAwkwardData:
     @pytest.mark.filterwarnings("ignore:.*hold hardly any or none")
     def test_fewer_distinct_rows_than_clusters_are_warned_about(self, Estimator, dtype):
         rows = np.array([[0, 0], [5, 5]], dtype).repeat(10, axis=0)
-        with pytest.warns(ConvergenceWarning, match="only 2 distinct rows for n_clusters=3"):
+        with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller than n_clusters \(3\)"):
             model = Estimator(3, random_state=0).fit(rows)
         assert_sound(model, rows)
         assert len(np.unique(model.labels_)) == 2

@@ -59,9 +59,8 @@ def test_a_given_start_is_neither_changed_nor_shared_with_the_fit(Estimator):
     assert not np.shares_memory(model.cluster_centers_, start)
 
 
-def test_an_array_given_as_init_is_one_start_whatever_n_init_is(Estimator):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+def test_an_array_given_as_init_is_one_start_and_a_warning_if_n_init_is_more(Estimator):
+    with pytest.warns(RuntimeWarning, match="performing only one init in .* instead of n_init=10"):
         several = Estimator(4, init=CENTERS, n_init=10).fit(X)
     np.testing.assert_array_equal(several.cluster_centers_, Estimator(4, init=CENTERS).fit(X).cluster_centers_)
 

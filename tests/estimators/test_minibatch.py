@@ -57,7 +57,7 @@ def test_a_stream_with_cauchy_noise_ends_within_a_hundredth_of_the_batch_fit(rec
 def test_a_long_stream_of_which_few_rows_are_kept_ends_within_a_hundredth_of_the_batch_fit():
     rows, labels = make_contaminated(40_000, n_clusters=15, cluster_std=0.15, outlier_fraction=0, random_state=0)
     rows, labels = noisy(rows, labels)
-    batch = TKMeans(15, random_state=0).fit(rows)
+    batch = TKMeans(15, random_state=0, bad_cells=False).fit(rows)
     stream = streamed(MiniBatchTKMeans(15, random_state=0), rows, 500)
     real = labels >= 0
     wanted = adjusted_rand_score(labels[real], batch.labels_[real])
@@ -98,7 +98,7 @@ def test_minibatch_fits_rows_within_init_size_exactly_as_tkmeans_does(options):
 @pytest.mark.parametrize("dof", [1.5, 4.0, 30.0])
 def test_a_stream_estimates_the_dof_of_a_batch_fit(dof):
     rows, _, _ = t_mixture(n=20_000, n_clusters=3, n_features=4, dof=dof, scale=0.01, seed=1)
-    whole = TKMeans(3, random_state=0).fit(rows)
+    whole = TKMeans(3, random_state=0, bad_cells=False).fit(rows)
     stream = streamed(MiniBatchTKMeans(3, random_state=0, init_size=500), rows, 500)
     fit = MiniBatchTKMeans(3, random_state=0, init_size=500, max_no_improvement=None).fit(rows)
     assert 1 / stream.dof_ == pytest.approx(1 / whole.dof_, abs=0.01)  # 0 is a Gaussian, 1 is Cauchy

@@ -60,8 +60,8 @@ INVALID_PARAMETERS = {
     "n_components": COUNT,
     "dof": [*POSITIVE, 1e-300, "guess", None],
     "tol": [-1e-9, np.nan, np.inf, "1", None, True, 1j],
-    "reg_covar": POSITIVE,
-    "max_iter": COUNT[:-1],
+    "reg_covar": POSITIVE[1:],  # 0 is none
+    "max_iter": COUNT[1:-1],  # 0 gives the start of a mixture
     "n_init": COUNT[:-1],
     "init": [
         *WORD[:2],

@@ -16,7 +16,7 @@ from scipy.spatial import distance
 
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.inputs import Accepts, check_spread
+from tkmeans.estimators.inputs import Accepts, measure
 from tkmeans.fitted import Left
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import canonical, n_starts
@@ -171,7 +171,7 @@ def check_rows(estimator: Any, X: Array) -> None:
         raise ValueError(f'X holds nothing but zeros in row {row}, which has no direction for metric="cosine"')
 
 
-ACCEPTS = Accepts(missing=False, single=False, elsewhere=False, check=check_rows)
+ACCEPTS = Accepts(missing=False, sparse=False, single=False, elsewhere=False, check=check_rows)
 
 
 def _check_squares(points: Array, name: str) -> None:
@@ -183,7 +183,7 @@ def _check_squares(points: Array, name: str) -> None:
 def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array], Run], extras: Any = None) -> Plan:
     """From every start a run over the rows, sorted and with equal ones joined: a row of weight 2 is that row twice."""
     assert isinstance(source, ArraySource)
-    check_spread(source.measure().unit)
+    measure(source)
     source.frame = as_it_is(source.n_features)
     weight = np.ones(source.n_rows) if source.weight is None else source.weight
     sample = canonical(Sample(source.X[weight > 0], weight[weight > 0]))

@@ -28,10 +28,8 @@ def make_contaminated(
         Rows in clusters (the outliers come on top); clusters of equal size, whose centres keep a distance; features.
     outlier_fraction, outlier_range : float, default=0.05 and 10.0
         Outliers as a fraction of `n_samples`; they are uniform in [-outlier_range, outlier_range]^p.
-    cluster_std : float, default=0.05
-        The standard deviation of a cluster, in every feature.
-    random_state : int, RandomState instance or None, default=None
-        Makes the data reproducible.
+    cluster_std, random_state : float and as in scikit-learn, default=0.05 and None
+        The standard deviation of a cluster, in every feature; makes the data reproducible.
 
     Returns
     -------
@@ -58,10 +56,8 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
 
     Parameters
     ----------
-    n_clusters : int, default=20
-        20, 35 and 50 in A1, A2 and A3.
-    random_state : int, RandomState instance or None, default=None
-        Makes the data reproducible.
+    n_clusters, random_state : int and as in scikit-learn, default=20 and None
+        20, 35 and 50 in A1, A2 and A3; makes the data reproducible.
 
     Examples
     --------
@@ -78,10 +74,8 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
 
     Parameters
     ----------
-    overlap : {1, 2, 3, 4}, default=1
-        1 is like S1, where clusters hardly touch; 4 is like S4.
-    random_state : int, RandomState instance or None, default=None
-        Makes the data reproducible.
+    overlap, random_state : {1, 2, 3, 4} and as in scikit-learn, default=1 and None
+        1 is like S1, where clusters hardly touch, and 4 like S4; makes the data reproducible.
 
     Examples
     --------
@@ -101,10 +95,8 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
 
     Parameters
     ----------
-    n_features : int, default=32
-        Features.
-    random_state : int, RandomState instance or None, default=None
-        Makes the data reproducible.
+    n_features, random_state : int and as in scikit-learn, default=32 and None
+        Features; makes the data reproducible.
 
     Examples
     --------
@@ -147,10 +139,8 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
     kind : {"uniform", "far", "cauchy", "clumped"}, default="uniform"
         "uniform": in the bounding box of X, as in the paper's code. "far": in a box ten times as wide. "cauchy": rows
         of X, moved by Cauchy noise as wide as X. "clumped": five tight heaps outside the box, which look like clusters.
-    fraction : float, default=0.2
-        How many, as a fraction of the rows of X.
-    random_state : int, RandomState instance or None, default=None
-        Makes the data reproducible.
+    fraction, random_state : float and as in scikit-learn, default=0.2 and None
+        How many, as a fraction of the rows of X; makes the data reproducible.
 
     Returns
     -------

@@ -16,14 +16,12 @@ def select(name: str) -> ModuleType:
         return reference
     try:
         from tkmeans.engines import native
-    except ImportError as error:
+    except ImportError as why:
         if name == "native":
-            raise ImportError(
-                f'engine="native" is not built here ({error}); reinstall tkmeans, or use "auto"'
-            ) from error
+            raise ImportError(f'engine="native" is not built here ({why}); reinstall tkmeans, or use "auto"') from why
         warnings.warn(
             "tkmeans runs on its reference engine, which gives the same answers many times slower: the native one is "
-            f"not built ({error}). To have it, install a C++17 compiler, then tkmeans with pip's --no-cache-dir.",
+            f"not built ({why}). To have it, install a C++17 compiler, then tkmeans with pip's --no-cache-dir.",
             RuntimeWarning,
             stacklevel=2,
         )

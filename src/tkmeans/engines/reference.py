@@ -36,29 +36,16 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
         wx = xp.where(observed > CRUMBS_SINGLE, wx, xp.zeros_like(wx))
     log_u = e.log_u + _by_row(kernel.log_u_bias, e.n_observed, e.x)[:, None]  # eqn: un
     log_tau = xp.log(xp.where(e.tau > 0, e.tau, xp.ones_like(e.tau)))
-    return Stats(
-        n=_total(tau),
-        w=w,
-        observed=observed,
-        wx=wx,
-        wd2=_total(wtau * e.d2),
-        log_u=_total(tau * log_u),
-        cells=float(_total(weight * _like(e.n_observed, e.x))),
-        objective=float(_total(weight * e.log_density)),
-        entropy=-float(xp.sum(_total(tau * log_tau))),
-    )
+    cells, objective = (float(_total(weight * each)) for each in (_like(e.n_observed, e.x), e.log_density))
+    entropy = -float(xp.sum(_total(tau * log_tau)))
+    return Stats(_total(tau), w, observed, wx, _total(wtau * e.d2), _total(tau * log_u), cells, objective, entropy)
 
 
 def rows(block: Block, params: Params, kernel: Kernel, *, brief: bool = False) -> Rows:  # noqa: ARG001
     """The model's answers for each row; of `brief` ones the label and the distance alone are looked at."""
     e = _e_step(block, params, kernel)
     xp = namespace(e.x)
-    return Rows(
-        label=xp.argmax(e.tau, axis=1),
-        d2=xp.min(e.d2, axis=1),
-        log_density=e.log_density,
-        trust=xp.sum(e.tau * e.u, axis=1),
-    )
+    return Rows(xp.argmax(e.tau, axis=1), xp.min(e.d2, axis=1), e.log_density, xp.sum(e.tau * e.u, axis=1))
 
 
 def memberships(block: Block, params: Params, kernel: Kernel) -> Array:

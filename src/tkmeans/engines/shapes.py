@@ -48,17 +48,12 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
         scatters.append(part.T @ part if kernel.factors.ndim == 3 else xp.sum(part * part, axis=0))
     probabilities = xp.concat([e.tau, e.noise[:, None]], axis=1)
     logarithms = xp.log(xp.where(probabilities > 0, probabilities, xp.ones_like(probabilities)))
-    return ShapeStats(
-        n=xp.sum(tau, axis=0),
-        w=xp.sum(wtau, axis=0),
-        wx=xp.stack([wtau[:, k] @ away for k, away in enumerate(e.away)]),
-        scatter=xp.stack(scatters),
-        log_u=-xp.sum(tau * e.log_base, axis=0),
-        noise=float(xp.sum(weight * e.noise)),
-        beyond=float(xp.sum(weight * xp.where(e.beyond, e.noise, xp.zeros_like(e.noise)))),
-        log_likelihood=float(xp.sum(weight * e.log_density)),
-        entropy=-float(xp.sum(weight[:, None] * probabilities * logarithms)),
-    )
+    wx = xp.stack([wtau[:, k] @ away for k, away in enumerate(e.away)])
+    sums = xp.sum(tau, axis=0), xp.sum(wtau, axis=0), wx, xp.stack(scatters), -xp.sum(tau * e.log_base, axis=0)
+    beyond = xp.where(e.beyond, e.noise, xp.zeros_like(e.noise))
+    noise, of_it_beyond, log_likelihood = (float(xp.sum(weight * each)) for each in (e.noise, beyond, e.log_density))
+    entropy = -float(xp.sum(weight[:, None] * probabilities * logarithms))
+    return ShapeStats(*sums, noise, of_it_beyond, log_likelihood, entropy)
 
 
 def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:

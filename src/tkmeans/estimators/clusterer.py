@@ -9,25 +9,26 @@ from typing import Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans import engines
+from tkmeans import engines, fit_warnings
 from tkmeans.em import Observer
-from tkmeans.estimators.inputs import Accepts, check_spread, check_survey, open_rows
+from tkmeans.estimators.inputs import Accepts, check_survey, measure, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
-from tkmeans.fit_warnings import CLEARLY_BETTER, warn_of_early_end, warn_of_empty_rows, warn_of_split_searches
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
-from tkmeans.sources.base import Bounds, out_of_bounds, to_numpy
+from tkmeans.sources.base import out_of_bounds, to_numpy
+from tkmeans.sources.sparse import SparseSource
 from tkmeans.stats import Array, Block
 
 try:
@@ -46,14 +47,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # with an engine, to answer again
 
 # Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
-FORGIVING = ("label", "memberships", "entropy", "trust")
+FORGIVING = ("label", "memberships", "entropy", "trust", "evidence")
+
+# Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
+Floats = NDArray[np.floating[Any]]
+Labels = NDArray[np.int64]
 
 
 def unless_lacking(method: F) -> F:
     """Decorate a method that only some estimators have; the others name it in `_lacks`."""
-    name = method.__name__
-    decorated: F = available_if(lambda estimator: name not in estimator._lacks)(method)
-    return decorated
+    return available_if(lambda estimator: method.__name__ not in estimator._lacks)(method)
 
 
 class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -69,6 +72,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _interruptible: ClassVar[bool] = True  # whether Ctrl-C leaves the best parameters so far
     _not_fitted: str | None = None  # why there is no model yet, in place of scikit-learn's message
 
+    labels_: Labels
+    n_iter_: int
+    n_features_in_: int
     _fitted_model: FittedModel
     _published: frozenset[str]
     _html_repr = _repr_html_inner = html_repr
@@ -93,19 +99,18 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or dask collection
             The rows to cluster. All estimators but the baselines keep float32 and take missing values (NaN): a row
             counts with the features it has, exactly. They also take a path, which names a file or a directory of files
             that may be larger than memory (:class:`tkmeans.DataFile` chooses columns), and a dask array or dataframe,
-            which is visited where it is; :class:`MiniBatchTKMeans` takes neither.
+            which is visited where it is; :class:`MiniBatchTKMeans` takes neither. All of them but
+            :class:`StudentTMixture` also take sparse matrices and arrays of SciPy, and never store their zeros.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. A row of weight 2 is that row twice; a row
-            of weight 0 takes no part, but is labelled.
+            How often each row counts. A row of weight 2 is that row twice; one of weight 0 is only labelled.
         resume : path, default=None
-            A checkpoint of the same fit, to go on from there. The result is the same, to the
-            last bit, as if it had not been interrupted. Only for estimators that write checkpoints.
+            A checkpoint of the same fit, to go on from there, with the same result to the last bit.
 
         Returns
         -------
@@ -132,10 +137,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         from tkmeans.estimators.student_t_mixture import StudentTMixture
         from tkmeans.fitting.selections import compared
 
+        if isinstance(source, SparseSource):
+            raise TypeError('X is sparse, and "auto" looks at every value; pass X.toarray(), or a number of clusters')
         survey, names = source.survey(), getattr(self, "feature_names_in_", None)
         check_survey(survey, "n_clusters", least_rows, names, source.dtype.name)
-        source.n_counted, source.frame = survey.n_counted, source.measure()
-        check_spread(source.frame.unit, source.dtype.name)
+        source.n_counted = survey.n_counted
+        measure(source)
         mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
         return compared(source, numbers, shapes or [mixture.covariance_type], mixture, *options)
 
@@ -150,31 +157,31 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             source.n_counted = survey.n_counted
             plan, init = self._plan(source), getattr(self, "init", "")
             by_chance = isinstance(init, str) or callable(init)  # an array leaves nothing to chance
+            if not by_chance and self.n_init not in ("auto", 1):
+                words = f"performing only one init in {type(self).__name__} instead of n_init={self.n_init}"
+                fit_warnings.warn_user(f"Explicit initial center position passed: {words}.", RuntimeWarning)
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
             fit = best_run(plan.runs, plan.merit, rng, observers, left)
             self._publish_fit(plan, fit, source)
             if survey.n_empty:
-                warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
+                fit_warnings.warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
             if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
                 n_searches, n_agreeing, margin = source.agreement
-                if 2 * n_agreeing < n_searches and margin < CLEARLY_BETTER:
-                    warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
+                if 2 * n_agreeing < n_searches and margin < fit_warnings.CLEARLY_BETTER:
+                    fit_warnings.warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
             if not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
-                warn_of_early_end(self, time_is_up=time_is_up)
+                fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
         """Find the clusters of X and return the label of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to cluster, as in :meth:`fit`.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -232,14 +239,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self._publish(params, dtype, found, source)
         if training is None:
             checkpoint = getattr(self, "checkpoint", None)
-            name = type(self).__name__
-            raise Interrupted(
-                f"{name} was interrupted after {found['n_iter_']} iterations. The best parameters so far "
-                "are on the estimator, and predict works; labels_ and what else describes the training rows is missing"
-                + ("." if checkpoint is None else f". fit(X, resume={str(checkpoint)!r}) goes on."),
-                self,
-                fit.interrupted,
-            ) from None
+            words = f"{type(self).__name__} was interrupted after {found['n_iter_']} iterations. The best parameters "
+            words += "so far are on the estimator, and predict works; labels_ and what else describes the training "
+            words += "rows is missing." + f" fit(X, resume={str(checkpoint)!r}) goes on." * (checkpoint is not None)
+            raise Interrupted(words, self, fit.interrupted) from None
 
     def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
@@ -262,16 +265,14 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     # ---- clusters of rows --------------------------------------------------------------
 
-    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Any:
+    def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Labels:
         """Predict the cluster of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to label, of a kind that :meth:`fit` takes.
         outlier_label : int, default=None
-            A label such as -1 for the rows that :meth:`outliers` flags, where the estimator has
-            that method. None gives every row the label of a cluster.
+            A label such as -1 for the rows that :meth:`outliers` flags; None gives all rows that of a cluster.
         out : path, default=None
             The Parquet file to write labels to. None returns them, or if X is a path, writes them beside it.
 
@@ -288,30 +289,28 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Floats:
         """Compute the distance of each row to every centre.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to measure, of a kind that :meth:`fit` takes.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Euclidean distances; of :class:`StudentTMixture` in the metric of each component, and of the
-            baselines in their own metric. For a path, the Parquet file they were written to.
+            Euclidean distances; of :class:`StudentTMixture` in the metric of each component, of the baselines in their
+            own. For a path, the Parquet file they were written to.
         """
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
     @unless_lacking
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any) -> Floats:
         """Predict the probability of each cluster for each row (eqn:tau).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to look at, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -321,13 +320,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "predict_proba", "memberships", "probability", wide=True)
 
     @unless_lacking
-    def robust_weights(self, X: Any) -> Any:
+    def robust_weights(self, X: Any) -> Floats:
         """Compute the influence of each row on the fit: the sum over clusters of tau times u.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to look at, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -337,13 +335,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "robust_weights", "trust", "robust_weight")
 
     @unless_lacking
-    def assignment_entropy(self, X: Any) -> Any:
+    def assignment_entropy(self, X: Any) -> Floats:
         """Compute how uncertain the cluster of each row is: the entropy of its probabilities.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to look at, of a kind that :meth:`fit` takes.
+        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -366,13 +363,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- outliers ----------------------------------------------------------------------
 
     @unless_lacking
-    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> Any:
+    def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> NDArray[np.bool_]:
         """Flag the rows that are outliers.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge.
+        X : array-like of shape (n_samples, n_features), path or dask collection
         rule : {"strays", "tail"}, default="strays"
             "strays" flags rows that are more probably strays than rows of a cluster. Where there is a noise component
             (:class:`StudentTMixture`), that is their :meth:`noise_probability`. Elsewhere it asks of the training rows
@@ -420,13 +416,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return found
 
     @available_if(lambda estimator: "noise" in estimator._family._fields)  # type: ignore[untyped-decorator]
-    def noise_probability(self, X: Any) -> Any:
+    def noise_probability(self, X: Any) -> Floats:
         """Compute the probability that each row is noise: that it belongs to no cluster.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), path or dask collection
-            The rows to judge, of a kind that :meth:`fit` takes.
 
         Returns
         -------
@@ -436,16 +431,15 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "noise_probability", "noise", "noise_probability")
 
     @unless_lacking
-    def outlier_pvalues(self, X: Any) -> Any:
+    def outlier_pvalues(self, X: Any) -> Floats:
         """Compute the probability of so large a distance for a row of the nearest cluster.
 
-        Under the model the squared distance over p times the scale follows an F
-        distribution with p and nu degrees of freedom: an exact tail probability.
+        Under the model the squared distance over p times the scale has an F distribution with p and nu degrees of
+        freedom: the tail probability is exact.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge.
+        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -476,7 +470,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         cells : ndarray of bool, shape (n_samples, n_features)
-            True for bad cells. A row of which more than a quarter (and one) would be bad has none: it is an outlier.
+            True for bad cells. A row has none if more than one of its values, and more than a quarter of them, would be
+            bad: it is far as a whole.
 
         Examples
         --------
@@ -489,20 +484,22 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         array([[7, 2]])
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
+            if isinstance(source, SparseSource):
+                raise TypeError("X is sparse, and no value of sparse rows is treated as bad; pass X.toarray()")
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
-            look = partial(cells_outside, tuple(to_numpy(bounds)))
-            return answer(source, look, Column("bad", np.bool_, source.n_features))
+            low, high = to_numpy(bounds)
+            column = Column("bad", np.bool_, source.n_features)
+            return answer(source, lambda block: Answer((out_of_bounds(block.X, low, high),)), column)
 
     # ---- the density ---------------------------------------------------------------
 
     @unless_lacking
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Any) -> Floats:
         """Compute the log-likelihood of each row.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to score.
+        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -516,18 +513,15 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to score.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
+        X : array-like of shape (n_samples, n_features), path or dask collection
+        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
         -------
         score : float
-            The mean log-likelihood of the rows. Estimators without a density (:class:`FastTKMeans` and the
-            baselines) return minus the inertia, as KMeans does.
+            The mean log-likelihood of the rows, as of GaussianMixture, by which a cross-validated search can compare
+            values of `n_clusters`; without a density (:class:`FastTKMeans`, the baselines) minus the inertia.
         """
         if "score_samples" not in self._lacks:
             return self._evidence(X, "score", sample_weight).per_row
@@ -536,49 +530,20 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @unless_lacking
     def aic(self, X: Any) -> float:
-        """Compute the Akaike information criterion of the model on X; smaller is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge by.
-
-        Returns
-        -------
-        aic : float
-        """
+        """Compute the Akaike information criterion of the model on the rows X; smaller is better."""
         return self._evidence(X, "aic").aic
 
     @unless_lacking
     def bic(self, X: Any) -> float:
-        """Compute the Bayesian information criterion of the model on X; smaller is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge by.
-
-        Returns
-        -------
-        bic : float
-        """
+        """Compute the Bayesian information criterion of the model on the rows X; smaller is better."""
         return self._evidence(X, "bic").bic
 
     @unless_lacking
     def icl(self, X: Any) -> float:
-        """Compute the integrated classification likelihood of the model on X; smaller is better.
+        """Compute the integrated classification likelihood of the model on the rows X; smaller is better.
 
-        It is the BIC plus twice the entropy of the memberships, so that it also counts
-        how well the clusters are separated. It is what to choose K by.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to judge by.
-
-        Returns
-        -------
-        icl : float
+        It is the BIC plus twice the entropy of the memberships, so that it also counts how well the clusters are
+        separated. It is what to choose K by.
         """
         return self._evidence(X, "icl").icl
 
@@ -593,18 +558,15 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            The rows.
-        labels : ndarray of shape (n_samples,)
-            The cluster each was drawn from.
+        X, labels : ndarrays of shape (n_samples, n_features) and (n_samples,)
+            The rows, and the cluster each was drawn from.
         """
         check_is_fitted(self)
         check_integer("n_samples", n_samples, least=1)
-        rows: tuple[Array, Array] = self._fitted_model.params.draw(n_samples, check_random_state(self.random_state))
-        return rows
+        return self._fitted_model.params.draw(n_samples, check_random_state(self.random_state))
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
-        with open_rows(self, X, sample_weight, reset=False, method=method) as source:
+        with self._open(X, method, "evidence", sample_weight) as source:
             return self._reading(source).posterior.evidence(source, entropy=method == "icl")
 
     # ---- the record behind the face ----------------------------------------------------
@@ -615,9 +577,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             column = Column(name, dtype or source.dtype, self._n_features_out if wide else None)
             return answer(source, partial(self._reading(source).ask, question), column)
 
-    def _open(self, X: Any, method: str, question: str) -> Source:
-        """The rows to answer a question about, without the bad cells that do not matter to it."""
-        source = open_rows(self, X, reset=False, method=method)
+    def _open(self, X: Any, method: str, question: str, sample_weight: Any = None) -> Source:
+        """The rows to answer a question about, without bad cells if the fit's answer is asked for."""
+        source = open_rows(self, X, sample_weight, reset=False, method=method)
         if hasattr(self, "cell_bounds_") and question in FORGIVING:
             source.bounds = tuple(to_numpy(self.cell_bounds_))
         return source
@@ -636,11 +598,11 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         name = getattr(self, "engine", "auto")
         if source.array_library == "numpy":
             return engines.select(name)
+        if isinstance(source, SparseSource):
+            return source.engine(engines.select(name))
         if name == "native":
-            raise ValueError(
-                f'engine="native" reads NumPy arrays, got one of {source.array_library}; use "auto", which runs '
-                "the reference engine where the array is"
-            )
+            way_out = 'use "auto", which runs the reference engine where the array is'
+            raise ValueError(f'engine="native" reads NumPy arrays, got one of {source.array_library}; {way_out}')
         return engines.reference
 
     @property
@@ -653,14 +615,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self._accepts.single else ["float64"]
+        tags.input_tags.sparse = self._accepts.sparse
         tags.input_tags.allow_nan = self._accepts.missing
         tags.array_api_support = self._accepts.array_api and self._accepts.elsewhere
         return tags
-
-
-def cells_outside(bounds: Bounds, block: Block) -> Answer:
-    """The cells of a block that are out of bounds."""
-    return Answer((out_of_bounds(block.X, *bounds),))
 
 
 def answer(source: Source, function: Callable[[Block], Answer], column: Column, out: Any = None) -> Any:
@@ -686,11 +644,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def transaction(estimator: Any) -> Iterator[None]:
-    """Give the estimator back all attributes it had, unless the block ends well.
-
-    Whatever goes wrong in a fit, a half-fitted estimator, with the centres of one fit and the labels or
-    the number of features of another, would be worse than none.
-    """
+    """Give the estimator back what it had, unless the block ends well: a half-fitted one would be worse than none."""
     before = dict(vars(estimator))  # attributes are replaced by a fit, never changed in place
     try:
         yield

@@ -9,15 +9,15 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import check_spread
+from tkmeans.estimators.clusterer import Clusterer, Floats
+from tkmeans.estimators.inputs import measure
 from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Training
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import SCALE_FLOOR, starts
 from tkmeans.models import Fast
 from tkmeans.sources import Source
-from tkmeans.stats import Fit, Params
+from tkmeans.stats import Params
 
 
 @final
@@ -37,20 +37,15 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     init : {"k-means++", "robust", "random", "uniform"}, array or callable, default="k-means++"
         Where to begin. "k-means++" is what the code calls fast t-k-means++, "uniform" its fast t-k-means.
     n_init : "auto" or int, default="auto"
-        How many starts to try; the one with the least inertia is kept. "auto" is 10 for
-        "random", "uniform" and a callable, and 1 otherwise.
+        How many starts to try, as of :class:`TKMeans`; the one with the least inertia is kept.
     max_iter : int, default=300
         The most iterations of one run.
     tol : float, default=1e-4
         A run ends when the centres move by less than this fraction of the data's spread.
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
-    max_time : float, default=None
-        Seconds after which a fit ends with what it has; None for no limit.
-    checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
+    max_time, checkpoint : float and path, default=None
+        Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
@@ -60,34 +55,21 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres mu. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_ : float
-        The weighted sum of squared distances to the nearest centre.
+    labels_, inertia_ : ndarray of shape (n_samples,) and float
+        The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
         The tiny number that stands for the vanishing scale and keeps a distance of 0 finite.
-    dof_ : float
-        The degrees of freedom nu.
-    cluster_weights_ : ndarray of shape (n_clusters,)
-        All equal.
-    lower_bound_ : float
-        The last value of what the memberships maximise; steps need not raise it.
-    lower_bounds_ : list of float
-        That value at the start and after every iteration.
-    n_iter_ : int
-        Iterations of the best run.
-    converged_ : bool
-        Whether the best run ended before `max_iter`.
-    agreement_ : float
-        The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float
-        How much better they were than the next best clusters, in nats per row, if there were others.
-    n_searches_ : int
-        How many searches there were.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
+    dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
+        The degrees of freedom nu; the probability of each cluster, which is the same for all.
+    lower_bound_, lower_bounds_ : float and list of float
+        What the memberships maximise, at the end, and at the start and after every iteration; steps need not raise it.
+    n_iter_, converged_ : int and bool
+        Iterations of the best run, and whether it ended before `max_iter`.
+    agreement_, n_searches_, margin_ : float, int and float
+        The share of independent searches for a start that ended in these clusters, if there were searches, and how
+        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     See Also
     --------
@@ -120,17 +102,17 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    _checks = (
-        validation.SHARED
-        | validation.LONG_FITS
-        | {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
-    )
+    cluster_centers_: Floats
+    inertia_: float
+    _checks = validation.SHARED | validation.LONG_FITS
+    _checks |= {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
     _lacks = frozenset({"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues"})
 
     def _plan(self, source: Source) -> Plan:
-        source.frame = source.measure()
-        check_spread(source.frame.unit, source.dtype.name)
-        return Plan(partial(self._runs, source), _compactness, extras=_tiny_clusters_reported)
+        measure(source)
+        # The best has the least sum of squared distances, weighted by the memberships.
+        runs = partial(self._runs, source)
+        return Plan(runs, lambda fit: -float(np.sum(fit.stats.wd2)), extras=_tiny_clusters_reported)
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)
@@ -141,11 +123,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         for start in starts(self, source, float(self.dof), rng):
             params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
             yield partial(em, source, model, params, stop=SmallMove(self.tol), max_iter=self.max_iter)
-
-
-def _compactness(fit: Fit) -> float:
-    """Against the sum of squared distances, weighted by the memberships."""
-    return -float(np.sum(fit.stats.wd2))
 
 
 def _tiny_clusters_reported(training: Training, *_: Any) -> dict[str, Any]:

@@ -12,9 +12,11 @@ from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tkmeans.sources import ArraySource, Source, Survey, TensorSource
-from tkmeans.sources.base import BLOCK_ROWS, to_numpy
+from tkmeans.sources.base import BLOCK_ROWS, survey, to_numpy
 from tkmeans.sources.number_checks import as_numbers
-from tkmeans.stats import Array, namespace
+from tkmeans.sources.sparse import SparseSource
+from tkmeans.sparse_rows import SparseRows
+from tkmeans.stats import Array, Block, namespace
 
 # Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.
 WEIGHTS = {"float64": (1e-50, 1e50), "float32": (1e-20, 1e10)}
@@ -27,6 +29,7 @@ class Accepts(NamedTuple):
     """What an estimator takes."""
 
     missing: bool = True  # NaN
+    sparse: bool = True  # rows of scipy.sparse, which are complete
     single: bool = True  # float32 stays float32
     elsewhere: bool = True  # tensors, files and dask collections
     array_api: bool = True  # arrays of other libraries where scikit-learn's array_api_dispatch is on
@@ -60,7 +63,8 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         # What cannot read blocks from elsewhere looks at all rows at once.
         block_rows = None if accepts.elsewhere else max(len(X), 1)
         n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None)) if X.shape[0] > BLOCK_ROWS.get() else 1
-        source = TensorSource(X, weight) if tensor else ArraySource(X, weight, n_threads=n_jobs, block_rows=block_rows)
+        of_kind = SparseSource if isinstance(X, SparseRows) else ArraySource
+        source = TensorSource(X, weight) if tensor else of_kind(X, weight, n_threads=n_jobs, block_rows=block_rows)
     if reset and kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
         source.__exit__()
         raise TypeError(accepts.refusal)
@@ -78,15 +82,18 @@ def checked_rows(
     """Rows in memory and their weights, float32 or not; with `reset` their features become the estimator's."""
     accepts: Accepts = estimator._accepts
     plain = type(X) is np.ndarray and X.dtype in (np.float64, np.float32)
+    sparse = not plain and type(X).__module__.startswith("scipy.sparse")
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = validate_data(
             estimator,
             X if plain else as_numbers(X, "X"),
             reset=reset,
             dtype=[xp.float64, xp.float32] if single else xp.float64,
-            ensure_all_finite="allow-nan" if accepts.missing else True,
+            ensure_all_finite="allow-nan" if accepts.missing and not sparse else True,
             ensure_min_samples=accepts.least_rows if reset else 1,
+            accept_sparse="csr" if accepts.sparse else False,
         )
+    X = SparseRows.of(X) if sparse else X
     if accepts.check is not None:
         accepts.check(estimator, X)
     return X, None if sample_weight is None else checked_sample_weight(sample_weight, X)
@@ -94,8 +101,7 @@ def checked_rows(
 
 def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool) -> Source:
     """Of a file or a dask collection."""
-    fitted_names = None if reset else getattr(estimator, "feature_names_in_", None)
-    names = None if fitted_names is None else list(fitted_names)
+    names = None if reset or not hasattr(estimator, "feature_names_in_") else list(estimator.feature_names_in_)
     if kind == "dask":
         from tkmeans.sources.dask import DaskSource
 
@@ -129,16 +135,13 @@ def _check_library(estimator: Any, X: Any, method: str) -> None:
     centers = estimator.means_ if hasattr(estimator, "means_") else estimator.cluster_centers_
     fitted, given = (_library_and_device(values) for values in (centers, X))
     if fitted != given:
-        raise ValueError(
-            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace and device as those "
-            f"passed to fit(): {fitted} there, {given} here; convert X, or switch array_api_dispatch off"
-        )
+        wanted = "must use the same namespace and device as those passed to fit()"
+        found = f"{fitted} there, {given} here; convert X, or switch array_api_dispatch off"
+        raise ValueError(f"Inputs passed to {type(estimator).__name__}.{method}() {wanted}: {found}")
 
 
 def _library_and_device(X: Any) -> str:
-    if kind_of(X) == "array":
-        return "numpy"
-    return f"{type(X).__module__.partition('.')[0]} on {X.device}"
+    return "numpy" if kind_of(X) == "array" else f"{type(X).__module__.partition('.')[0]} on {X.device}"
 
 
 @contextmanager
@@ -159,10 +162,8 @@ def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
         if source.names is not None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
     elif source.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input"
-        )
+        wanted = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
+        raise ValueError(f"X has {source.n_features} features, but {wanted}")
 
 
 # ---- rows that a fit can be made of ----------------------------------------------------------
@@ -172,15 +173,17 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
     """Complain of rows that no fit could be made of; `size` is the name of the parameter `n_clusters`."""
     if np.any(found.infinite):
         raise ValueError(f"X has infinite values in {_features(found.infinite, names)}; clip them or mark them as NaN")
-    if not (np.isfinite(found.total) and np.isfinite(found.least)):
+    if np.isnan(found.total) or np.isinf(found.least) or np.isinf(found.heaviest):
         raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
     if found.least < 0:
         raise ValueError(f"sample_weight must not be negative, got {found.least}; a weight of 0 ignores a row")
     if found.total == 0 and found.n_rows:
         raise ValueError("sample_weight must be positive for at least one row, got zeros only")
     least, most = WEIGHTS[dtype]
-    if found.lightest < least or found.heaviest > most:
-        _complain_of_range(found.lightest, found.heaviest, dtype)
+    if found.lightest < least or found.heaviest > most:  # there is no room for what is made of them
+        wanted = f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}"
+        weights = f"weights from {found.lightest:.3g} to {found.heaviest:.3g}"
+        raise ValueError(f"{wanted}, got {weights}; divide them by a number of that size")
     if found.n_counted < n_clusters:
         weighted = found.n_counted < found.n_rows
         counted = f"{found.n_counted} rows of positive sample_weight" if weighted else f"n_samples={found.n_counted}"
@@ -191,14 +194,13 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
         raise ValueError(f"{_features(lost, names)} has no observed value in any row; drop it")
 
 
-def check_spread(spread: float, dtype: str = "float64") -> None:
-    """Complain if squared distances, up to those of the farthest row, would not fit into a number."""
-    least, most = SPREADS[dtype]
+def measure(source: Source) -> None:
+    """Give the source its frame; complain if squared distances, up to the farthest row's, would not fit a number."""
+    source.frame = source.measure()
+    (least, most), spread = SPREADS[source.dtype.name], source.frame.unit
     if not least < spread < most:
-        raise ValueError(
-            f"the spread of X is {spread:.3g}, and squared distances do not fit into {dtype} unless it is between "
-            f"{least:g} and {most:g}; rescale X first"
-        )
+        found = f"the spread of X is {spread:.3g}, and squared distances do not fit into {source.dtype.name}"
+        raise ValueError(f"{found} unless it is between {least:g} and {most:g}; rescale X first")
 
 
 def _features(marked: Array, names: Any) -> str:
@@ -214,7 +216,7 @@ def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
-    if not isinstance(X, np.ndarray):  # checked as an array of NumPy, and then taken to where X is
+    if not isinstance(X, (np.ndarray, SparseRows)):  # checked as an array of NumPy, and then taken to where X is
         xp = namespace(X)
         single = X.dtype == xp.float32
         weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float32 if single else np.float64)
@@ -233,22 +235,6 @@ def checked_weight(sample_weight: Any, n_rows: int, dtype: Any) -> Array:
         raise TypeError(f"sample_weight must be an array of numbers: {error}") from None
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must have shape ({n_rows},), one weight per row, got {weight.shape}")
-    if not np.all(np.isfinite(weight)):
-        raise ValueError("sample_weight must be finite; drop these rows or give them the weight 0")
-    if np.any(weight < 0):
-        raise ValueError(f"sample_weight must not be negative, got {weight.min()}; a weight of 0 ignores a row")
-    if not np.any(weight):
-        raise ValueError("sample_weight must be positive for at least one row, got zeros only")
-    name, lightest, heaviest = np.dtype(dtype).name, np.min(weight[weight > 0]), np.max(weight)
-    if lightest < WEIGHTS[name][0] or heaviest > WEIGHTS[name][1]:
-        _complain_of_range(lightest, heaviest, name)
+    found = survey(Block(np.zeros((n_rows, 1)), weight, None))  # type: ignore[arg-type]
+    check_survey(found, "n_clusters", 0, None, np.dtype(dtype).name)
     return weight.astype(dtype, copy=False)
-
-
-def _complain_of_range(lightest: float, heaviest: float, dtype: str) -> None:
-    """Such weights leave no room for what is made of them."""
-    least, most = WEIGHTS[dtype]
-    raise ValueError(
-        f"sample_weight must be 0 or between {least:g} and {most:g} for rows of {dtype}, got "
-        f"weights from {lightest:.3g} to {heaviest:.3g}; divide them by a number of that size"
-    )

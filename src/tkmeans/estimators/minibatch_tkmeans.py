@@ -7,41 +7,44 @@ from typing import Any, Self, final
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from tkmeans.em import Observer, Plateau, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer, transaction
+from tkmeans.estimators.clusterer import Clusterer, Floats, transaction
 from tkmeans.estimators.inputs import Accepts, checked_rows
 from tkmeans.estimators.stream_state import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import climbs, distances_kept, student, student_merit, student_plan
-from tkmeans.fit_warnings import warn_of_empty_rows
+from tkmeans.fit_warnings import warn_of_empty_rows, warn_user
 from tkmeans.fitted import Clusters, FittedModel, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
 from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
 from tkmeans.models import Stepwise, Student, Tracked
+from tkmeans.models.dof import BOUNDS
 from tkmeans.sources import ArraySource, Batches, Source
+from tkmeans.sources.sparse import SparseSource
+from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 
-# Rows that are fitted as a whole are fitted to the tolerance of TKMeans.
-FIRST_TOL = 1e-6
+# Rows that are fitted as a whole are fitted to the tolerance of TKMeans, or by default the first ones are.
+FIRST_TOL, SHARE_OF_TOL = 1e-6, 1e-3
 
 NOT_IN_MEMORY = (
     "MiniBatchTKMeans takes batches from arrays in memory; hand the blocks of larger data to partial_fit, "
     "or fit TKMeans, which reads files and dask collections"
 )
 
-# What is kept of every row.
-FIELDS = ("pvalue", "d2", "n_observed")
+FIELDS = ("pvalue", "d2", "n_observed")  # what is kept of every row
+_half_life = validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None"))
 
 
 @final
 class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means for rows that arrive in batches, or are too many for one look at all of them.
 
-    Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of
-    :class:`TKMeans`, the degrees of freedom included; it is learned by stepwise EM: of rows
-    that have gone by only a few sums are kept, and these fade with time.
+    Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of :class:`TKMeans`, learned by stepwise
+    EM: of rows that have gone by only a few sums are kept, and these fade with time.
 
     Parameters
     ----------
@@ -56,80 +59,59 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept.
     init_size : int, default=None
-        So many rows are fitted as a whole before the first batch (and all, if a batch holds
-        them), and :meth:`partial_fit` keeps rows until there are so many. None is as many as
-        the search for a start looks at: 3000, or 150 for each cluster if that is more.
+        So many rows are fitted as a whole before the first batch (and all, if a batch holds them), and
+        :meth:`partial_fit` keeps rows until there are so many. None: 3000, or 150 per cluster if that is more.
     batch_size : int, default=1024
-        The rows of a batch, in :meth:`fit`. In a stream, the rows after which what counts
-        as recent (`center_drift_` and the like) counts half.
+        Rows of a batch in :meth:`fit`; in a stream, those after which a row counts half as recent (`center_drift_`).
     max_iter : int, default=100
         The most passes over X in :meth:`fit`.
     tol : float, default=1e-3
-        The gain in log-likelihood per row that is too small to go on for.
+        The gain in log-likelihood per row that is too small to go on for; a thousandth for rows fitted as a whole.
     max_no_improvement : int, default=10
-        :meth:`fit` ends when so many batches are on average no more likely, by `tol`, than
-        as many before them. None compares whole passes over X.
+        :meth:`fit` ends when so many batches are no more likely, by `tol`, than as many before; None: a whole pass.
     half_life : float, default=None
-        For streams that change: the number of rows after which a row counts half. None
-        forgets only as the stream grows: a row that came when it was half as long counts half.
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
+        For streams that change: the number of rows after which a row counts half. None forgets only as the stream
+        grows: a row that came when it was half as long counts half.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
     random_state : int, RandomState instance or None, default=None
         Makes the start, and the batches of :meth:`fit`, reproducible.
     verbose : int, default=0
         Print every iteration if positive.
+    compute_labels, reassignment_ratio : bool, float
+        Parameters of MiniBatchKMeans, without effect: labels are always computed, and no centre is reassigned.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centres mu. Clusters are numbered by size, the largest first; in a stream they
-        keep the numbers that they have after `init_size` rows.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row of X, or of the last batch.
+        The centres mu. Clusters are numbered by size, the largest first; in a stream, as after `init_size` rows.
+    labels_, outlier_pvalues_ : ndarrays of shape (n_samples,)
+        Of each row of X, or of the last batch, the cluster, and how probable a distance so large is in the nearest one.
     inertia_ : float
         The weighted sum of squared distances to the nearest centre, of X or the last batch.
-    outlier_pvalues_ : ndarray of shape (n_samples,)
-        How probable a distance at least this large is for a row of the nearest cluster, for X or the last batch.
-    scale_ : float
-        The squared scale alpha that all clusters share.
-    dof_ : float
-        The degrees of freedom nu.
+    scale_, dof_ : float
+        The squared scale alpha that all clusters share, and the degrees of freedom nu.
     cluster_weights_ : ndarray of shape (n_clusters,)
         The probability of each cluster.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         How many rows are remembered of each cluster; rows that fade count in part.
-    lower_bound_ : float
-        The log-likelihood per row, over all that is remembered.
-    lower_bounds_ : list of float
-        The log-likelihood per row of every batch (in a stream: of the last 1000), each
-        judged before it was learned from.
+    lower_bound_, lower_bounds_ : float and list of float
+        The log-likelihood per row, over all that is remembered; and of every batch (in a stream: of the last 1000),
+        each judged before it was learned from.
     recent_sizes_ : ndarray of shape (n_clusters,)
         How many recent rows each cluster has.
-    center_drift_ : ndarray of shape (n_clusters,)
-        How far one look at recent rows would move each centre (with heavy tails somewhat less
-        than they have moved). 0 after :meth:`fit`.
-    drift_pvalues_ : ndarray of shape (n_clusters,)
-        How probable a drift at least this large is if nothing has changed.
-    n_iter_ : int
-        Passes over X in :meth:`fit`.
-    n_steps_ : int
-        Batches learned from.
-    n_samples_seen_ : int
-        Rows given so far.
-    converged_ : bool
-        Whether :meth:`fit` ended before `max_iter`.
-    agreement_ : float
-        The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float
-        How much better they were than the next best clusters, in nats per row, if there were others.
-    n_searches_ : int
-        How many searches there were.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
+    center_drift_, drift_pvalues_ : ndarrays of shape (n_clusters,)
+        How far one look at recent rows would move each centre (with heavy tails somewhat less than they have moved;
+        0 after :meth:`fit`), and how probable a drift at least this large is if nothing has changed.
+    n_iter_, converged_ : int and bool
+        Passes over X in :meth:`fit`, and whether it ended before `max_iter`.
+    n_steps_, n_samples_seen_ : int
+        Batches learned from, and rows given so far.
+    agreement_, n_searches_, margin_ : float, int and float
+        The share of independent searches for a start that ended in these clusters, if there were searches, and how
+        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     See Also
     --------
@@ -149,16 +131,11 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ((3, 2), 22000)
     """
 
-    _checks = (
-        validation.SHARED
-        | validation.STUDENT
-        | {
-            "batch_size": validation.at_least_one,
-            "init_size": validation.optional(validation.at_least_one),
-            "max_no_improvement": validation.optional(validation.at_least_one),
-            "half_life": validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None")),
-        }
-    )
+    cluster_centers_: Floats
+    inertia_: float
+    _checks = validation.SHARED | validation.STUDENT
+    _checks |= {"batch_size": validation.at_least_one, "half_life": _half_life}
+    _checks |= dict.fromkeys(("init_size", "max_no_improvement"), validation.optional(validation.at_least_one))
     _accepts = Accepts(array_api=False, refusal=NOT_IN_MEMORY)
     _objective = "log-likelihood"
     _interruptible = False  # a stream cannot go on from parameters alone
@@ -184,6 +161,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        compute_labels: bool = True,
+        reassignment_ratio: float = 0.01,
     ) -> None:
         self._keep(locals())
 
@@ -193,6 +172,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     # ---- all rows at hand ------------------------------------------------------------
 
     def _plan(self, source: Any) -> Plan:
+        if self.init_size is not None and self.init_size < self.n_clusters:
+            few = f"init_size={self.init_size} should be larger than n_clusters={self.n_clusters}"
+            warn_user(f"{few}; as many rows as there are clusters are taken.", RuntimeWarning)
         return student_plan(self, source, partial(self._runs, source), extras=self._stream_after, fields=FIELDS)
 
     def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
@@ -202,7 +184,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             if self._takes_batches(len(counted)):
                 yield partial(self._run_batches, source, counted, start)
             else:
-                yield from climbs(self, source, start, tol=FIRST_TOL, accelerate=True)
+                yield from climbs(self, source, start, tol=SHARE_OF_TOL * self.tol, accelerate=True)
 
     def _run_batches(
         self, source: ArraySource, counted: Array, start: Start, *, observers: list[Observer], resume: None
@@ -219,8 +201,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             batches,
             self._stepwise(source, max(source.n_rows, source.total), begun.params),
             Tracked(begun.params, begun.stats, begun.stats.total),
-            stop=Plateau(self.tol, times=self.max_no_improvement or batches.per_pass),
-            max_iter=self.max_iter * batches.per_pass,
+            stop=Plateau(self.tol, times=int(self.max_no_improvement or batches.per_pass)),
+            max_iter=int(self.max_iter) * batches.per_pass,
             observers=observers,
         )
         params, memory, _ = run.params
@@ -233,9 +215,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         bounds = found["lower_bounds_"]
         stream = Stream.after_fit(fit, training.order, source.frame, kept, bounds, source.n_rows)
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
-        counted = source.n_rows if source.weight is None else int(np.count_nonzero(source.weight))
-        if self._takes_batches(counted):
-            batches_per_pass = -(-counted // self.batch_size)
+        if self._takes_batches(source.n_counted):
+            batches_per_pass = -(-source.n_counted // int(self.batch_size))
             found["n_iter_"] = -(-stream.n_steps // batches_per_pass)
         return found
 
@@ -244,8 +225,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def _n_first(self) -> int:
         if self.init_size is not None:
-            return max(self.init_size, self.n_clusters)
-        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * self.n_clusters)
+            return int(max(self.init_size, self.n_clusters))
+        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * int(self.n_clusters))
 
     def _stepwise(self, source: Source, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}
@@ -263,11 +244,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as many as you like. NaN marks a missing value.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
             How often each row counts.
 
         Returns
@@ -299,13 +278,15 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         elif waiting.searched:
             self._learn(X, weight)
         self._waiting = None if enough else waiting
-        self._not_fitted = (
-            f"the {waiting.counted} rows so far are too few for n_clusters={self.n_clusters}, or have no value of "
-            "some feature; go on with partial_fit"
-        )
+        few = f"the {waiting.counted} rows so far are too few for n_clusters={self.n_clusters}"
+        self._not_fitted = f"{few}, or have no value of some feature; go on with partial_fit"
 
     def _learn(self, X: Array, weight: Array | None) -> None:
         """One step of stepwise EM, published as a whole."""
+        if not hasattr(self, "_stream"):
+            raise NotFittedError(
+                "a model file does not hold what a stream remembers; begin anew with fit, or pickle it"
+            )
         known = self._fitted_model.params
         if self.n_clusters != len(known.centers):
             was = len(known.centers)
@@ -313,6 +294,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         X = X.astype(np.promote_types(X.dtype, known.centers.dtype), copy=False)
         stream = self._stream
         with self._source(X, weight, stream.frame) as source:
+            source.least_dof = known.dof if known.dof > BOUNDS[1] else 0.0  # of very many columns
             model = self._stepwise(source, stream.remembered, stream.tracked.params)
             stream = stream.learn(source, model, self.batch_size)
         params = stream.clusters(X.dtype)
@@ -334,8 +316,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         found = {"labels_": rows["label"], "outlier_pvalues_": rows["pvalue"], "inertia_": training.review.inertia}
         return found, Distances.of(rows["d2"], rows["n_observed"], weight)
 
-    def _source(self, X: Array, weight: Array | None, frame: Frame | None = None) -> ArraySource:
-        return ArraySource(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
+    def _source(self, X: Any, weight: Array | None, frame: Frame | None = None) -> ArraySource | SparseSource:
+        kind = SparseSource if isinstance(X, SparseRows) else ArraySource
+        return kind(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")

@@ -12,15 +12,11 @@ from tkmeans.fitted import Clusters, Sketch, tally
 from tkmeans.models import Stepwise, Tracked
 from tkmeans.models.stepwise import halved
 from tkmeans.outliers import comparable
-from tkmeans.sources import ArraySource
 from tkmeans.sources.base import observed_features
+from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Block, Fit, Frame, Params, Stats
 
-# How many of the latest rows' distances are kept.
-KEPT_DISTANCES = 4096
-
-# How many of the latest batches' log-likelihoods are kept.
-LATEST_BATCHES = 1000
+KEPT_DISTANCES, LATEST_BATCHES = 4096, 1000  # the latest rows and batches of which something is kept
 
 
 class Waiting(NamedTuple):
@@ -32,7 +28,11 @@ class Waiting(NamedTuple):
 
     def joined(self, X: Array, weight: Array) -> Waiting:
         """With one more batch."""
-        return Waiting(np.concatenate([self.X, X]), np.concatenate([self.weight, weight]), self.searched)
+        sparse = isinstance(X, SparseRows)
+        if isinstance(self.X, SparseRows) != sparse:
+            raise ValueError("the first rows of a stream must be all sparse or all dense; convert this batch")
+        rows = self.X.then(X) if sparse else np.concatenate([self.X, X])
+        return Waiting(rows, np.concatenate([self.weight, weight]), self.searched)
 
     @property
     def counted(self) -> int:
@@ -41,8 +41,9 @@ class Waiting(NamedTuple):
 
     def can_start(self, n_clusters: int) -> bool:
         """Whether there is a row for every cluster, and a value of every feature."""
-        observed = ~np.all(np.isnan(self.X[self.weight > 0]), axis=0)
-        return self.counted >= n_clusters and bool(np.all(observed))
+        if self.counted < n_clusters or isinstance(self.X, SparseRows):  # which are complete
+            return self.counted >= n_clusters
+        return bool(np.all(~np.all(np.isnan(self.X[self.weight > 0]), axis=0)))
 
 
 class Distances(NamedTuple):
@@ -75,11 +76,6 @@ class Latest(NamedTuple):
     stats: Stats
     variance: Array  # (K,) of a feature of `stats.wx`, if there is no drift
 
-    @classmethod
-    def nothing(cls, like: Stats) -> Latest:
-        """Before the first batch."""
-        return cls(like.faded(0.0), 0.0 * like.n)
-
     def after(self, batch: Stats, variance: Array, half_life: float) -> Latest:
         """With one more batch, whose rows now count most."""
         kept = halved(batch.total, half_life)
@@ -93,9 +89,8 @@ class Latest(NamedTuple):
     def pvalues(self) -> Array:
         """How probable shifts at least this long are if the centres are where they should be, (K,).
 
-        Then the sum of u(x - mu) over a cluster's rows has the mean 0, and over its variance its
-        square follows a chi-squared distribution with p degrees of freedom. The variance is
-        that of the rows themselves, so clusters need not be as wide as the model thinks.
+        Then the sum of u(x - mu) over a cluster's rows has the mean 0, and its square over its variance, which is that
+        of the rows themselves, follows a chi-squared distribution with p degrees of freedom.
         """
         square = np.sum(self.stats.wx**2, axis=1)
         ratio = np.divide(square, self.variance, out=0 * square, where=self.variance > 0)
@@ -121,15 +116,15 @@ class Stream(NamedTuple):
         params, memory = fit.params, fit.stats.take(order)
         params = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
         tracked = Tracked(params, memory, fit.stats.total)
-        return cls(frame, tracked, Latest.nothing(memory), distances, bounds, len(fit.history) - 1, n_rows)
+        nothing = Latest(memory.faded(0.0), 0.0 * memory.n)  # before the first batch
+        return cls(frame, tracked, nothing, distances, bounds, len(fit.history) - 1, n_rows)
 
     @property
     def remembered(self) -> float:
         """About how many rows the memory stands for."""
-        tracked = self.tracked
-        return max(tracked.rows, self.n_rows) * tracked.memory.total / tracked.rows
+        return max(self.tracked.rows, self.n_rows) * self.tracked.memory.total / self.tracked.rows
 
-    def learn(self, batch: ArraySource, model: Stepwise, recent: float) -> Stream:
+    def learn(self, batch: Any, model: Stepwise, recent: float) -> Stream:
         """One step of stepwise EM; what came more than `recent` rows ago counts less than half as recent."""
         before = self.tracked
         stats = batch.reduce(model.e_step(before))

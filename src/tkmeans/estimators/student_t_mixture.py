@@ -11,7 +11,7 @@ from tkmeans import engines, mixture_components
 from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import Accepts, check_spread
+from tkmeans.estimators.inputs import Accepts, measure
 from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Sketch, Training
 from tkmeans.fitting import mixture_starts
@@ -46,8 +46,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         The size of a component is det(Sigma)^(1/p), a variance. The largest is at most this many times the smallest.
         ``inf`` for no bound.
     shrinkage : float, default=1.0
-        A prior worth `shrinkage` (p + 2) rows holds each component near the pooled shape and an equal weight.
-        0 for none.
+        A prior worth `shrinkage` (p + 2) rows holds each component near the pooled shape and an equal weight; 0: none.
     noise : {"auto", True, False}, default="auto"
         Whether there is a noise component: uniform in the bulk of the rows, log-uniform in radius beyond it. "auto"
         drops it if it would take more than 40 % of the rows: so many are a cluster.
@@ -79,26 +78,19 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         Whether a further call of `fit` begins where the last one ended.
     accelerate : bool, default=True
         Extrapolate over iterations (Anderson acceleration).
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn. Results do not depend on it.
-    max_time : float, default=None
-        Seconds after which EM ends with what it has; None for no limit.
-    checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
+    max_time, checkpoint : float and path, default=None
+        Seconds after which EM ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         For starts that are drawn; ``init_params="robust"`` draws nothing from it.
-    verbose : int, default=0
-        Print every iteration if positive.
-    verbose_interval : int, default=10
-        Ignored; every iteration is printed.
+    verbose, verbose_interval : int, default=0 and 10
+        Print every iteration if `verbose` is positive; the interval is ignored.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        The probability of each component for a row that is not noise; the largest first, unless `means_init`
-        gives the order.
+        The probability of each component, for a row that is not noise; the largest first, or as in `means_init`.
     means_, cluster_centers_ : ndarray of shape (n_components, n_features)
         The centres, by two names. (With nu = 1 a t distribution has a centre, but no mean.)
     covariances_ : ndarray
@@ -116,28 +108,19 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         The most probable component of each row, also of noise.
     outlier_pvalues_ : ndarray of shape (n_samples,)
         How probable a distance at least this large is for a row of its component.
-    converged_ : bool
-        Whether the best run ended before `max_iter`.
     cell_bounds_ : ndarray of shape (2, n_features)
         The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
-    agreement_ : float
-        The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float
-        How much better they were than the next best clusters, in nats per row, if there were others.
-    n_searches_ : int
-        How many searches there were.
-    n_iter_ : int
-        Iterations of the best run.
+    agreement_, n_searches_, margin_ : float, int and float
+        The share of independent searches for a start that ended in these clusters, if there were searches, and how
+        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_iter_, converged_ : int and bool
+        Iterations of the best run, and whether it ended before `max_iter`.
     lower_bound_, lower_bounds_ : float and list of float
         The penalised log-likelihood per row at the end; and at the start and after every iteration.
-    n_components_, n_clusters_ : int
-        The number of components, by two names.
-    selection_ : Selection
-        How it was chosen, if `n_components` is "auto".
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
+    n_components_, n_clusters_, selection_ : int, int and Selection
+        The number of components, by two names, and how it was chosen, if `n_components` is "auto".
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     See Also
     --------
@@ -199,20 +182,18 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         "n_components": validation.one_or_auto,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "size_ratio": validation.check_ratio,
-        "shrinkage": partial(validation.check_real, positive=False),
+        **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
         "noise": validation.check_auto,
         **validation.CELLS,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,
-        "tol": partial(validation.check_real, positive=False),
-        "reg_covar": partial(validation.check_real, positive=False),
         "init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS)),
         "engine": partial(validation.check_choice, choices=engines.CHOICES),
         "n_jobs": validation.check_n_jobs,
         **validation.LONG_FITS,
     }
-    _accepts = Accepts(least_rows=2)
+    _accepts = Accepts(least_rows=2, sparse=False)
     _lacks = frozenset({"inertia_"})
     _family = Components
     _size = "n_components"
@@ -247,9 +228,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         )
 
     def _plan(self, source: Source) -> Plan:
-        source.frame = source.measure()
-        check_spread(source.frame.unit, source.dtype.name)
-        return Plan(partial(self._runs, source), _penalised_likelihood, ("pvalue",), distances_kept)
+        measure(source)
+        return Plan(partial(self._runs, source), lambda fit: float(fit.stats.objective), ("pvalue",), distances_kept)
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
@@ -259,13 +239,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
             yield partial(mixture_starts.climb, source, model, start, self.noise, **options)
 
 
-def _penalised_likelihood(fit: Any) -> float:
-    return float(fit.stats.objective)
-
-
 def distances_kept(training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The distances of the training rows, which decide who is an outlier where there is no noise component."""
-    sizes = training.review.sizes
-    if np.min(sizes) < np.mean(sizes) / 2:
-        warn_of_tiny_clusters(sizes)
+    warn_of_tiny_clusters(training.review.sizes)
     return {"_training_distances": Sketch(*training.review.comparable())}

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer
-from tkmeans.estimators.inputs import check_spread
-from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters
+from tkmeans.estimators.clusterer import Clusterer, Floats
+from tkmeans.estimators.inputs import measure
+from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters, warn_user
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
 from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
@@ -39,7 +39,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
         stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
-        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture.
+        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture. The estimate is at least 10 p for
+        sparse rows of very many columns, such as tf-idf.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
         Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
         for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
@@ -58,13 +59,11 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     tol : float, default=1e-6
         A run ends when an iteration gains less than this in log-likelihood per row.
     accelerate : bool, default=True
-        Extrapolate over iterations (Anderson acceleration). The likelihood still never
-        drops, and the same optimum is reached in a fraction of the passes.
+        Extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
     engine : {"auto", "native", "reference"}, default="auto"
         The code that visits the rows.
     n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn: None means 1 unless in a
-        :obj:`joblib.parallel_config` context, -1 means all. Results do not depend on it.
+        Threads to use, as elsewhere in scikit-learn; -1 means all. Results do not depend on it.
     max_time : float, default=None
         Seconds after which a fit ends with what it has; None for no limit.
     checkpoint : path, default=None
@@ -73,48 +72,36 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
         Print every iteration if positive.
+    copy_x, algorithm : bool, {"lloyd", "elkan"}
+        Parameters of KMeans, without effect: rows are neither copied nor changed, and EM has no such variants.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres mu. Clusters are numbered by size, the largest first.
-    labels_ : ndarray of shape (n_samples,)
-        The cluster of each row.
-    inertia_ : float
-        The weighted sum of squared distances to the nearest centre.
+    labels_, inertia_ : ndarray of shape (n_samples,) and float
+        The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
-        The squared scale alpha that all clusters share. At least the square of 1e-10
-        (float32: 1e-5) of the data's spread.
+        The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
     dof_ : float
         The degrees of freedom nu.
     cluster_weights_ : ndarray of shape (n_clusters,)
         The probability of each cluster.
-    lower_bound_ : float
-        The log-likelihood per row at the end.
-    lower_bounds_ : list of float
-        The log-likelihood per row at the start and after every iteration.
+    lower_bound_, lower_bounds_ : float and list of float
+        The log-likelihood per row at the end; and at the start and after every iteration.
     outlier_pvalues_ : ndarray of shape (n_samples,)
         How probable a distance at least this large is for a row of the nearest cluster.
-    n_iter_ : int
-        Iterations of the best run.
-    converged_ : bool
-        Whether the best run ended before `max_iter`.
+    n_iter_, converged_ : int and bool
+        Iterations of the best run, and whether it ended before `max_iter`.
     cell_bounds_ : ndarray of shape (2, n_features)
         The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
-    agreement_ : float
-        The share of independent searches for a start that ended in these clusters, if there were searches.
-    margin_ : float
-        How much better they were than the next best clusters, in nats per row, if there were others.
-    n_searches_ : int
-        How many searches there were.
-    n_clusters_ : int
-        The number of clusters.
-    selection_ : Selection
-        How it was chosen, if `n_clusters` is "auto".
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X had some.
+    agreement_, n_searches_, margin_ : float, int and float
+        The share of independent searches for a start that ended in these clusters, if there were searches, and how
+        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_clusters_, selection_ : int and Selection
+        The number of clusters, and how it was chosen, if `n_clusters` is "auto".
+    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+        The number of features, and their names, where X had some.
 
     See Also
     --------
@@ -167,10 +154,14 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         checkpoint: Any = None,
         random_state: Any = None,
         verbose: int = 0,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
     ) -> None:
         self._keep(locals())
 
-    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.CELLS
+    cluster_centers_: Floats
+    inertia_: float
+    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.CELLS
     _checks |= {"n_clusters": validation.one_or_auto}
     _objective = "log-likelihood"
 
@@ -178,6 +169,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         return Student(engine=engine, estimate_dof=self.dof == "estimate")
 
     def _plan(self, source: Source) -> Plan:
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            warn_user("algorithm='elkan' doesn't make sense for a single cluster; it has no effect.", RuntimeWarning)
         return student_plan(self, source, partial(self._runs, source))
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
@@ -190,8 +183,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
 def student_plan(estimator: Any, source: Source, runs: Runs, *, extras: Any = None, fields: Any = ("pvalue",)) -> Plan:
     """Measure the rows, search for starts, climb from each, and keep the best."""
-    source.frame = source.measure()
-    check_spread(source.frame.unit, source.dtype.name)
+    measure(source)
     return Plan(runs, student_merit(estimator), fields, distances_kept if extras is None else extras)
 
 
@@ -199,14 +191,16 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
     """From one start EM with equal or estimated cluster weights, or both if that is open."""
     K = estimator.n_clusters
     n_rows = max(source.n_rows, source.total)  # weights that sum to 1 do not make rows few
-    dof = max(start.dof, least_dof(K, source.n_features, n_rows)) if estimator.dof == "estimate" else estimator.dof
-    params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
     open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
     several = len(open_question) > 1 or n_starts(estimator.init, estimator.n_init) > 1
     icl_decides = estimator.cluster_weights == "auto" and several
     for weights in {"equal": [False], "estimate": [True], "auto": open_question}[estimator.cluster_weights]:
         model = student(estimator, source, n_rows, weights, want_entropy=icl_decides)
-        options = {"stop": SmallGain(tol), "max_iter": estimator.max_iter, "accelerate": accelerate}
+        dof = max(start.dof, model.least_dof) if estimator.dof == "estimate" else estimator.dof
+        params = Params(start.centers, start.scale, float(dof), np.full(K, -np.log(K)))
+        # Among many columns every step is a large one, and memberships are as good as hard.
+        stop = SmallGain(tol if source.lift is None else tol * source.n_features)
+        options = {"stop": stop, "max_iter": estimator.max_iter, "accelerate": accelerate and source.lift is None}
         yield partial(em, source, model, params, **options)
 
 
@@ -217,7 +211,7 @@ def student(estimator: Any, source: Source, n_rows: float, estimate_weights: boo
         estimate_dof=estimator.dof == "estimate",
         estimate_weights=estimate_weights,
         want_entropy=want_entropy,
-        least_dof=least_dof(estimator.n_clusters, source.n_features, n_rows),
+        least_dof=max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows)),
         scale_floor=SCALE_FLOOR[source.dtype.name],
     )
 

@@ -28,20 +28,18 @@ def check_integer(name: str, value: Any, *, least: int, auto: bool = False) -> N
     """Complain unless `value` is an integer of at least `least`, or with `auto` this word."""
     if auto and isinstance(value, str) and value == "auto":
         return
-    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-        word = ' or "auto"' if auto else ""
-        raise TypeError(f"{name} must be an integer of at least {least}{word}, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if not whole or value < least:
+        wanted = f"an integer of at least {least}" + ' or "auto"' * auto
+        raise (ValueError if whole else TypeError)(f"{name} must be {wanted}, got {value!r}")
 
 
 def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None:
     """Complain unless `value` is a finite number, positive or at least not negative."""
     wanted = "a positive number" if positive else "a number of at least 0"
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be {wanted}{hint}, got {value!r}")
-    if not np.isfinite(float(value)) or value < 0 or (positive and value == 0):
-        raise ValueError(f"{name} must be {wanted}{hint}, got {value!r}")
+    real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if not real or not np.isfinite(float(value)) or value < 0 or (positive and value == 0):
+        raise (ValueError if real else TypeError)(f"{name} must be {wanted}{hint}, got {value!r}")
 
 
 def check_choice(name: str, value: Any, choices: Collection[str] = (), *, hint: str = "") -> None:
@@ -125,6 +123,7 @@ SHARED: dict[str, Check] = {
     "n_init": check_n_init,
     "init": check_init,
 }
+KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"])}
 LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
 CELLS: dict[str, Check] = {"bad_cells": check_auto}
 STUDENT: dict[str, Check] = {

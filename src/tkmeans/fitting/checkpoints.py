@@ -84,10 +84,9 @@ class Checkpoint:
             raise ValueError(f"{str(path)!r} is not a whole checkpoint of tkmeans: {error}") from error
         for name, value in fit.items():
             if meta["fit"].get(name) != value:
-                raise ValueError(
-                    f"checkpoint {str(path)!r} is of another fit: {name} was {meta['fit'].get(name)!r} and is "
-                    f"{value!r}; resume with the same data and settings, or fit without resume"
-                )
+                other = f"{name} was {meta['fit'].get(name)!r} and is {value!r}"
+                what_to_do = "resume with the same data and settings, or fit without resume"
+                raise ValueError(f"checkpoint {str(path)!r} is of another fit: {other}; {what_to_do}")
         inner = meta["rng_inner"] | {"key": arrays["rng_key"]}
         best = _fit(arrays, "best", bool(arrays["best_converged"])) if "best_history" in arrays else None
         run = _progress(arrays) if "run_history" in arrays else None

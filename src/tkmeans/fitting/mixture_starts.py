@@ -15,18 +15,8 @@ from scipy.special import chdtri
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
-from tkmeans.fitting.starts import (
-    CORE_GAIN,
-    LEAST_FEATURES,
-    SAMPLE_ROWS_PER_CLUSTER,
-    Agreement,
-    canonical,
-    complete,
-    limits,
-    same_clusters,
-    within_reach,
-    without_bad_cells,
-)
+from tkmeans.fitting import starts as of_centers
+from tkmeans.fitting.starts import Agreement, limits, same_clusters, within_reach
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
@@ -93,7 +83,8 @@ def bulk_of(sample: Sample) -> Bulk:
     core = within_reach(sample)
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
-    return Bulk(center, units, float(np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12))))
+    radius = np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12)) * (1 + 1e-6)  # no row lies on the rim
+    return Bulk(center, units, float(radius))
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
@@ -103,24 +94,19 @@ def starts(
     settings: Any, source: Source, before: Any, rng: np.random.RandomState
 ) -> Iterator[tuple[StudentMixture, MixtureParams]]:
     """As many starts as an estimator asks for, each with the model that it is made with; `before` is an earlier fit."""
-    K, given = settings.n_components, settings.means_init is not None
+    K, given = int(settings.n_components), settings.means_init is not None
     drawing = np.random.RandomState(0) if settings.init_params == "robust" else rng  # nothing is left to chance
-    whole = source.sample(max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * K), drawing)
+    whole = source.sample(max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K), drawing)
     robust = settings.init_params == "robust" and not given
-    rows = without_bad_cells(whole, K) if robust and settings.bad_cells else whole
-    sample = canonical(complete(rows, K))
+    rows = of_centers.without_bad_cells(whole, K) if robust and settings.bad_cells else whole
+    sample = of_centers.canonical(of_centers.complete(rows, K))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
-    setting = Setting(
-        settings._model(settings._engine(source)),
-        K,
-        settings.shrinkage * (source.n_features + 2) * row,
-        settings.reg_covar * source.total / K,
-        bulk_of(sample),
-        "auto" if isinstance(settings.noise, str) else bool(settings.noise),
-        None if settings.dof == "estimate" else float(settings.dof),
-    )
+    prior = settings.shrinkage * (source.n_features + 2) * row, settings.reg_covar * source.total / K
+    noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
+    dof = None if settings.dof == "estimate" else float(settings.dof)
+    setting = Setting(settings._model(settings._engine(source)), K, *prior, bulk_of(sample), noise, dof)
     if before is not None:
         params = before.params.entered(source.frame)
         yield with_prior(params, setting), params
@@ -206,27 +192,18 @@ def climb(
 def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixtureParams, Agreement]:
     """The best start; or one that was sought without the far rows, if it is much better for the other rows."""
     K, bulk, core = setting.n_components, setting.bulk, within_reach(sample)
-    best, agreement = best_start(
-        sample, start_labels(sample, bulk.units, bulk.log_volume, K, np.random.RandomState(seed)), setting
-    )
+    labels = start_labels(sample, bulk.units, bulk.log_volume, K, np.random.RandomState(seed))
+    best, agreement = best_start(sample, labels, setting)
     inner = Sample(sample.X[core], sample.weight[core])
     if np.all(core) or len(inner.X) <= K:
         return best.params, agreement
     labels = start_labels(inner, bulk.units, bulk.log_volume, K, np.random.RandomState(seed))
-    other, of_core = best_start(sample, (_beside(each, core) for each in labels), setting)
-    gain = float(
-        np.diff([judged(inner, with_prior(each, setting), each)[0] for each in (best.params, other.params)])[0]
-    )
-    if other.merit > best.merit or gain > CORE_GAIN * max(sample.X.shape[1], LEAST_FEATURES):
+    place = np.cumsum(core) - 1  # of a row of the core among these
+    other, of_core = best_start(sample, (np.where(core, each[place], -1) for each in labels), setting)
+    gain = float(np.diff([judged(inner, with_prior(own, setting), own)[0] for own in (best.params, other.params)])[0])
+    if other.merit > best.merit or gain > of_centers.CORE_GAIN * max(sample.X.shape[1], of_centers.LEAST_FEATURES):
         return other.params, of_core
     return best.params, agreement
-
-
-def _beside(labels: Array, core: Array) -> Array:
-    """The labels of some rows, and -1 for the others."""
-    everyone = np.full(len(core), -1)
-    everyone[core] = labels
-    return everyone
 
 
 def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) -> tuple[MixtureStart, Agreement]:
@@ -286,9 +263,8 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
     pooled = np.tensordot(weights, params.covariances, 1) + THINNEST * squares
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
-    return replace(
-        setting.model, prior=Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows)
-    )
+    prior = Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows)
+    return replace(setting.model, prior=prior)
 
 
 def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = False) -> MixtureParams:
@@ -353,10 +329,8 @@ def with_noise(params: MixtureParams, share: float, setting: Setting) -> Mixture
     shape, bulk = setting.model.shape, setting.bulk
     share = min(max(FIRST_NOISE, share), MOST_FIRST_NOISE)
     log_weights = params.log_weights - np.logaddexp.reduce(params.log_weights) + np.log1p(-share)
-    ellipsoid = shape.diagonal((bulk.units * bulk.radius) ** 2)
-    return params._replace(
-        log_weights=log_weights, noise=share / 2, beyond=share / 2, bulk_center=bulk.center, bulk=ellipsoid
-    )
+    params = params._replace(bulk_center=bulk.center, bulk=shape.diagonal((bulk.units * bulk.radius) ** 2))
+    return params._replace(log_weights=log_weights, noise=share / 2, beyond=share / 2)
 
 
 def without_noise(params: MixtureParams) -> MixtureParams:

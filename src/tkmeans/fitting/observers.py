@@ -20,8 +20,18 @@ OBSERVERS: ContextVar[tuple[Observer, ...]] = ContextVar("observers", default=()
 SHARE_OF_TIME: ContextVar[float] = ContextVar("share_of_time", default=0.05)
 
 
+class _Quiet:
+    """Nothing to do before and after a run."""
+
+    def begin(self, frame: Frame, max_iter: int) -> None:
+        """A run begins."""
+
+    def end(self) -> None:
+        """A run is over."""
+
+
 @final
-class Verbose:
+class Verbose(_Quiet):
     """Prints every iteration, with the objective in the user's units."""
 
     def __init__(self, estimator: str, objective: str) -> None:
@@ -41,9 +51,6 @@ class Verbose:
             f"per row {value:.8g}, gain {gain:.2g}, {time.monotonic() - self._begun:.1f} s"
         )
         return None
-
-    def end(self) -> None:
-        """Nothing to print."""
 
 
 @final
@@ -80,7 +87,7 @@ def sklearn_callbacks(estimator: Any, source: Source) -> Iterator[list[Observer]
 
 
 @final
-class TimeLimit:
+class TimeLimit(_Quiet):
     """Ends the fit with what it has, so many seconds after this was made."""
 
     def __init__(self, seconds: float) -> None:
@@ -96,19 +103,13 @@ class TimeLimit:
         """Whether the time has passed."""
         return self.left <= 0
 
-    def begin(self, frame: Frame, max_iter: int) -> None:
-        """The clock runs already."""
-
     def step(self, progress: Progress) -> Request | None:
         """Stop when the time has passed."""
         return "stop: early" if self.is_up else None
 
-    def end(self) -> None:
-        """The clock runs on, for the next run."""
-
 
 @final
-class Checkpointer:
+class Checkpointer(_Quiet):
     """Keeps the state of a fit in a file, unless that would take more than a share of the time."""
 
     def __init__(self, path: Any, fit: dict[str, Any]) -> None:
@@ -142,9 +143,6 @@ class Checkpointer:
         if (time.monotonic() - self._saved) * self._share >= self._writing:
             self._save()
         return None
-
-    def end(self) -> None:
-        """`finished` follows."""
 
     def _save(self) -> None:
         begun = time.monotonic()

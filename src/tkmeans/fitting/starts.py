@@ -22,15 +22,12 @@ from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, usual
+from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
-DRAWS: dict[str, seeding.Seeding] = {
-    "k-means++": seeding.kmeans_plusplus,
-    "random": seeding.random_rows,
-    "uniform": seeding.uniform,
-}
+DRAWS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
+DRAWS["uniform"] = seeding.uniform
 SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 
 # Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
@@ -63,7 +60,7 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
 BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
 FEW = 3  # rows are no cluster
-REST_TAILS, COMPARED_ROWS = 10.0, 1000  # the nu of the search for clusters of the other rows; of these, about
+REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
 PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
 
 
@@ -78,23 +75,30 @@ class Start(NamedTuple):
 
 def starts(settings: Any, source: Source, dof: float | None, rng: np.random.RandomState) -> Iterator[Start]:
     """As many starts as an estimator's `init` and `n_init` ask for, one at a time; `dof` is None if it is estimated."""
-    K, init = settings.n_clusters, settings.init
+    K, init = int(settings.n_clusters), settings.init  # a narrow integer of NumPy has no room for what is made of it
     robust = isinstance(init, str) and init == "robust"
     drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
     max_time = getattr(settings, "max_time", None)
     limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
+    source.n_clusters = K
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    if forgiving := robust and getattr(settings, "bad_cells", False):
+    dense = source.array_library != "scipy.sparse"
+    if forgiving := robust and dense and getattr(settings, "bad_cells", False):
         rows = without_bad_cells(rows, K)
     sample = canonical(complete(rows, K) if np.any(np.isnan(rows.X)) else rows)
     if len(sample.X) < K:
-        warn_user(f"X has only {len(sample.X)} distinct rows for n_clusters={K}: some will be empty.")
+        few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
+        warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
-        if robust:
+        if robust and source.lift is not None:
+            found = robust_search(sample, K, np.random.RandomState(number), first_dof(sample.X.shape[1]), 1)
+            source.agreement = Agreement(1, 1, np.inf)
+            start = Start(found.centers, 1.0, 1.0, found.weights_differ)
+        elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
                 found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb)
@@ -108,8 +112,14 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             centers = sample.X[np.linspace(0, len(sample.X) - 1, K).astype(np.int64)]  # there was no time
         else:
             centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
-        tails = max(GIVEN_DOF, first_dof(sample.X.shape[1]))
-        yield Start(centers, max(seeding.starting_scale(sample, centers), floor), tails)
+        if not robust or source.lift is None:
+            scale = 1.0 if source.lift is not None else seeding.starting_scale(sample, centers)
+            start = Start(centers, max(scale, floor), max(GIVEN_DOF, first_dof(sample.X.shape[1])))
+        if source.lift is not None:
+            centers, width = source.lift(start.centers)
+            scale = width if robust else min(seeding.FIRST_WIDTH * width, 1.0)
+            start = start._replace(centers=centers, scale=max(scale, floor), dof=first_dof(source.n_features))
+        yield start
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
@@ -154,13 +164,7 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample,
-    n_clusters: int,
-    dof: float | None,
-    seed: int = 0,
-    limit: TimeLimit | None = None,
-    *,
-    climb: bool = False,
+    sample: Sample, K: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None, *, climb: bool = False
 ) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
 
@@ -181,7 +185,7 @@ def chosen_start(
                 break
         nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
         try:
-            found = robust_search(part, n_clusters, rng, nu, 1, seconds)
+            found = robust_search(part, K, rng, nu, 1, seconds)
         except TimeoutError:
             if not candidates:
                 raise
@@ -189,8 +193,8 @@ def chosen_start(
         labels, handicap = np.zeros(len(core), np.int64), 0.0
         labels[core if part is not sample else slice(None)] = found.labels
         if tails > TAILS[0]:
-            smallest = np.min(np.bincount(found.labels, part.weight, n_clusters)) / np.sum(part.weight)
-            handicap = HANDICAP if smallest * n_clusters >= SMALL_CLUSTER else np.inf
+            smallest = np.min(np.bincount(found.labels, part.weight, K)) / np.sum(part.weight)
+            handicap = HANDICAP if smallest * K >= SMALL_CLUSTER else np.inf
             if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
                 handicap = 0.0
         _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
@@ -249,14 +253,8 @@ def same_clusters(one: Array, other: Array, weight: Array) -> bool:
 def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float | None) -> Candidate:
     """Where EM leads on the sample, and what that is worth to all rows and to the core."""
     (X, weight), found, (K, p) = sample, candidate.found, candidate.found.centers.shape
-    least = least_dof(K, p, float(np.sum(weight)))
-    model = Student(
-        engine=engines.select("auto"),
-        estimate_dof=dof is None,
-        estimate_weights=True,
-        least_dof=least,
-        scale_floor=1e-20,
-    )
+    least, engine = least_dof(K, p, float(np.sum(weight))), engines.select("auto")
+    model = Student(engine=engine, estimate_dof=dof is None, estimate_weights=True, least_dof=least, scale_floor=1e-20)
     start = Params(found.centers, max(found.width, 1e-20), dof or max(PILOT_DOF, least), np.full(K, -np.log(K)))
     block = Block(X, weight, Frame(np.zeros(p), 1.0))
     fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(PILOT_TOL), max_iter=PILOT_ITER)
@@ -267,23 +265,17 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
     of_core = model.engine.summarize(block._replace(weight=core_weight), params, kernel)
     merit, core_merit = (float((stats.objective - stats.entropy) / stats.total) for stats in (fit.stats, of_core))
     sizes = np.bincount(labels, weight, K)
-    return candidate._replace(
-        found=found._replace(centers=params.centers, scale=params.scale, dof=params.dof),
-        labels=labels,
-        n_tiny=int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes))),
-        merit=merit - candidate.handicap,
-        core_merit=core_merit,
-    )
+    found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
+    n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))
+    candidate = candidate._replace(merit=merit - candidate.handicap, core_merit=core_merit)
+    return candidate._replace(found=found, labels=labels, n_tiny=n_tiny)
 
 
 # ---- bad cells --------------------------------------------------------------------------------
 #
 # Values far from all others of their column, in rows that are ordinary otherwise, are treated as missing, so that the
-# rows are not lost. What is far is measured by quantiles. Four things are not bad cells though they are far: the end of
-# a long tail, which leaves no gap; many cells of a row, which is an outlier as a whole; the few cells of such rows
-# that happen to be ordinary, where most rows with far cells are such; and a small true cluster. That shows in the rest
-# of its rows, which are alike, where bad cells are found in rows of all clusters. What is open is left to the centres
-# of the start: what is near one is not bad.
+# rows are not lost: docs/decisions/0023 tells what else is far and no bad cell. What is open is left to the centres of
+# the start: what is near one is not bad.
 
 
 def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
@@ -314,25 +306,29 @@ def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
         return sample
-    inner = X[core]
-    centers = robust_search(Sample(inner, weight[core]), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
-    inner = inner[:: -(-len(core) // COMPARED_ROWS)]
-    total = np.var(inner, axis=0)
+    inner, mass = canonical(Sample(X[core], weight[core]))
+    centers = robust_search(Sample(inner, mass), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
+    total = np.average((inner - np.average(inner, axis=0, weights=mass)) ** 2, axis=0, weights=mass)
     total = np.where(total > 0, total, np.inf)
     squares = np.stack([np.sum((inner - center) ** 2, axis=1) for center in centers], axis=1)
-    within = np.minimum(np.mean((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0) / total, 1)  # (p,)
+    within = np.average((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0, weights=mass) / total
+    within = np.minimum(within, 1)  # (p,)
     for j in np.flatnonzero(np.any(bad, axis=0)):
-        of_all = _spread(squares - (inner[:, [j]] - centers[:, j]) ** 2, np.ones(len(inner)))
-        for beyond in (X[:, j] < low[j], X[:, j] > high[j]):
+        others = (squares - (inner[:, [j]] - centers[:, j]) ** 2) / max(X.shape[1] - 1, 1)
+        for beyond in (low[j] > X[:, j], high[j] < X[:, j]):
             rows = np.flatnonzero(bad[:, j] & beyond)
-            if len(rows) < FEW:
+            if np.sum(weight[rows]) < FEW:
                 continue
             rest = np.where(bad[rows], np.nan, X[rows])
             some = ~np.all(np.isnan(rest), axis=0)
-            rest = rest[:, some]
-            spread = _spread(np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2), weight[rows])
-            excess = (1 - within[some]) @ (np.nanvar(rest, axis=0) / total[some] - (1 + within[some]) / 2)
-            if spread - 1 < (of_all - 1) / 2 or excess < 0:  # nearer to that of one cluster
+            rest, known = rest[:, some], ~np.isnan(rest[:, some]) * weight[rows, None]
+            away = np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2)
+            middle = np.nansum(rest * known, axis=0) / np.sum(known, axis=0)
+            variance = np.nansum((rest - middle) ** 2 * known, axis=0) / np.sum(known, axis=0)
+            excess = (1 - within[some]) @ (variance / total[some] - (1 + within[some]) / 2)
+            alike = _spread(away, weight[rows]) - 1 < (_spread(others, mass) - 1) / 2 or excess < 0
+            typical = quantile(np.min(away, axis=1), weight[rows]), quantile(np.min(others, axis=1), mass)
+            if alike or typical[0] > ORDINARY * typical[1]:  # one cluster, or none that is known
                 bad[rows, j] = False
     return Sample(np.where(bad, np.nan, X), weight)
 
@@ -401,6 +397,5 @@ def canonical(sample: Sample) -> Sample:
         order[tied] = rows[np.lexsort([X[rows, column], group])]
         differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
     X, weight = X[order], sample.weight[order]
-    first = np.ones(len(X), dtype=bool)
-    first[1:] = np.any(X[1:] != X[:-1], axis=1)
+    first = np.append(True, np.any(X[1:] != X[:-1], axis=1))
     return Sample(X[first], np.add.reduceat(weight, np.flatnonzero(first)))

@@ -5,7 +5,6 @@ Shapes come as stacks, one entry for each component: matrices (K, p, p), varianc
 it, what follows from the sums over rows, and how to extrapolate it.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -16,98 +15,51 @@ from tkmeans.shape_stats import ShapeStats
 from tkmeans.stats import Array
 
 
-class Shape(ABC):
-    """A family of covariances."""
-
-    tied = False  # whether all components share one shape
-    round = False  # whether all features share one variance
-
-    @abstractmethod
-    def of_matrices(self, matrices: Array, mass: Array) -> Array:
-        """The most likely shapes of components with these scale matrices, (K, p, p), and masses, (K,)."""
-
-    @abstractmethod
-    def diagonal(self, variances: Array) -> Array:
-        """One shape with these variances of the features, (p,)."""
-
-    @abstractmethod
-    def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
-        """Factors, (K, p, p) or (K, p), that make differences round, and ln det of each shape."""
-
-    @abstractmethod
-    def around(self, scatter: Array, w: Array, step: Array) -> Array:
-        """The sums that a shape follows from, around centres that lie `step` away, from an engine's sums."""
-
-    @abstractmethod
-    def squares(self, factors: Array, scatter: Array) -> Array:
-        """The trace of each inverse shape times `scatter`, (K,)."""
-
-    @abstractmethod
-    def part(self, covariances: Array, features: Array) -> Array:
-        """The shapes over some of the features, a mask (p,)."""
-
-    @abstractmethod
-    def completed(self, stats: ShapeStats, covariances: Array, features: Array) -> ShapeStats:
-        """The expected sums over all features, from the sums of rows of which only these were observed."""
-
-    @abstractmethod
-    def logarithm(self, covariances: Array) -> Array:
-        """Without constraints, for extrapolation."""
-
-    @abstractmethod
-    def exponential(self, logarithm: Array, like: Array) -> Array:
-        """The inverse, with no variance more than a hundredfold beyond its own in `like`."""
-
-    @abstractmethod
-    def n_parameters(self, n_components: int, n_features: int) -> int:
-        """How many numbers the shapes are made of."""
-
-    @abstractmethod
-    def log_sizes(self, covariances: Array) -> Array:
-        """The logarithm of |Sigma|^(1/p), (K,)."""
-
-
 @final
 @dataclass(frozen=True)
-class Ellipsoid(Shape):
-    """Any covariance matrix, for each component or for all."""
+class Ellipsoid:
+    """Any covariance matrix, for each component or (`tied`) one for all."""
 
     tied: bool = False
+    round = False
 
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
-        """As they are, or their mean."""
+        """The most likely shapes of components with these scale matrices, (K, p, p), and masses, (K,)."""
         if not self.tied:
             return matrices
         return np.repeat(np.average(matrices, axis=0, weights=mass)[None], len(mass), axis=0)
 
     def diagonal(self, variances: Array) -> Array:
-        """A diagonal matrix."""
+        """One shape with these variances of the features, (p,)."""
         return np.diag(variances)
 
     def whitening(self, covariances: Array, n_features: int) -> tuple[Array, Array]:
-        """The inverse of the Cholesky factor."""
+        """Factors, (K, p, p) or (K, p), that make differences round, and ln det of each shape."""
         root = cholesky(covariances)
         inverse = np.array([dtrtri(triangle, lower=1)[0] if n_features else triangle for triangle in root])
         return inverse, 2 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
 
     def log_sizes(self, covariances: Array) -> Array:
-        """By the diagonal of the Cholesky factor."""
+        """The logarithm of |Sigma|^(1/p), (K,)."""
         return 2 * np.log(np.diagonal(cholesky(covariances), axis1=1, axis2=2)).mean(axis=1)
 
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
-        """Of weighted outer products."""
+        """The sums that a shape follows from, around centres that lie `step` away, from an engine's sums."""
         return scatter - w[:, None, None] * (step[:, :, None] * step[:, None, :])
 
     def squares(self, factors: Array, scatter: Array) -> Array:
-        """By the whitened scatter."""
+        """The trace of each inverse shape times `scatter`, (K,)."""
         return np.sum((factors @ scatter) * factors, axis=(1, 2))
 
     def part(self, covariances: Array, features: Array) -> Array:
-        """A block of each matrix."""
+        """The shapes over some of the features, a mask (p,)."""
         return covariances[:, features][:, :, features]
 
     def completed(self, stats: ShapeStats, covariances: Array, features: Array) -> ShapeStats:
-        """Differences continue by regression on what was observed; its residuals add their covariance."""
+        """The expected sums over all features, from the sums of rows of which only these were observed.
+
+        Differences continue by regression on what was observed; its residuals add their covariance.
+        """
         cross = covariances[:, :, features]  # (K, p, q)
         factors, _ = self.whitening(self.part(covariances, features), cross.shape[2])
         ahead = cross @ factors.swapaxes(1, 2) @ factors
@@ -118,13 +70,16 @@ class Ellipsoid(Shape):
         return stats._replace(wx=np.einsum("kpq,kq->kp", ahead, stats.wx), scatter=scatter)
 
     def logarithm(self, covariances: Array) -> Array:
-        """The Cholesky factor, rows over their diagonal, whose logarithm stands there: no unit of a feature matters."""
+        """Without constraints, for extrapolation.
+
+        The Cholesky factor, rows over their diagonal, whose logarithm stands there: no unit of a feature matters.
+        """
         root = cholesky(covariances)
         diagonal = np.diagonal(root, axis1=1, axis2=2)
         return root / diagonal[:, :, None] + (np.log(diagonal) - 1)[:, :, None] * np.eye(root.shape[1])
 
     def exponential(self, logarithm: Array, like: Array) -> Array:
-        """The product of the factor and its transpose."""
+        """The inverse, with no variance more than a hundredfold beyond its own in `like`."""
         identity = np.eye(logarithm.shape[1])
         before = np.log(np.diagonal(cholesky(like), axis1=1, axis2=2))
         after = np.clip(np.diagonal(logarithm, axis1=1, axis2=2), before - np.log(10), before + np.log(10))
@@ -132,15 +87,15 @@ class Ellipsoid(Shape):
         return root @ root.swapaxes(1, 2)
 
     def n_parameters(self, n_components: int, n_features: int) -> int:
-        """A symmetric matrix each, or one."""
+        """How many numbers the shapes are made of."""
         return (1 if self.tied else n_components) * n_features * (n_features + 1) // 2
 
 
-@final
 @dataclass(frozen=True)
-class AxisAligned(Shape):
+class AxisAligned:
     """A variance for each feature, or (`round`) one for all features."""
 
+    tied = False
     round: bool = False
 
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
@@ -230,9 +185,6 @@ def cholesky(covariances: Array) -> Array:
         return unit[:, :, None] * (upper * signs).swapaxes(1, 2)
 
 
-SHAPES: dict[str, Shape] = {
-    "full": Ellipsoid(),
-    "tied": Ellipsoid(tied=True),
-    "diag": AxisAligned(),
-    "spherical": AxisAligned(round=True),
-}
+Shape = Ellipsoid | AxisAligned
+SHAPES: dict[str, Shape] = {"full": Ellipsoid(), "tied": Ellipsoid(tied=True)}
+SHAPES |= {"diag": AxisAligned(), "spherical": AxisAligned(round=True)}

@@ -8,15 +8,13 @@ from scipy.special import digamma, gammaln
 
 from tkmeans.stats import Array
 
-# Below 1 the tails are heavier than Cauchy's; above 200 a t distribution cannot be
-# distinguished from a Gaussian and the estimate would drift for ever.
+# Below 1 tails are heavier than Cauchy's; above 200 rows cannot tell a t from a Gaussian: the estimate would drift.
 BOUNDS = (1.0, 200.0)
 
 # The most that a row on a centre may weigh more than an ordinary one where nothing is known yet: u(0) = 1 + p/nu.
 MOST_TRUST = 9.0
 
-# From here on the asymptotic series are exact to double precision, while the
-# difference of two nearly equal large numbers is not.
+# From here on asymptotic series are exact to double precision; the difference of nearly equal large numbers is not.
 _SERIES_FROM = 20.0
 
 
@@ -35,7 +33,8 @@ def least_dof(n_clusters: int, n_features: int, n_rows: float) -> float:
     With every centre on a row of its own it goes as alpha^-(K p - nu (n - K))/2, so alpha
     would vanish if nu were less than K p / (n - K); twice that is on the safe side.
     """
-    limit = 2 * n_clusters * n_features / max(n_rows - n_clusters, 1)
+    K = int(n_clusters)
+    limit = 2 * K * n_features / max(n_rows - K, 1)
     return min(max(BOUNDS[0], limit), BOUNDS[1])
 
 

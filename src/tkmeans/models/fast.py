@@ -33,15 +33,8 @@ class Fast:
     def kernel(self, params: Params) -> Kernel:
         """The t kernel with nu alpha replaced by a tiny number: the limit, without its pole."""
         p = np.arange(params.centers.shape[1] + 1)
-        ones, zeros = np.ones(len(p)), np.zeros(len(p))
-        return Kernel(
-            slope=1 / params.scale,
-            power=self.power,
-            exponent=(params.dof + p) / 2,
-            log_norm=zeros,
-            gain=ones,
-            log_u_bias=zeros,
-        )
+        zeros, exponent = np.zeros(len(p)), (params.dof + p) / 2
+        return Kernel(1 / params.scale, self.power, exponent, log_norm=zeros, gain=zeros + 1, log_u_bias=zeros)
 
     def e_step(self, params: Params) -> Callable[[Block], Stats]:
         """A function that sums tau u^q over one block of rows."""

@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.special import digamma
@@ -80,14 +80,9 @@ class StudentMixture:
     prior: Prior = NO_PRIOR
     engine: ModuleType = reference
 
-    @property
-    def climbs(self) -> bool:
-        """Every M-step is an exact one."""
-        return True
+    climbs = True
 
-    def kernel(
-        self, params: MixtureParams, observed: Array | None = None, whitening: tuple[Array, Array] | None = None
-    ) -> ShapeKernel:
+    def kernel(self, params: MixtureParams, observed: Array | None = None, whitening: Any = None) -> ShapeKernel:
         """What an engine needs to know, for rows of which all features were observed, or only these.
 
         `whitening` is that of the shapes, where it is known already.
@@ -124,11 +119,9 @@ class StudentMixture:
                 bias = digamma(half) - np.log(half) + np.log(kernel.gain)
                 stats = ShapeStats(*map(to_numpy, stats))
                 log_volume = stats.total * kernel.centers.shape[1] * math.log(block.frame.unit)
-                stats = stats._replace(
-                    log_u=stats.log_u + stats.n * bias,
-                    log_likelihood=stats.log_likelihood - log_volume,  # in the user's units, whatever was observed
-                    log_prior=log_prior,
-                )
+                likelihood = stats.log_likelihood - log_volume  # in the user's units, whatever was observed
+                log_u = stats.log_u + stats.n * bias
+                stats = stats._replace(log_u=log_u, log_likelihood=likelihood, log_prior=log_prior)
                 if params.noise > 0 and not kernel.centers.shape[1]:  # beyond as often as not known
                     stats = stats._replace(beyond=stats.noise * params.beyond / (params.noise + params.beyond))
                 parts.append(stats if observed is None else self.shape.completed(stats, params.covariances, observed))
@@ -161,9 +154,8 @@ class StudentMixture:
         lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
         # Where a ridge is all there is, the best size is the largest within the ratio; without a ratio it has none.
         kept = lost & (rows == 0) & (prior_scatter is None or self.size_ratio == math.inf)
-        covariances = self._covariances(
-            scatter, np.maximum(n * expansion + rows, 1e-30 * stats.total), params.covariances, kept
-        )
+        masses = np.maximum(n * expansion + rows, 1e-30 * stats.total)
+        covariances = self._covariances(scatter, masses, params.covariances, kept)
         dof = params.dof
         if self.estimate_dof:
             bounds = (self.least_dof, BOUNDS[1])
@@ -178,14 +170,8 @@ class StudentMixture:
             rest = float(np.sum(stats.n)) + mass * len(n)
             noise, beyond = noise_shares(max(stats.noise - stats.beyond, 0.0), stats.beyond, rest)
         log_weights = log_shares(n + mass) + math.log1p(-noise - beyond)
-        return params._replace(
-            centers=params.centers + step,
-            covariances=covariances,
-            dof=dof,
-            log_weights=log_weights,
-            noise=noise,
-            beyond=beyond,
-        )
+        new = params._replace(centers=params.centers + step, covariances=covariances, dof=dof)
+        return new._replace(log_weights=log_weights, noise=noise, beyond=beyond)
 
     def _expansion(self, stats: ShapeStats, n: Array, dof: Array) -> Array:
         """The scale of u in each component, (K,): its most likely value, or 1 where that has no closed form."""
@@ -238,14 +224,10 @@ class StudentMixture:
         if like.noise > 0:
             shares = np.exp(normalized(log_weights)[-2:])
             noise, beyond = (float(share) for share in np.clip(shares, *NOISE_BOUNDS))
-        return like._replace(
-            centers=centers.reshape(n_components, p),
-            covariances=np.broadcast_to(new, like.covariances.shape).copy(),
-            dof=dof,
-            log_weights=normalized(log_weights[:n_components]) + math.log1p(-noise - beyond),
-            noise=noise,
-            beyond=beyond,
-        )
+        log_weights = normalized(log_weights[:n_components]) + math.log1p(-noise - beyond)
+        like = like._replace(dof=dof, log_weights=log_weights, noise=noise, beyond=beyond)
+        new = np.broadcast_to(new, like.covariances.shape).copy()
+        return like._replace(centers=centers.reshape(n_components, p), covariances=new)
 
 
 def by_observed(block: Block) -> Iterator[tuple[Block, Array | None]]:

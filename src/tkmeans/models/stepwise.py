@@ -37,10 +37,7 @@ class Stepwise:
     model: Any
     half_life: float | None = None  # in rows
 
-    @property
-    def climbs(self) -> bool:
-        """Every iteration is about other rows, so nothing is sure to grow."""
-        return False
+    climbs = False  # every iteration is about other rows, so nothing is sure to grow
 
     def e_step(self, tracked: Tracked) -> Callable[[Block], Stats]:
         """The model's own."""

@@ -84,7 +84,7 @@ class Student:
         scale = float(scatter / (stats.cells * expansion))  # eqn:alpha; `cells` is p times the sum of tau
         dof, log_weights = params.dof, params.log_weights
         if self.estimate_dof:
-            dof = solve_dof(eta(stats, expansion), (self.least_dof, BOUNDS[1]))
+            dof = solve_dof(eta(stats, expansion), (self.least_dof, max(self.least_dof, BOUNDS[1])))
         if self.estimate_weights:
             log_weights = log_shares(stats.n)
         return Params(params.centers + step, max(scale, self.scale_floor), dof, log_weights)
@@ -108,7 +108,7 @@ class Student:
         held = [min(max(math.exp(min(log, 700.0)), plain / 100), plain * 100) for log, plain in pairs]
         scale = max(held[0], self.scale_floor)
         if self.estimate_dof:
-            dof = min(max(held[1], self.least_dof), BOUNDS[1])
+            dof = max(min(held[1], BOUNDS[1]), self.least_dof)
         if self.estimate_weights:
             log_weights = normalized(rest[-n_clusters:])
         return Params(centers.reshape(n_clusters, n_features), scale, dof, log_weights)

@@ -113,12 +113,11 @@ def _released(method: str) -> Fitting:
 
 _kmeans = _by(lambda start, seed: KMeans(len(start), init=start, n_init=1, random_state=seed))
 _default_tkmeans = _by(lambda start, seed: TKMeans(len(start), random_state=seed))
+_default_fast = _by(lambda start, seed: FastTKMeans(len(start), random_state=seed))
 
 # On rows in their own units: the published fast t-k-means++ row was made that way (deviations.md).
-UNSCALED: dict[str, dict[str, Fitting]] = {
-    "released unscaled": {"fast t-k-means++": _released("fast t-k-means++")},
-    "defaults unscaled": {"t-k-means": _default_tkmeans},
-}
+UNSCALED: dict[str, dict[str, Fitting]] = {"released unscaled": {"fast t-k-means++": _released("fast t-k-means++")}}
+UNSCALED["defaults unscaled"] = {"t-k-means": _default_tkmeans}
 COLUMNS: dict[str, dict[str, Fitting]] = {
     "released": {method: _released(method) for method in METHODS},
     "correct": {
@@ -140,10 +139,7 @@ COLUMNS: dict[str, dict[str, Fitting]] = {
     },
     "capped": {"TMM": _mixture("estimate", "k-means", max_iter=30, tol=1e-3)},
     # Our estimators with nothing set but the number of clusters.
-    "defaults": {
-        "t-k-means": _default_tkmeans,
-        "fast t-k-means++": _by(lambda start, seed: FastTKMeans(len(start), random_state=seed)),
-    },
+    "defaults": {"t-k-means": _default_tkmeans, "fast t-k-means++": _default_fast},
     **UNSCALED,
 }
 

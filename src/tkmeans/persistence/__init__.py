@@ -34,8 +34,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A fitted TKMeans, FastTKMeans, StudentTMixture, KMedians or KMedoids, or a pipeline of a StandardScaler,
-        RobustScaler or MinMaxScaler and one of these.
+        A fitted TKMeans, FastTKMeans, MiniBatchTKMeans (of which `partial_fit` cannot go on), StudentTMixture,
+        KMedians or KMedoids, or a pipeline of a StandardScaler, RobustScaler or MinMaxScaler and one of these.
     path : path-like
         Where to write; a file that is there is replaced.
     training_rows : bool, default=True

@@ -35,11 +35,14 @@ _STRAYS = {"cell_bounds_": "floats[2,p]?", "outlier_pvalues_": "floats[n]?", "_t
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
 _MIXTURE |= {"labels_": "ints[n]?", "covariances_": "covariances", "noise_weight_": "number"} | _STRAYS
 _MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", "_noise_shares": "numbers?"}
+_STREAM = {"n_steps_": "count", "n_samples_seen_": "count", "cluster_sizes_": "floats[K]", "recent_sizes_": "floats[K]"}
+_STREAM |= {"center_drift_": "floats[K]", "drift_pvalues_": "floats[K]"}
 _SEEN = {"n_samples_seen_": "count|number|ints[p]|floats[p]"}
 
 ESTIMATORS = {
     "TKMeans": Recipe("tkmeans.estimators", _SOFT | _STRAYS),
     "FastTKMeans": Recipe("tkmeans.estimators", _SOFT),
+    "MiniBatchTKMeans": Recipe("tkmeans.estimators", _SOFT | _STRAYS | _STREAM),
     "StudentTMixture": Recipe("tkmeans.estimators", _MIXTURE, "n_components"),
     "KMedians": Recipe("tkmeans.baselines", _HARD),
     "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]?"}),

@@ -126,9 +126,7 @@ def swatch(cluster: int) -> str:
     return fragment("swatch", color=style.color(cluster), path=fragment(f"marker-{style.marker(cluster)}"))
 
 
-def line_chart(
-    x: Array, y: Array, *, x_name: str, y_name: str, label: str, marks: Sequence[tuple[float, str, str]] = ()
-) -> str:
+def line_chart(x: Array, y: Array, *, x_name: str, y_name: str, label: str, marks: Sequence[Any] = ()) -> str:
     """A line through (x, y), which the page's script draws; `marks` are (x, class, text) to point out."""
     points = [(float(a), float(b)) for a, b in zip(x, y, strict=True) if np.isfinite(b)]
     drawn = json.dumps({"points": points, "marks": list(marks), "names": [x_name, y_name]})

@@ -179,10 +179,7 @@ class ReferenceSearch:
 
     def descend(self, target: int, floor: int) -> None:
         """Drop the cheapest centre until `target` are left, and down to `floor` while that lowers the cost."""
-        price, stale = (
-            np.empty(self.clusters),
-            np.empty(self.clusters, dtype=bool),
-        )  # of each drop; may it have changed?
+        price, stale = np.empty(self.clusters), np.empty(self.clusters, bool)  # of each drop; may it have changed?
         check_scale_at, reprice = self.clusters * 15 // 16, True
         while self.clusters > floor:
             if self.clusters <= check_scale_at:
@@ -225,9 +222,8 @@ class ReferenceSearch:
         was_near, is_near = old_d1 < reach, d1 < reach
         now_at = np.where(at >= 0, np.append(receivers, -1)[at], second)[is_near]
         leaving, coming = (np.bincount(*pair, self.clusters) for pair in ((first, w * was_near), (now_at, w[is_near])))
-        price = w @ (self._row_loss(d1, d2) - before) + np.sum(
-            self._size_cost(mass - leaving + coming) - self._size_cost(mass)
-        )
+        price = w @ (self._row_loss(d1, d2) - before)
+        price += np.sum(self._size_cost(mass - leaving + coming) - self._size_cost(mass))
         return float(price + self._noise_price * (w @ was_near - w @ is_near)), receivers, refitted
 
     def _carry_out(self, k: int, receivers: Array, refitted: Array) -> Array:

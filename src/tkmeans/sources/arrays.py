@@ -11,19 +11,8 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from tkmeans.sources.base import (
-    BLOCK_ROWS,
-    Answer,
-    Column,
-    CountedRows,
-    M,
-    Sample,
-    Survey,
-    merged,
-    of_masked,
-    survey,
-    to_numpy,
-)
+from tkmeans.sources import base
+from tkmeans.sources.base import Answer, Column, CountedRows, M, Sample, Survey, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
@@ -43,7 +32,7 @@ class BlockSource(CountedRows):
         self.weight = weight
         if frame is not None:
             self.frame = frame
-        self._block_rows, self._n_threads = block_rows, n_threads
+        self.block_rows, self._n_threads = block_rows, n_threads
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     def __exit__(self, *exception: object) -> None:
@@ -55,8 +44,8 @@ class BlockSource(CountedRows):
         frame = getattr(self, "frame", None)  # a survey comes before the frame
         start = 0
         for chunk in (self.X,) if self.X is not None else self.chunks():
-            for first in range(0, chunk.shape[0], self._block_rows):
-                X = chunk[first : min(first + self._block_rows, chunk.shape[0]), ...]
+            for first in range(0, chunk.shape[0], self.block_rows):
+                X = chunk[first : min(first + self.block_rows, chunk.shape[0]), ...]
                 weight = None if self.weight is None else self.weight[start : start + X.shape[0]]
                 start += X.shape[0]
                 yield Block(X, weight, frame)  # type: ignore[arg-type]
@@ -64,7 +53,7 @@ class BlockSource(CountedRows):
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """`function` of every block, in the order of the rows."""
         if self.bounds is not None:
-            function = partial(of_masked, function, self.bounds)
+            function = partial(base.of_masked, function, self.bounds)
         if self._pool is None:
             yield from map(function, self.blocks())
             return
@@ -79,15 +68,23 @@ class BlockSource(CountedRows):
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
-        return merged(self.map(summarize))
+        return base.merged(self.map(summarize))
 
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""
-        return self.reduce(survey)
+        return self.reduce(base.survey)
 
     def example(self, sample: Sample) -> Array:
         """All rows if they are in memory, else the sample."""
         return super().example(sample) if self.X is None else self.X
+
+    def part(self, rows: Array) -> Any:
+        """The rows of these numbers, which are in memory, as a source of their own in the same frame."""
+        kind: Any = type(self)
+        weight = None if self.weight is None else self.weight[rows]
+        part = kind(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self.block_rows)
+        part.lift, part.least_dof = self.lift, self.least_dof
+        return part
 
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` answers for each row, in arrays, and the merged summary."""
@@ -112,15 +109,9 @@ class ArraySource(BlockSource):
     n_rows = 0
 
     def __init__(
-        self,
-        X: Array,
-        weight: Array | None,
-        frame: Frame | None = None,
-        *,
-        n_threads: int = 1,
-        block_rows: int | None = None,
+        self, X: Array, weight: Any, frame: Frame | None = None, *, n_threads: int = 1, block_rows: int | None = None
     ) -> None:
-        block_rows = block_rows or BLOCK_ROWS.get()
+        block_rows = block_rows or base.BLOCK_ROWS.get()
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
         self.X = X
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
@@ -128,11 +119,6 @@ class ArraySource(BlockSource):
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""
         return self.X[picked]
-
-    def part(self, rows: Array) -> ArraySource:
-        """The rows of these numbers, as a source of their own in the same frame."""
-        weight = None if self.weight is None else self.weight[rows]
-        return ArraySource(self.X[rows], weight, self.frame, n_threads=self._n_threads, block_rows=self._block_rows)
 
 
 @final
@@ -143,7 +129,7 @@ class Batches:
         self.frame = whole.frame
         self._whole = whole
         # Of nearly equal size: a last batch of a few rows would be learned from like any other.
-        batches = np.array_split(order, -(-len(order) // batch_size))
+        batches = np.array_split(order, -(-len(order) // int(batch_size)))
         self.per_pass = len(batches)
         self._next = cycle(batches)
 

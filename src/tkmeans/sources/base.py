@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Block, Frame, namespace
 
 # Blocks have the same size whatever the number of threads and are merged in order, so results do not depend on it, to
@@ -101,6 +102,10 @@ class Source(AbstractContextManager[Any], ABC):
     frame: Frame
     weight: Any = None  # of each row; None means one each
     n_counted: int = 0  # rows of positive weight, once a fit has surveyed them
+    # From centres in the coordinates of a sample to those of the rows, and their width, where a sample has others.
+    lift: Any = None
+    least_dof = 0.0  # of a model of these rows
+    n_clusters = 0  # wanted, once a start is sought
     agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.starts`
     bounds: Bounds | None = None  # what is outside is treated as missing
     lean = False  # whether rows are too many to keep more than a label of each
@@ -191,6 +196,8 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     There they are at most a quarter of the observed cells; or one, if another was observed.
     """
     xp = namespace(X)
+    with np.errstate(over="ignore"):  # no bound at all is infinite in single precision
+        low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in (low, high))
     outside = (low > X) | (high < X)
     if not bool(xp.any(outside)):
         return outside
@@ -203,8 +210,7 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
 def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
     """`function` of a block without the cells that are out of bounds."""
     X, xp = block.X, namespace(block.X)
-    low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in bounds)
-    bad = out_of_bounds(X, low, high)
+    bad = out_of_bounds(X, *bounds)
     return function(block._replace(X=xp.where(bad, xp.full_like(X, xp.nan), X)) if bool(xp.any(bad)) else block)
 
 
@@ -233,6 +239,8 @@ def survey(block: Block) -> Survey:
 
 def observed_features(X: Array) -> Any:
     """How many features each row has: one number if all have all, so that complete data cost nothing."""
+    if isinstance(X, SparseRows):  # which are complete
+        return X.n_features
     xp = namespace(X)
     with np.errstate(over="ignore", invalid="ignore"):
         if not bool(xp.isnan(xp.sum(X))):  # one pass, no mask; a sum that overflows both ways is looked at again

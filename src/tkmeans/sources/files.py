@@ -33,17 +33,12 @@ class DataFile:
         database, compressed or not, or a folder of these, whose files are read in the order of
         their names. Text, Parquet, Feather and NPY are read in chunks, others as a whole.
     columns : list of str, default=None
-        The columns to read, in this order; None means all columns of numbers that are neither
-        identifiers nor constant, or in `predict`, those of the fit. A date is read as its day,
-        counted from 1970, and ``"species=Gentoo"`` as 1 where `species` is Gentoo and 0 elsewhere.
-    without : list of str, default=()
-        Columns to leave out.
-    keep : list of str, default=()
-        Columns to read though they look like identifiers or dates, or are constant.
-    delimiter, decimal, thousands, encoding : str, default=None
-        How a text file is written; None means to find out.
-    header : bool, default=None
-        Whether the first line has the names of the columns; None means to find out.
+        The columns to read, in this order; None: all of numbers that are neither identifiers nor constant, or in
+        `predict`, those of the fit. A date is read as days since 1970, ``"species=Gentoo"`` as 1 for Gentoo, else 0.
+    without, keep : lists of str, default=()
+        Columns to leave out, and columns to read though they look like identifiers or dates, or are constant.
+    delimiter, decimal, thousands, encoding, header : str, default=None, and bool, default=None
+        How a text file is written, and whether its first line has the names of the columns; None means to find out.
     missing : list of str, default=()
         Further words for a missing value.
     table : str, default=None
@@ -75,8 +70,7 @@ class DataFile:
         missing: Sequence[str] = (),
         table: str | None = None,
     ) -> None:
-        self.path, self.columns = path, columns
-        self.without, self.keep = without, keep
+        self.path, self.columns, self.without, self.keep = path, columns, without, keep
         self.reading = Reading(delimiter, decimal, thousands, encoding, header, tuple(missing), table)
 
     def __repr__(self) -> str:
@@ -121,8 +115,8 @@ class FileSource(BlockSource):
 
     def chunks(self) -> Iterator[Array]:
         """The rows, read ahead, in chunks that are multiples of a block."""
-        n_rows = run_rows(self.n_features * self.dtype.itemsize, self._block_rows)
-        runs = regrouped(self._table.batches(self._names, n_rows), self._block_rows)
+        n_rows = run_rows(self.n_features * self.dtype.itemsize, self.block_rows)
+        runs = regrouped(self._table.batches(self._names, n_rows), self.block_rows)
         return self._counted(read_ahead(runs, _RUNS_AHEAD, self._reader))
 
     def _counted(self, runs: Iterator[Array]) -> Iterator[Array]:

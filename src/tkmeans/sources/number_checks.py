@@ -20,9 +20,11 @@ def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str =
     """Centres that a parameter of this name holds or gives."""
     centers = checked_points(to_numpy(centers), name)
     if centers.shape != shape:
-        verb = "give centres of" if name == "init" else "have"
-        theirs = f"The parameter 'means' should have the shape of {shape}: " if name == "means_init" else ""
-        raise ValueError(f"{theirs}{name} must {verb} shape {shape} ({size}, n_features), got {centers.shape}")
+        what = "clusters" if centers.shape[0] != shape[0] else "features of the data"
+        theirs = f"The parameter 'means' should have the shape of {shape}: "
+        if name == "init":
+            theirs = f"The shape of the initial centers {centers.shape} does not match the number of {what}: "
+        raise ValueError(f"{theirs}{name} must have shape {shape} ({size}, n_features), got {centers.shape}")
     return centers
 
 
@@ -35,16 +37,14 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     """Weights of components: non-negative and summing to 1, or a ValueError as GaussianMixture has it."""
     weights = np.asarray(as_numbers(weights, "weights_init"), dtype=np.float64)
     shape_checked(weights, "weights", (n_components,))
+    fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
-        raise ValueError(
-            "The parameter 'weights' should be in the range [0, 1], but got max value "
-            f"{np.min(weights):.5f}, min value {np.max(weights):.5f}; divide weights_init by its sum"
-        )
-    if not np.isclose(np.sum(weights), 1.0):
-        raise ValueError(
-            "The parameter 'weights' should be normalized, but got sum(weights) = "
-            f"{np.sum(weights):.5f}; divide weights_init by its sum"
-        )
+        found = f"max value {np.min(weights):.5f}, min value {np.max(weights):.5f}"
+        fault = f"in the range [0, 1], but got {found}"
+    elif not np.isclose(np.sum(weights), 1.0):
+        fault = f"normalized, but got sum(weights) = {np.sum(weights):.5f}"
+    if fault:
+        raise ValueError(f"The parameter 'weights' should be {fault}; divide weights_init by its sum")
     return weights
 
 
@@ -74,6 +74,10 @@ def as_numbers(values: Any, name: str) -> Any:
     """The values, of which none is text or a date; as an array with NaN for missing where a list or mask was given."""
     if isinstance(values, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} must be a table of numbers, got {values!r}; where files are not taken, load it first")
+    if hasattr(values, "to_arrow_table"):  # a query of DuckDB
+        values = values.to_arrow_table()
+    elif type(values).__name__ == "LazyFrame":  # of polars
+        values = values.collect()
     if isinstance(values, (list, tuple)):
         values = _array_of(values, name)
     if isinstance(values, np.ma.MaskedArray):
@@ -89,6 +93,10 @@ def as_numbers(values: Any, name: str) -> Any:
         for column in values.columns:
             if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
                 _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
+    if hasattr(values, "column_names"):  # of Arrow
+        for field in values.schema:
+            if not str(field.type).startswith(("int", "uint", "float", "double", "half", "bool")):
+                _refuse_what_is_no_number(np.asarray(values.column(field.name)), f"{name} in column {field.name!r}")
     return values
 
 

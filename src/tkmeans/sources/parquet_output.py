@@ -1,6 +1,7 @@
 """Answers about each row, written to a Parquet file while they are computed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from tkmeans.atomic import replacing
 from tkmeans.sources.base import Answer, Column, Source, to_numpy
-from tkmeans.stats import Array, Block
+from tkmeans.stats import Block
 
 _ROW_GROUP = 1_000_000  # values in a row group of the output
 
@@ -26,20 +27,10 @@ def write_parquet(source: Source, look: Callable[[Block], Answer], column: Colum
     names = [column.name] if column.width is None else [f"{column.name}{k}" for k in range(column.width)]
     schema = pa.schema([(name, pa.from_numpy_dtype(np.dtype(column.dtype))) for name in names])
     values = (to_numpy(answer.rows[0]).astype(column.dtype, copy=False) for answer in source.map(look))
+    n_blocks = -(-_ROW_GROUP // ((column.width or 1) * source.block_rows))
     with replacing(out) as file, pq.ParquetWriter(file, schema) as writer:
-        for group in _joined(values, _ROW_GROUP // (column.width or 1)):
+        while blocks := list(islice(values, n_blocks)):
+            group = np.concatenate(blocks)
             columns = [group] if group.ndim == 1 else list(np.ascontiguousarray(group.T))
             writer.write_table(pa.table(columns, schema=schema))
     return Path(out)
-
-
-def _joined(parts: Iterable[Array], n_rows: int) -> Iterator[Array]:
-    """The same rows, at least so many at a time."""
-    waiting: list[Array] = []
-    for part in parts:
-        waiting.append(part)
-        if sum(map(len, waiting)) >= n_rows:
-            yield np.concatenate(waiting)
-            waiting = []
-    if waiting:
-        yield np.concatenate(waiting)

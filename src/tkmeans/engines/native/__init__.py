@@ -14,6 +14,7 @@ import tkmeans.engines.native._native as _native
 from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
+doubles = partial(np.ascontiguousarray, dtype=np.float64)
 
 
 def _choose_instruction_set() -> str:
@@ -24,9 +25,8 @@ def _choose_instruction_set() -> str:
         return available[-1]
     matches = [name for name in available if name == wanted or name.endswith(f"-{wanted}")]
     if not matches:
-        raise ValueError(
-            f"TKMEANS_INSTRUCTION_SET must be one of {', '.join(available)} on this machine, got {wanted!r}"
-        )
+        here = f"{', '.join(available)} on this machine"
+        raise ValueError(f"TKMEANS_INSTRUCTION_SET must be one of {here}, got {wanted!r}")
     return matches[0]
 
 
@@ -111,18 +111,10 @@ def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
     X = np.asarray(block.X)
     if X.dtype not in (np.float32, np.float64):
         raise TypeError(f"the native engine reads float32 and float64, got {X.dtype}")
-    doubles = partial(np.ascontiguousarray, dtype=np.float64)
-    model = _native.Model(
-        doubles(params.centers),
-        doubles(params.log_weights),
-        doubles(kernel.exponent),
-        doubles(kernel.log_norm),
-        doubles(kernel.gain),
-        doubles(kernel.log_u_bias),
-        float(kernel.slope),
-        int(kernel.power),
-        bool(kernel.log_sums),
-    )
+    tables = (kernel.exponent, kernel.log_norm, kernel.gain, kernel.log_u_bias)
+    numbers = float(kernel.slope), int(kernel.power), bool(kernel.log_sums)
+    arguments: Any = (*map(doubles, (params.centers, params.log_weights, *tables)), *numbers)
+    model = _native.Model(*arguments)
     origin = np.ascontiguousarray(block.frame.origin, X.dtype)
     with np.errstate(over="ignore"):
         inverse_unit = np.full(X.shape[1], 1.0 / float(block.frame.unit)).astype(X.dtype)

@@ -24,5 +24,6 @@ const Engine& engine_named(const std::string& instruction_set);
 
 void bind_search(nanobind::module_& m);
 void bind_shapes(nanobind::module_& m);
+void bind_sparse(nanobind::module_& m);
 
 }  // namespace tkmeans

@@ -82,16 +82,19 @@ void summarize_in(const Block<In>& block, const Model& model, bool skip_far, Sum
     sums.finish();
 }
 
-// In single precision a large exponent would magnify the rounding of base until memberships
-// are noise.
+// In single precision a large exponent would magnify the rounding of base until memberships are noise.
 constexpr double largest_exponent_in_single = 1000;
 
-bool needs_double(const Model& model) { return model.exponent[model.features] > largest_exponent_in_single; }
+// Calls `body` with a number of the type for the tiles.
+template <class In, class Body>
+void in_type(const Model& model, Body body) {
+    if (model.exponent[model.features] > largest_exponent_in_single) body(double());
+    else body(In());
+}
 
 template <class In>
 void summarize(const Block<In>& block, const Model& model, bool skip_far, Sums& out) {
-    if (needs_double(model)) summarize_in<double>(block, model, skip_far, out);
-    else summarize_in<In>(block, model, skip_far, out);
+    in_type<In>(model, [&](auto zero) { summarize_in<decltype(zero)>(block, model, skip_far, out); });
 }
 
 // Calls `body(work, first)` with the shares of every tile.
@@ -184,26 +187,21 @@ void nearest_in(const Block<In>& block, const Model& model, const RowValues<In>&
 // Without log_density and trust if these are null.
 template <class In>
 void rows(const Block<In>& block, const Model& model, const RowValues<In>& out) {
-    const bool brief = !out.log_density;
-    if (needs_double(model)) brief ? nearest_in<double>(block, model, out) : rows_in<double>(block, model, out);
-    else brief ? nearest_in<In>(block, model, out) : rows_in<In>(block, model, out);
-}
-
-template <class T, class In>
-void memberships_in(const Block<In>& block, const Model& model, In* tau) {
-    for_each_tile<T>(block, model, [&](const Workspace<T>& work, Index first) {
-        const Tile<T>& tile = work.tile;
-        const EStep<T>& e = work.e;
-        for (Index i = 0; i < tile.rows(); ++i)
-            for (Index k = 0; k < model.clusters; ++k)
-                tau[(first + i) * model.clusters + k] = In(e.f[k][i] / e.total[i]);
+    in_type<In>(model, [&](auto zero) {
+        using T = decltype(zero);
+        out.log_density ? rows_in<T>(block, model, out) : nearest_in<T>(block, model, out);
     });
 }
 
 template <class In>
 void memberships(const Block<In>& block, const Model& model, In* tau) {
-    if (needs_double(model)) memberships_in<double>(block, model, tau);
-    else memberships_in<In>(block, model, tau);
+    in_type<In>(model, [&](auto zero) {
+        for_each_tile<decltype(zero)>(block, model, [&](const auto& work, Index first) {
+            for (Index i = 0; i < work.tile.rows(); ++i)
+                for (Index k = 0; k < model.clusters; ++k)
+                    tau[(first + i) * model.clusters + k] = In(work.e.f[k][i] / work.e.total[i]);
+        });
+    });
 }
 
 template <class In>
@@ -229,6 +227,8 @@ std::unique_ptr<Search> new_search(const double* rows, const double* weights, In
                                    double dof, double noise_reach);  // search.cpp
 extern const ShapeFunctions<double> shapes_f64;                      // shapes.cpp
 extern const ShapeFunctions<float> shapes_f32;
+extern const SparseFunctions<double> sparse_f64;  // sparse.cpp
+extern const SparseFunctions<float> sparse_f32;
 
 extern const Engine engine;
 const Engine engine = {
@@ -237,6 +237,8 @@ const Engine engine = {
     new_search,
     shapes_f64,
     shapes_f32,
+    sparse_f64,
+    sparse_f32,
 };
 
 }  // namespace tkmeans::TKM_SET

@@ -79,6 +79,23 @@ struct ShapeFunctions {
     Fill summarize, rows, memberships, distances;  // the last three (5, n), (n, K) and (n, K)
 };
 
+// Rows without their zeros; columns ascend. They have all features, so a `Model` has one entry in each of its tables.
+template <class In>
+struct SparseBlock {
+    Index rows;
+    const In* value;             // (entries,)
+    const std::int32_t* column;  // (entries,)
+    const Index* first;          // (n + 1,) the first entry of each row
+    const In* weight;            // (n,), or null
+    double inverse_unit;         // the frame, whose origin is zero
+};
+
+template <class In>
+struct SparseFunctions {
+    using Fill = void (*)(const SparseBlock<In>&, const Model&, double* out);
+    Fill summarize, rows, memberships, distances;  // the first has zeros to fill, see sparse.cpp
+};
+
 // The search for starting centres, whose state lives here and whose plan is in search/center_search.py.
 class Search {
  public:
@@ -111,6 +128,8 @@ struct Engine {
     NewSearch new_search;
     const ShapeFunctions<double>& shapes_f64;
     const ShapeFunctions<float>& shapes_f32;
+    const SparseFunctions<double>& sparse_f64;
+    const SparseFunctions<float>& sparse_f32;
 };
 
 }  // namespace tkmeans

@@ -1,8 +1,7 @@
 // The E-step of one tile: tau and u of every pair (eqn:tau, eqn:u_nk).
 //
-// With base = 1 + slope * D a cluster's share of a row is
-// f = pi * base^-exponent, tau = f / sum of f, and u = gain / base.
-// Logarithms are binary until they leave the engine.
+// With base = 1 + slope * D a cluster's share of a row is f = pi * base^-exponent, tau = f / sum of f, and u = gain /
+// base. Logarithms are binary until they leave the engine.
 #pragma once
 #include "elementary.hpp"
 #include "pairs.hpp"

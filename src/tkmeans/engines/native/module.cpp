@@ -1,5 +1,5 @@
 // The Python module: arrays in, arrays filled. It checks shapes and releases the GIL; the
-// arithmetic is in engine.cpp. Other parts of the module: search_module.cpp, shapes_module.cpp.
+// arithmetic is in engine.cpp. Other parts of the module: search_module.cpp, shapes_module.cpp, sparse_module.cpp.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -186,4 +186,5 @@ NB_MODULE(_native, m) {
     bind_functions<float>(m);
     bind_search(m);
     bind_shapes(m);
+    bind_sparse(m);
 }

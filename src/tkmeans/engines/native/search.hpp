@@ -43,7 +43,7 @@ class SearchState final : public Search {
     void descend(Index target, Index floor) override;
     void fix_noise() override;
     void restore(const double* centers, Index clusters, double scale) override;
-    void read_centers(double* out) const override;
+    void read_centers(double* out) const override { std::copy(centers_.begin(), centers_.end(), out); }
     void read_rows(double* masses, double* nearest) const override;
     void read_labels(Index* out) const override { std::copy(first_.begin(), first_.end(), out); }
     double cost() const override;
@@ -129,7 +129,6 @@ class SearchState final : public Search {
     void update_losses();
 
     // search_rows.hpp
-    void lay_out_tiles();
     double squared_distance(const double* a, const double* b) const;
     void squared_distances(const double* a, const std::vector<double>& points, int count, double* out) const;
     void tile_distances(const double* tile, const double* point, double* out) const;
@@ -153,7 +152,6 @@ class SearchState final : public Search {
     Index cheapest(Prices& prices);
     void carry_out_drop(Index dropped, Prices& prices);
     std::vector<Change> move_receivers(Index dropped);
-    void remove_center(Index dropped, Prices& prices);
     void find_two_nearest(const std::vector<Index>& rows);
 
     // search_additions.hpp

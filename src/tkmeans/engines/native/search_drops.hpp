@@ -120,16 +120,9 @@ void SearchState<P>::gather_local_rows(Index dropped) {
         for (Index i : members(k)) {
             const Index other = second_[i];
             const bool other_stays = other >= 0 && other != dropped && slot[other] < 0;
-            LocalRow r{i, -1, infinity, slot[k], d_first_[i], infinity};
-            if (other_stays) {
-                r.outside = other;
-                r.d_outside = d_second_[i];
-            }
-            if (k == dropped) {
-                r.at = other >= 0 ? slot[other] : -1;
-                r.d1 = d_second_[i];
-            }
-            drop_.rows.push_back(r);
+            const int at = k != dropped ? slot[k] : other >= 0 ? slot[other] : -1;
+            drop_.rows.push_back({i, other_stays ? other : -1, other_stays ? d_second_[i] : infinity, at,
+                                  k == dropped ? d_second_[i] : d_first_[i], infinity});
         }
     };
     gather(dropped);
@@ -177,8 +170,13 @@ void SearchState<P>::carry_out_drop(Index dropped, Prices& prices) {
         if (concerns(i, Change::thorough)) prices.stale[first_[i]] = 1;
     for (Index k : drop_.receivers) prices.stale[k] = 1;
 
-    remove_center(dropped, prices);
-    const Index last = clusters();
+    const Index last = clusters() - 1;
+    std::copy(center(last), center(last) + p(), center(dropped));
+    centers_.resize(last * p());
+    prices.price[dropped] = prices.price[last];
+    prices.price.pop_back();
+    prices.stale[dropped] = prices.stale[last];
+    prices.stale.pop_back();
     std::vector<Index> concerned;
     for (Index i = 0; i < n_; ++i) {
         if (concerns(i, Change::slight)) {
@@ -207,17 +205,6 @@ std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Inde
     return change;
 }
 
-template <int P>
-void SearchState<P>::remove_center(Index dropped, Prices& prices) {
-    const Index last = clusters() - 1;
-    std::copy(center(last), center(last) + p(), center(dropped));
-    centers_.resize(last * p());
-    prices.price[dropped] = prices.price[last];
-    prices.price.pop_back();
-    prices.stale[dropped] = prices.stale[last];
-    prices.stale.pop_back();
-}
-
 // Gathered into tiles; the last one is filled up with copies.
 template <int P>
 void SearchState<P>::find_two_nearest(const std::vector<Index>& rows) {
@@ -225,8 +212,7 @@ void SearchState<P>::find_two_nearest(const std::vector<Index>& rows) {
     for (std::size_t start = 0; start < rows.size(); start += rows_per_tile) {
         const Index count = std::min(rows_per_tile, Index(rows.size() - start));
         for (Index i = 0; i < rows_per_tile; ++i)
-            for (Index j = 0; j < p(); ++j)
-                tile[j * rows_per_tile + i] = row(rows[start + std::min(i, count - 1)])[j];
+            for (Index j = 0; j < p(); ++j) tile[j * rows_per_tile + i] = row(rows[start + std::min(i, count - 1)])[j];
         find_two_nearest(tile.data(), &rows[start], count);
     }
     for (Index i : rows) loss_[i] = row_loss(d_first_[i], d_second_[i]);

@@ -10,6 +10,7 @@
 #include "bindings.hpp"
 
 namespace nb = nanobind;
+using namespace nanobind::literals;
 
 namespace tkmeans {
 
@@ -157,21 +158,19 @@ class BoundSearch final {
 void bind_search(nb::module_& m) {
     nb::class_<BoundSearch>(m, "Search")
         .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double, double>(),
-             nb::arg("set"), nb::arg("rows"), nb::arg("weight"), nb::arg("n_clusters"), nb::arg("dof"),
-             nb::arg("noise_reach"), nb::arg("seconds"))
-        .def("seed", &BoundSearch::seed, nb::arg("target"), nb::arg("uniforms"), nb::arg("trials"),
+             "set"_a, "rows"_a, "weight"_a, "n_clusters"_a, "dof"_a, "noise_reach"_a, "seconds"_a)
+        .def("seed", &BoundSearch::seed, "target"_a, "uniforms"_a, "trials"_a,
              "Draw centers, each the best of some trials.")
-        .def("refine", &BoundSearch::refine, nb::arg("steps"), "Move the centers and the scale.")
-        .def("inhale", &BoundSearch::inhale, nb::arg("needed"), nb::arg("at_most"), nb::arg("uniforms"),
-             nb::arg("noise_draws"), "Add centers where they promise most; return how many.")
-        .def("descend", &BoundSearch::descend, nb::arg("target"), nb::arg("floor"),
-             "Drop the centers that are missed least.")
+        .def("refine", &BoundSearch::refine, "steps"_a, "Move the centers and the scale.")
+        .def("inhale", &BoundSearch::inhale, "needed"_a, "at_most"_a, "uniforms"_a, "noise_draws"_a,
+             "Add centers where they promise most; return how many.")
+        .def("descend", &BoundSearch::descend, "target"_a, "floor"_a, "Drop the centers that are missed least.")
         .def("fix_noise", &BoundSearch::fix_noise, "Compare states from now on at the present noise level.")
-        .def("restore", &BoundSearch::restore, nb::arg("centers"), nb::arg("scale"), "Come back to a state.")
-        .def("read_centers", &BoundSearch::read_centers, nb::arg("out"), "Fill the centers, (K, p).")
-        .def("read_rows", &BoundSearch::read_rows, nb::arg("masses"), nb::arg("nearest"),
+        .def("restore", &BoundSearch::restore, "centers"_a, "scale"_a, "Come back to a state.")
+        .def("read_centers", &BoundSearch::read_centers, "out"_a, "Fill the centers, (K, p).")
+        .def("read_rows", &BoundSearch::read_rows, "masses"_a, "nearest"_a,
              "Fill the weight of each cluster and the distance of each row.")
-        .def("read_labels", &BoundSearch::read_labels, nb::arg("out"), "Fill the nearest center of each row.")
+        .def("read_labels", &BoundSearch::read_labels, "out"_a, "Fill the nearest center of each row.")
         .def_prop_ro("cost", &BoundSearch::cost)
         .def_prop_ro("scale", &BoundSearch::scale)
         .def_prop_ro("clusters", &BoundSearch::clusters);

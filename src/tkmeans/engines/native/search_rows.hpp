@@ -34,17 +34,11 @@ SearchState<P>::SearchState(const double* rows, const double* weights, Index n, 
       order_(n) {
     assert(n > 0 && features > 0 && (P == 0 || features == P));
     for (Index i = 0; i < n_; ++i) total_ += weight_[i];
-    lay_out_tiles();
-}
-
-// The last tile is filled up with copies of the last row.
-template <int P>
-void SearchState<P>::lay_out_tiles() {
     whole_tiles_ = (n_ + rows_per_tile - 1) / rows_per_tile * rows_per_tile;
     d_first_.resize(whole_tiles_, 0.0);
     d_second_.resize(whole_tiles_, 0.0);
     tiles_.resize(whole_tiles_ * p());
-    double* next = tiles_.data();
+    double* next = tiles_.data();  // the last tile is filled up with copies of the last row
     for (Index start = 0; start < n_; start += rows_per_tile)
         for (Index j = 0; j < p(); ++j)
             for (Index i = 0; i < rows_per_tile; ++i) *next++ = row(std::min(start + i, n_ - 1))[j];
@@ -55,11 +49,6 @@ void SearchState<P>::restore(const double* centers, Index clusters, double scale
     centers_.assign(centers, centers + clusters * p());
     set_nu_alpha(dof_ * scale);
     assign_all();
-}
-
-template <int P>
-void SearchState<P>::read_centers(double* out) const {
-    std::copy(centers_.begin(), centers_.end(), out);
 }
 
 // The distances are to the mean of the other rows: a row alone in its cluster sees the next one.

@@ -6,7 +6,6 @@ are left out of the sums, which changes nothing visible.
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -14,8 +13,6 @@ import tkmeans.engines.native._native as _native
 from tkmeans.engines import native
 from tkmeans.shape_stats import ShapeKernel, ShapeRows, ShapeStats
 from tkmeans.stats import Array, Block
-
-_doubles = partial(np.ascontiguousarray, dtype=np.float64)
 
 
 def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
@@ -52,7 +49,7 @@ def _filled(function: Callable[..., None], length: int, block: Block, kernel: Sh
     X = np.asarray(block.X)
     if X.dtype not in (np.float32, np.float64):
         raise TypeError(f"the native engine reads float32 and float64, got {X.dtype}")
-    weight = None if block.weight is None else _doubles(block.weight)
+    weight = None if block.weight is None else native.doubles(block.weight)
     frame = np.broadcast_arrays(block.frame.origin, 1.0 / np.asarray(block.frame.unit, np.float64))
     centers, factors, noise = kernel.centers, kernel.factors, kernel.noise
     numbers = np.stack([kernel.height, kernel.exponent, kernel.slope, kernel.gain])
@@ -60,7 +57,7 @@ def _filled(function: Callable[..., None], length: int, block: Block, kernel: Sh
         centers = np.concatenate([centers, np.asarray(noise.center)[None]])
         factors = np.concatenate([factors, np.asarray(noise.factor)[None]])
         numbers = np.column_stack([numbers, [noise.height, noise.beyond, 1.0, 0.0]])
-    model = map(_doubles, (frame, centers, factors, numbers))
+    model = map(native.doubles, (frame, centers, factors, numbers))
     out = np.zeros(length)
     function(native.instruction_set(), np.ascontiguousarray(X), weight, *model, noise is not None, out)
     return out

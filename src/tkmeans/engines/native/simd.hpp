@@ -104,35 +104,23 @@ TKM_INLINE Pack<T> splat(T value) {
         return {a.lanes op b.lanes};                       \
     }
 
-template <class T>
-TKM_INLINE Pack<Bits<T>> operator<(Pack<T> a, Pack<T> b) {
-    return {(typename Pack<Bits<T>>::Lanes)(a.lanes < b.lanes)};
-}
+#define TKM_COMPARISON(op)                                            \
+    template <class T>                                                \
+    TKM_INLINE Pack<Bits<T>> operator op(Pack<T> a, Pack<T> b) {      \
+        return {(typename Pack<Bits<T>>::Lanes)(a.lanes op b.lanes)}; \
+    }
 
-template <class T>
-TKM_INLINE Pack<Bits<T>> operator<=(Pack<T> a, Pack<T> b) {
-    return {(typename Pack<Bits<T>>::Lanes)(a.lanes <= b.lanes)};
-}
+#define TKM_CHOICE(name, op)                             \
+    template <class T>                                   \
+    TKM_INLINE Pack<T> name(Pack<T> a, Pack<T> b) {      \
+        return {a.lanes op b.lanes ? a.lanes : b.lanes}; \
+    }
 
-template <class T>
-TKM_INLINE Pack<T> min(Pack<T> a, Pack<T> b) {
-    return {a.lanes < b.lanes ? a.lanes : b.lanes};
-}
-
-template <class T>
-TKM_INLINE Pack<T> max(Pack<T> a, Pack<T> b) {
-    return {a.lanes > b.lanes ? a.lanes : b.lanes};
-}
-
-template <class T>
-TKM_INLINE Pack<T> shift_left(Pack<T> a, int bits) {
-    return {a.lanes << bits};
-}
-
-template <class T>
-TKM_INLINE Pack<T> shift_right(Pack<T> a, int bits) {
-    return {a.lanes >> bits};
-}
+#define TKM_SHIFT(name, op)                        \
+    template <class T>                             \
+    TKM_INLINE Pack<T> name(Pack<T> a, int bits) { \
+        return {a.lanes op bits};                  \
+    }
 
 #else
 
@@ -150,44 +138,27 @@ TKM_INLINE Pack<T> splat(T value) {
         return a;                                                                         \
     }
 
-template <class T>
-TKM_INLINE Pack<Bits<T>> operator<(Pack<T> a, Pack<T> b) {
-    Pack<Bits<T>> mask;
-    for (int l = 0; l < Pack<T>::size; ++l) mask.lanes[l] = a.lanes[l] < b.lanes[l] ? Bits<T>(~Bits<T>(0)) : Bits<T>(0);
-    return mask;
-}
+#define TKM_COMPARISON(op)                                                                                           \
+    template <class T>                                                                                               \
+    TKM_INLINE Pack<Bits<T>> operator op(Pack<T> a, Pack<T> b) {                                                     \
+        Pack<Bits<T>> mask;                                                                                          \
+        for (int l = 0; l < Pack<T>::size; ++l) mask.lanes[l] = Bits<T>(a.lanes[l] op b.lanes[l] ? ~Bits<T>(0) : 0); \
+        return mask;                                                                                                 \
+    }
 
-template <class T>
-TKM_INLINE Pack<Bits<T>> operator<=(Pack<T> a, Pack<T> b) {
-    Pack<Bits<T>> mask;
-    for (int l = 0; l < Pack<T>::size; ++l)
-        mask.lanes[l] = a.lanes[l] <= b.lanes[l] ? Bits<T>(~Bits<T>(0)) : Bits<T>(0);
-    return mask;
-}
+#define TKM_CHOICE(name, op)                                                                                     \
+    template <class T>                                                                                           \
+    TKM_INLINE Pack<T> name(Pack<T> a, Pack<T> b) {                                                              \
+        for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] op b.lanes[l] ? a.lanes[l] : b.lanes[l]; \
+        return a;                                                                                                \
+    }
 
-template <class T>
-TKM_INLINE Pack<T> min(Pack<T> a, Pack<T> b) {
-    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] < b.lanes[l] ? a.lanes[l] : b.lanes[l];
-    return a;
-}
-
-template <class T>
-TKM_INLINE Pack<T> max(Pack<T> a, Pack<T> b) {
-    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] > b.lanes[l] ? a.lanes[l] : b.lanes[l];
-    return a;
-}
-
-template <class T>
-TKM_INLINE Pack<T> shift_left(Pack<T> a, int bits) {
-    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] << bits;
-    return a;
-}
-
-template <class T>
-TKM_INLINE Pack<T> shift_right(Pack<T> a, int bits) {
-    for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] >> bits;
-    return a;
-}
+#define TKM_SHIFT(name, op)                                                      \
+    template <class T>                                                           \
+    TKM_INLINE Pack<T> name(Pack<T> a, int bits) {                               \
+        for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] op bits; \
+        return a;                                                                \
+    }
 
 #endif
 
@@ -197,7 +168,16 @@ TKM_BINARY(*)
 TKM_BINARY(/)
 TKM_BINARY(|)
 TKM_BINARY(&)
+TKM_COMPARISON(<)
+TKM_COMPARISON(<=)
+TKM_CHOICE(min, <)
+TKM_CHOICE(max, >)
+TKM_SHIFT(shift_left, <<)
+TKM_SHIFT(shift_right, >>)
 #undef TKM_BINARY
+#undef TKM_COMPARISON
+#undef TKM_CHOICE
+#undef TKM_SHIFT
 
 // a where the mask is set, 0 elsewhere.
 template <class T>

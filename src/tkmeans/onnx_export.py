@@ -1,0 +1,85 @@
+"""Fitted round clusters as an ONNX model, for programs without Python."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tkmeans import __version__
+from tkmeans.fitted import Clusters
+from tkmeans.sources.base import nearest_to_zero
+from tkmeans.stats import Params
+
+OPSET, IR_VERSION = 18, 9  # of 2022: runtimes of today read them
+
+# The graph: of every node the operator, its inputs and its output.
+# log tau = log weight - (dof + observed features)/2 log(1 + slope d2), up to a constant of each row.
+NODES = (
+    "Cast X x, IsNaN x missing, Where missing zero one observed, Sub x origin moved, Where missing zero moved y, "
+    "ReduceSumSquare y features y2, MatMul y c products, MatMul observed c2 squares, Sum y2 products squares rough, "
+    "Max rough zero d2, Sqrt d2 d, Cast d distances, Mul d2 slope ratio, Add ratio one base, Log base log_base, "
+    "MatMul observed halves of_features, Add of_features of_dof exponent, Mul exponent log_base power, "
+    "Add power log_weights log_tau, Softmax log_tau tau, Cast tau probabilities, ArgMax log_tau labels"
+)
+
+
+def to_onnx(model: Any) -> Any:
+    """Turn a fitted model into an ONNX model of the same answers.
+
+    Its input ``X`` holds rows in single precision, of shape (n_samples, n_features), with NaN for missing values. Its
+    outputs are ``labels`` (as of `predict`), ``distances`` (`transform`) and ``probabilities`` (`predict_proba`), the
+    latter two in single precision; what is between is computed in double precision.
+
+    Parameters
+    ----------
+    model : TKMeans, FastTKMeans or MiniBatchTKMeans
+        A fitted estimator. Of a pipeline, convert the scaler with skl2onnx and this one with `to_onnx`.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+        To be written with ``onnx.save`` and run by onnxruntime. Needs the extra ``onnx``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans import TKMeans, to_onnx
+    >>> rows = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9], [9, 8]])
+    >>> graph = to_onnx(TKMeans(2, random_state=0).fit(rows)).graph  # doctest: +SKIP
+    >>> [output.name for output in graph.output]  # doctest: +SKIP
+    ['labels', 'distances', 'probabilities']
+    """
+    try:
+        from onnx import TensorProto, checker, helper, numpy_helper
+    except ImportError as error:
+        raise ImportError("to_onnx needs the package onnx: pip install 'tkmeans[onnx]'") from error
+    if getattr(model, "_family", None) is not Clusters:
+        raise TypeError(f"to_onnx takes TKMeans, FastTKMeans and MiniBatchTKMeans, got {model!r}")
+    check_is_fitted(model)
+    if hasattr(model, "cell_bounds_"):
+        raise ValueError("to_onnx cannot leave out bad cells, as this model does; fit it with bad_cells=False")
+    fitted = model._fitted_model
+    centers, scale, dof, weights = fitted.params
+    centers = np.asarray(centers, np.float64)
+    origin, kernel = nearest_to_zero(centers), fitted.model.kernel(Params(centers, scale, dof, np.log(weights)))
+    c = centers - origin
+    constants = {"origin": origin, "c": -2 * c.T, "c2": (c**2).T, "slope": kernel.slope, "one": 1.0, "zero": 0.0}
+    constants |= {"halves": np.full((c.shape[1], 1), -0.5), "of_dof": -dof / 2, "log_weights": np.log(weights)}
+    (K, p), single = centers.shape, TensorProto.FLOAT
+    options = {"x": {"to": TensorProto.DOUBLE}, "distances": {"to": single}, "probabilities": {"to": single}}
+    options |= {"tau": {"axis": 1}, "labels": {"axis": 1, "keepdims": 0}}
+    nodes = [
+        helper.make_node(operator, inputs, [output], **options.get(output, {}))
+        for operator, *inputs, output in map(str.split, NODES.split(", "))
+    ]
+    shapes = dict.fromkeys(("labels", "distances", "probabilities"), (single, ["n", K]))
+    shapes["labels"] = (TensorProto.INT64, ["n"])
+    numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]
+    numbers.append(numpy_helper.from_array(np.array([1]), "features"))  # the axis
+    taken = [helper.make_tensor_value_info("X", single, ["n", p])]
+    given = [helper.make_tensor_value_info(name, *form) for name, form in shapes.items()]
+    graph = helper.make_graph(nodes, type(model).__name__, taken, given, numbers)
+    made_by = {"producer_name": "tkmeans", "producer_version": __version__, "ir_version": IR_VERSION}
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], **made_by)
+    checker.check_model(made)
+    return made
