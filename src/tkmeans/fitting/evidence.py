@@ -14,15 +14,14 @@ To the evidence come
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import entr, gammaln, logsumexp
+from scipy.special import entr, gammaln
 
 from tkmeans.fitting.mixture_starts import Bulk, Setting
 from tkmeans.models.mixture import MixtureParams
-from tkmeans.shape_stats import ShapeKernel, ShapeStats
+from tkmeans.shape_stats import ShapeKernel, ShapeRows, ShapeStats
 from tkmeans.sources import Sample
 from tkmeans.stats import Array, Block, Frame
 
@@ -60,8 +59,10 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     log_weights, centers = np.log(n / total) + math.log1p(-noise), params.centers + step
     factors, log_det = shape.whitening(covariances, p)
     kernel = model.kernel(params._replace(centers=centers, log_weights=log_weights), whitening=(factors, log_det))
-    light = partial(light_tails, kernel, log_weights - log_det / 2, n + rows, w)
-    log_likelihood, entropy = likelihood(sample, model.engine_for(kernel), kernel, light)
+    block, engine = Block(*sample, Frame(np.zeros(p), 1.0)), model.engine_for(kernel)
+    found, of_rows = engine.summarize(block, kernel), ShapeRows(*map(np.asarray, engine.rows(block, kernel)))
+    entropy = found.entropy - float(sample.weight @ (entr(of_rows.noise) + entr(1 - of_rows.noise)))
+    log_likelihood = found.log_likelihood + light_tails(kernel, n + rows, w, sample.weight, of_rows)
     log_prior = log_noise(centers, bulk)
     log_prior = log_prior - STRONG * (log_prior < -bulk.log_volume)
     integrals = np.minimum(p / 2 * np.log(2 * math.pi / w) + log_det / 2 + log_prior, 0.0)  # over centres, and shapes
@@ -95,64 +96,23 @@ def shape_integrals(n: Array, prior_rows: float, p: int, form: tuple[int, ...]) 
     return times * (found + q / 2 * (mass * math.log(2) + prior * math.log(prior) - whole * np.log(whole) + whole))
 
 
-def likelihood(sample: Sample, engine: Any, kernel: ShapeKernel, light: Any) -> tuple[float, float]:
-    """The log-likelihood, less what profiles cost, and the entropy of the memberships in clusters."""
-    X, weight = sample
-    block = Block(X, weight, Frame(np.zeros(X.shape[1]), 1.0))
-    label, d2, log_density, _, noise = (np.asarray(of_rows) for of_rows in engine.rows(block, kernel))
-    log_q = log_density + np.log(np.maximum(noise, 1e-300))
-    clusters, profile, price = light(weight, label, d2, weight * (1 - noise))
-    if not len(clusters):
-        stats = engine.summarize(block, kernel)
-        return stats.log_likelihood, stats.entropy - float(weight @ (entr(noise) + entr(1 - noise)))
-    squares = np.asarray(engine.distances(block, kernel)) ** 2  # (n, K)
-    tails = kernel.height - kernel.exponent * np.log1p(kernel.slope * squares)
-    for _ in range(2):
-        log_f, paid = tails.copy(), price
-        log_f[:, clusters] = profile(squares[:, clusters], clusters)
-        log_clusters = logsumexp(log_f, axis=1)
-        log_density = np.logaddexp(log_clusters, log_q)
-        label, noise = np.argmax(log_f, axis=1), np.exp(log_q - log_density)
-        d2 = squares[np.arange(len(label)), label]
-        clusters, profile, price = light(weight, label, d2, weight * (1 - noise))
-    entropy = np.sum(entr(np.exp(log_f - log_clusters[:, None])), axis=1)
-    return float(weight @ log_density) - paid, float(weight @ ((1 - noise) * entropy))
-
-
 @np.errstate(over="ignore", invalid="ignore")
-def light_tails(
-    kernel: ShapeKernel, height: Array, whole: Array, w: Array, weight: Array, label: Array, d2: Array, inside: Array
-) -> tuple[Array, Any, float]:
-    """Clusters whose density falls off faster than a Gaussian, the logarithm of it, and what the choice costs.
+def light_tails(kernel: ShapeKernel, whole: Array, w: Array, weight: Array, rows: ShapeRows) -> float:
+    """By how much clusters are better described by a density that falls off faster than a Gaussian, less its cost.
 
-    `height` is ln of the weight less half of ln det of the shape, `whole` the rows in the shape, those of the prior
-    included, `w` the influence in the centre, (K,); `inside` is the weight of each row in its cluster. A profile counts
-    as far as it is better than a Gaussian.
+    `whole` is the mass of each shape, that of the prior included, `w` the influence in each centre, (K,).
     """
-    (K, p), one = kernel.centers.shape, np.minimum(weight, 1.0)
-    base, q = 1 + kernel.slope[label] * d2, d2 / whole[label]
-    u = one * kernel.gain[label] / base
+    label, d2, noise = rows.label, rows.d2, rows.noise
+    (K, p), powers, one = kernel.centers.shape, POWERS[:, None], np.minimum(weight, 1.0)
+    u, q, mass = one * kernel.gain[label] / (1 + kernel.slope[label] * d2), d2 / whole[label], weight * (1 - noise)
     rest = 1 - np.minimum(u / w[label], 0.999)  # of the influence in the centre, without the row
     alone = (whole[label] - one) * q / rest**2 / np.maximum(1 - u * q / rest, 1e-3)
-    mass, powers = np.bincount(label, inside, K) + 1e-9, POWERS[:, None]
-    moments = np.array([np.bincount(label, inside * alone**power, K) for power in POWERS]) / mass
+    total = np.bincount(label, mass, K) + 1e-9
+    moments = np.array([np.bincount(label, mass * alone**power, K) for power in POWERS]) / total
     scales = np.maximum((powers / p * moments) ** (1 / powers), 1e-12)  # (powers, K)
-    merits = mass * (log_peak(powers, scales, p) - p / (2 * powers))
-    best, costs = np.argmax(merits, axis=0), np.log(np.maximum(mass, 2.0)) / 2
-
-    def profile(squares: Array, k: Array, chosen: Array = best) -> Array:
-        power, scale = POWERS[chosen[k]], scales[chosen[k], k]
-        return height[k] + log_peak(power, scale, p) - (squares / scale) ** power / 2
-
-    logs = (
-        profile(d2, label),
-        profile(d2, label, 0 * best),
-        kernel.height[label] - kernel.exponent[label] * np.log(base),
-    )
-    own, gaussian, tails = (np.bincount(label, inside * log, K) for log in logs)
-    clearly = (np.max(merits, axis=0) - merits[0] > costs) & (mass > p + 2) & (own > tails)
-    price = np.sum((costs + np.maximum(0.0, gaussian - tails))[clearly])
-    return np.flatnonzero(clearly), profile, float(price)
+    merits = total * (log_peak(powers, scales, p) - p / (2 * powers))
+    gains = np.max(merits, axis=0) - merits[0] - np.log(np.maximum(total, 2.0)) / 2
+    return float(np.sum(gains[(gains > 0) & (total > p + 2)]))
 
 
 def log_peak(power: Any, scale: Any, p: int) -> Any:

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from scipy.special import entr, softmax
+from scipy.special import softmax
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans import engines
@@ -25,7 +25,7 @@ from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, chosen_sta
 from tkmeans.fitting.starts import canonical, complete, without_bad_cells
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.mixture import MixtureParams
-from tkmeans.search.shape_search import FARTHEST, joined_labels, round_labels
+from tkmeans.search.shape_search import FARTHEST, Pieces, joined, joined_labels, round_labels
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import quantile
 from tkmeans.stats import Array, Frame
@@ -34,7 +34,6 @@ CRITERIA = ("evidence", "icl", "bic", "stability")
 by_evidence = attrgetter("evidence")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
 ABOVE = 1.5  # times the most clusters is where the descent begins
-NEAR = 4  # components that one may be joined with
 STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
 LAST = {"stop": SmallGain(1e-5), "max_iter": 50}
 CONTENDERS, CLOSE = 3, (20.0, 0.05)  # that go on: the best, if they are so close in nats, and in nats per row
@@ -236,7 +235,7 @@ class Descent:
         found, params = dict[int, Judged](), from_labels(self.sample, labels, self._setting(top, shape), core=True)
         for K in range(top, min(numbers) - 1, -1):
             setting = self._setting(K, shape)
-            last = self._climbed(params if top == K else one_less(params, setting)[0], setting, STEP)
+            last = self._climbed(params if top == K else self._one_less(params, shape), setting, STEP)
             params = last.params
             if K in numbers:
                 found[K] = last
@@ -250,8 +249,8 @@ class Descent:
         best = min(found.values(), key=by_evidence)
         while (K := best.n_clusters - 1) in found:  # down from the best once more
             setting = self._setting(K, shape)
-            ways = (self._climbed(start, setting, LAST) for start in one_less(best.params, setting))
-            before, best = best, min(ways, key=by_evidence)
+            ways = [self._one_less(best.params, shape, noisy=noisy) for noisy in (True, False)]
+            before, best = best, min((self._climbed(way, setting, LAST) for way in ways), key=by_evidence)
             found[K] = min(found[K], best, key=by_evidence)
             if best.evidence > before.evidence:
                 break
@@ -278,50 +277,26 @@ class Descent:
             raise fit.interrupted
         return judged(self.sample, setting, fit.params, fit.stats)
 
+    def _one_less(self, params: MixtureParams, shape: str, *, noisy: bool = True) -> MixtureParams:
+        """With the two components joined whose union costs least as one ellipse, or one given to the noise."""
+        K, units, rows = len(params.centers), self.bulk.units, np.sum(self.sample.weight)
+        mass, matrices, noise = rows * np.exp(params.log_weights), as_matrices(params), params.noise + params.beyond
+        pieces = Pieces(mass, params.centers / units, mass[:, None, None] * matrices / np.outer(units, units))
+        volumes = -log_noise(params.centers, self.bulk) - np.sum(np.log(units))  # noise is as thin as 1 row in these
+        group = joined(pieces, K - 1, rows * noise, volumes if noise and noisy else math.inf)
+        shares = mass * (group == np.arange(K - 1)[:, None])  # (K - 1, K)
+        mass, lost = np.sum(shares, axis=1), np.sum(mass[group < 0]) / (2 * rows)
+        shares /= mass[:, None]
+        centers = shares @ params.centers
+        away = params.centers - centers[group]
+        matrices = np.tensordot(shares, matrices + away[:, :, None] * away[:, None, :], 1)
+        model = self._setting(K - 1, shape).model
+        covariances = model.bounded(model.shape.of_matrices(matrices, mass), mass)
+        params = params._replace(noise=params.noise + lost, beyond=params.beyond + lost, dof=params.dof[1:])
+        return params._replace(centers=centers, covariances=covariances, log_weights=np.log(mass / rows))
+
 
 def as_matrices(params: MixtureParams) -> Array:
     """The covariances as matrices, (K, p, p)."""
     covariances = params.covariances
     return covariances if covariances.ndim == 3 else np.eye(params.centers.shape[1]) * covariances[:, None, :]
-
-
-def one_less(params: MixtureParams, setting: Setting) -> list[MixtureParams]:
-    """The two components joined whose union costs least as one ellipse, and the cheapest given to the noise.
-
-    The cheaper way comes first; without noise there is no other.
-    """
-    shape, mass, noise = setting.model.shape, np.exp(params.log_weights), params.noise + params.beyond
-    centers, matrices, single = params.centers, as_matrices(params), SHAPES["full"] if shape.tied else shape
-    K, p = centers.shape
-
-    def cost(mass: Array, matrices: Array) -> Array:
-        sizes = single.log_sizes(single.of_matrices(matrices, mass))
-        return mass * (p / 2 * (sizes + 1 + math.log(2 * math.pi)) - np.log(mass))
-
-    def without(k: int, *parts: Array) -> MixtureParams:
-        centers, matrices, mass, dof = (np.delete(of, k, axis=0) for of in (*parts, params.dof))
-        covariances = setting.model.bounded(shape.of_matrices(matrices, mass), mass)
-        return params._replace(centers=centers, covariances=covariances, log_weights=np.log(mass), dof=dof)
-
-    apart = np.sum(((centers[:, None] - centers) / setting.bulk.units) ** 2, axis=2) - np.eye(K)
-    near = np.argsort(apart, axis=1, kind="stable")[:, 1 : NEAR + 1]
-    i, j = np.repeat(np.arange(K), near.shape[1]), near.ravel()
-    both, away = mass[i] + mass[j], centers[i] - centers[j]
-    first, second = mass[i] / both, mass[j] / both
-    between = (first * second)[:, None, None] * (away[:, :, None] * away[:, None, :])
-    union = first[:, None, None] * matrices[i] + second[:, None, None] * matrices[j] + between
-    own = cost(mass, matrices)
-    prices = cost(both, union) - own[i] - own[j]
-    best = int(np.argmin(prices))
-    middle = first[best] * centers[i[best]] + second[best] * centers[j[best]]
-    parts = centers.copy(), matrices.copy(), mass.copy()
-    for part, value in zip(parts, (middle, union[best], both[best]), strict=True):
-        part[i[best]] = value
-    joined = without(j[best], *parts)
-    if not noise:
-        return [joined]
-    as_noise = entr(noise + mass) - entr(noise) - mass * log_noise(centers, setting.bulk) - own
-    lost = int(np.argmin(as_noise))
-    half = mass[lost] / 2
-    dropped = without(lost, centers, matrices, mass)._replace(noise=params.noise + half, beyond=params.beyond + half)
-    return [joined, dropped] if prices[best] <= as_noise[lost] else [dropped, joined]
