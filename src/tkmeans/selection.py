@@ -53,14 +53,10 @@ def select_clusters(
     estimator : TKMeans or StudentTMixture, default=None
         What to fit with the chosen number, and for "stability" with every number; None is ``StudentTMixture()``, whose
         parameters the compared mixtures have, too. Neither `checkpoint` nor `max_time` is used.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How often each row counts.
-    n_resamples : int, default=20
-        Resamples for "stability".
-    random_state : int, RandomState instance or None, default=None
-        For the sample of many rows, and the resamples.
-    n_jobs : int, default=None
-        Shapes or fits at a time, as elsewhere in scikit-learn. The answer does not depend on it.
+    sample_weight, n_resamples : array-like of shape (n_samples,), default=None, and int, default=20
+        How often each row counts, and the resamples for "stability".
+    random_state, n_jobs : as in scikit-learn, default=None
+        For the sample of many rows and the resamples; shapes or fits at a time, on which the answer does not depend.
     progress : bool or callable, default=False
         Whether to count the mixtures on standard error; or a function of the number done and the number of all.
 

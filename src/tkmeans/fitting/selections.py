@@ -44,6 +44,7 @@ STABLE_ENOUGH = 0.8
 
 # Nats from which on a choice is better, clearly better, far better (Kass and Raftery 1995).
 CLOSENESS = {1.0: "hardly better", 3.0: "somewhat better", 5.0: "clearly better", np.inf: "far better"}
+UNITS = {"icl": 2.0, "bic": 2.0}  # of criteria, in nats
 FORMATS = {"n_clusters": "d", "shape": ">", "probability": ".3f", "outlier_fraction": ".1%", "stability": ".2f"}
 
 
@@ -53,24 +54,17 @@ class Selection:
 
     Attributes
     ----------
-    n_clusters : ndarray of shape (n_tried,)
-        The numbers of clusters, ascending for each shape.
-    shapes : ndarray of shape (n_tried,)
-        The shapes of the clusters.
-    evidence : ndarray of shape (n_tried,)
-        Minus the logarithm of the probability of the rows, in nats; smaller is better.
-    icl, bic : ndarray of shape (n_tried,)
-        Other criteria of the same mixtures, on the scale of twice the logarithm; smaller is better.
+    n_clusters, shapes : ndarrays of shape (n_tried,)
+        The numbers of clusters, ascending for each shape, and their shapes.
+    evidence, icl, bic : ndarrays of shape (n_tried,)
+        Minus the logarithm of the probability of the rows, in nats, and two other criteria of the same mixtures, on the
+        scale of twice the logarithm; smaller is better.
     outlier_fraction : ndarray of shape (n_tried,)
         The share of noise. If it falls sharply where a cluster is added, these rows were a cluster.
-    stability : ndarray of shape (n_tried,) or None
-        The mean similarity of the least stable cluster over resamples, if that is the criterion; larger is better.
-    criterion : str
-        What was chosen by.
-    simpler_shape : str or None
-        A simpler shape that describes the chosen clusters as well.
-    best_estimator : estimator or None
-        The estimator fitted with the best number and shape.
+    criterion, stability : str, and ndarray of shape (n_tried,) or None
+        What was chosen by; if by stability, the mean similarity of the least stable cluster over resamples.
+    simpler_shape, best_estimator : str or None, and estimator or None
+        A simpler shape that describes the chosen clusters as well, and the estimator fitted with the choice.
 
     Examples
     --------
@@ -134,14 +128,13 @@ class Selection:
         """By how much the best number is better than the runner-up: in nats, or in stability."""
         others = self._order[self.n_clusters[self._order] != self.best]
         gap = abs(self.values[others[0]] - self.values[self._order[0]]) if len(others) else np.inf
-        return float(gap) / (2 if self.criterion in ("icl", "bic") else 1)
+        return float(gap / UNITS.get(self.criterion, 1.0))
 
     @property
     def probabilities(self) -> Array:
         """How credible each entry is, if one of them is right; NaN where the criterion is stability."""
-        if self.criterion == "stability":
-            return np.full(len(self.values), np.nan)
-        return np.asarray(softmax(-self.values / (1 if self.criterion == "evidence" else 2)))
+        unit = np.nan if self.criterion == "stability" else UNITS.get(self.criterion, 1.0)
+        return np.asarray(softmax(-self.values / unit))
 
     @property
     def sentence(self) -> str:
@@ -161,27 +154,16 @@ class Selection:
         return np.rec.fromarrays([*columns.values()], dtype=None, names=[*columns])  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
-        names, order = self.table.dtype.names, self._order
-        second = [i for i in order if self.n_clusters[i] == self.runner_up]
-        marks = {i: "  <- runner-up" for i in second[:1]} | {order[0]: "  <- best"}
+        names, marks = self.table.dtype.names, {self.runner_up: "  <- runner-up", self.best: "  <- best"}
         lines = [self.sentence, "".join(f"{name:>17}" for name in names)]
         for i, record in enumerate(self.table):
             cells = (format(value, FORMATS.get(name, ".1f")) for name, value in zip(names, record, strict=True))
-            lines.append("".join(f"{cell:>17}" for cell in cells) + marks.get(i, ""))
+            first = i == next(j for j in self._order if self.n_clusters[j] == self.n_clusters[i])
+            lines.append("".join(f"{cell:>17}" for cell in cells) + marks.get(int(record.n_clusters), "") * first)
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the criterion against the number of clusters, a line for each shape.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-
-        Returns
-        -------
-        display : :class:`tkmeans.plots.SelectionDisplay`
-        """
+        """Draw the criterion, a line for each shape, as a :class:`tkmeans.plots.SelectionDisplay`."""
         from tkmeans.plots import SelectionDisplay
 
         shown = ("n_clusters", "values", "criterion", "best", "runner_up", "outlier_fraction", "shapes")
@@ -234,8 +216,7 @@ class Descent:
         labels = round_labels(self._in_units, top, rng) if labels is None else labels  # rows are too few for pieces
         found, params = dict[int, Judged](), from_labels(self.sample, labels, self._setting(top, shape), core=True)
         for K in range(top, min(numbers) - 1, -1):
-            setting = self._setting(K, shape)
-            last = self._climbed(params if top == K else self._one_less(params, shape), setting, STEP)
+            last = self._climbed(params if top == K else self._one_less(params, shape), shape, STEP)
             params = last.params
             if K in numbers:
                 found[K] = last
@@ -243,14 +224,12 @@ class Descent:
         ranked = sorted(found.values(), key=by_evidence)
         close = ranked[0].evidence + CLOSE[0] + CLOSE[1] * float(np.sum(self.sample.weight))
         for K in [each.n_clusters for each in ranked[:CONTENDERS] if each.evidence < close]:
-            setting = self._setting(K, shape)
-            starts = (found[K].params, chosen_start(self.sample, setting, 0)[0])
-            found[K] = min(found[K], *(self._climbed(start, setting, LAST) for start in starts), key=by_evidence)
+            starts = (found[K].params, chosen_start(self.sample, self._setting(K, shape), 0)[0])
+            found[K] = min(found[K], *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
         best = min(found.values(), key=by_evidence)
         while (K := best.n_clusters - 1) in found:  # down from the best once more
-            setting = self._setting(K, shape)
             ways = [self._one_less(best.params, shape, noisy=noisy) for noisy in (True, False)]
-            before, best = best, min((self._climbed(way, setting, LAST) for way in ways), key=by_evidence)
+            before, best = best, min((self._climbed(way, shape, LAST) for way in ways), key=by_evidence)
             found[K] = min(found[K], best, key=by_evidence)
             if best.evidence > before.evidence:
                 break
@@ -258,10 +237,9 @@ class Descent:
 
     def reshaped(self, params: MixtureParams, shape: str) -> Judged:
         """The same clusters in another shape, after EM."""
-        setting, form = self._setting(len(params.centers), shape), SHAPES[shape]
-        covariances = form.of_matrices(as_matrices(params), np.exp(params.log_weights))
-        bulk = form.diagonal((self.bulk.units * self.bulk.radius) ** 2)
-        return self._climbed(params._replace(covariances=covariances, bulk=bulk), setting, STEP)
+        covariances = SHAPES[shape].of_matrices(as_matrices(params), np.exp(params.log_weights))
+        bulk = SHAPES[shape].diagonal((self.bulk.units * self.bulk.radius) ** 2)
+        return self._climbed(params._replace(covariances=covariances, bulk=bulk), shape, STEP)
 
     def _setting(self, n_clusters: int, shape: str) -> Setting:
         settings, n_rows = self.settings, float(np.sum(self.sample.weight))
@@ -271,7 +249,8 @@ class Descent:
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
         return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, noise, dof)
 
-    def _climbed(self, params: MixtureParams, setting: Setting, options: dict[str, Any]) -> Judged:
+    def _climbed(self, params: MixtureParams, shape: str, options: dict[str, Any]) -> Judged:
+        setting = self._setting(len(params.centers), shape)
         fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options)
         if fit.interrupted:
             raise fit.interrupted
