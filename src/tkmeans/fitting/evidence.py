@@ -50,21 +50,27 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     (K, p), rows, log_rows = params.centers.shape, params.centers.shape[1] + 2.0, math.log(np.sum(sample.weight))
     n_parameters = K * p + shape.n_parameters(K, p) + K - 1 + model.estimate_dof + (noise > 0)
     bic = n_parameters * log_rows - 2 * stats.log_likelihood
-    n, w, log_shares = np.maximum(stats.n, 1e-9), np.maximum(stats.w, 1e-9), params.log_weights - math.log1p(-noise)
-    total, (factors, log_det) = np.sum(n), shape.whitening(params.covariances, p)
-    kernel, block = model.kernel(params, whitening=(factors, log_det)), Block(*sample, Frame(np.zeros(p), 1.0))
-    of_rows = ShapeRows(*map(np.asarray, model.engine_for(kernel).rows(block, kernel)))
-    entropy = stats.entropy - float(sample.weight @ (entr(of_rows.noise) + entr(1 - of_rows.noise)))
-    log_likelihood = stats.log_likelihood + light_tails(kernel, n + rows, w, sample.weight, of_rows)
-    log_prior = log_noise(params.centers, bulk)
+    n, w, column = np.maximum(stats.n, 1e-9), np.maximum(stats.w, 1e-9), (-1, *[1] * (params.covariances.ndim - 1))
+    total, step = np.sum(n), stats.wx / w[:, None]
+    scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * (RIDGE * shape.diagonal(bulk.units**2))
+    pooled = np.sum(scatter, axis=0, keepdims=True) / total
+    covariances = (scatter + rows * pooled) / (n + rows).reshape(column)
+    covariances = np.repeat(pooled, K, axis=0) if shape.tied else covariances
+    log_weights, centers = np.log(n / total) + math.log1p(-noise), params.centers + step
+    factors, log_det = shape.whitening(covariances, p)
+    kernel = model.kernel(params._replace(centers=centers, log_weights=log_weights), whitening=(factors, log_det))
+    block, engine = Block(*sample, Frame(np.zeros(p), 1.0)), model.engine_for(kernel)
+    found, of_rows = engine.summarize(block, kernel), ShapeRows(*map(np.asarray, engine.rows(block, kernel)))
+    entropy = found.entropy - float(sample.weight @ (entr(of_rows.noise) + entr(1 - of_rows.noise)))
+    log_likelihood = found.log_likelihood + light_tails(kernel, n + rows, w, sample.weight, of_rows)
+    log_prior = log_noise(centers, bulk)
     log_prior = log_prior - STRONG * (log_prior < -bulk.log_volume)
     integrals = np.minimum(p / 2 * np.log(2 * math.pi / w) + log_det / 2 + log_prior, 0.0)  # over centres, and shapes
     if not shape.tied:
-        pooled = np.tensordot(n / total, params.covariances, 1)[None]
         prior = shape.whitening(pooled, p)[1] - log_det - shape.squares(factors, pooled[0])
-        integrals += rows / 2 * prior + shape_integrals(n, rows, p, params.covariances.shape[1:])
+        integrals += rows / 2 * prior + shape_integrals(n, rows, p, covariances.shape[1:])
     of_weights = math.lgamma(K * rows) - math.lgamma(total + K * rows) - K * math.lgamma(rows)
-    integrals += gammaln(n + rows) - n * log_shares - STRONG * np.maximum(n - 2 * w, 0.0)
+    integrals += gammaln(n + rows) - n * np.log(n / total) - STRONG * (n - w) * (2 * w < n)
     evidence = ENTROPY * entropy - log_likelihood - float(np.sum(integrals)) - of_weights + math.lgamma(K + 1)
     evidence += shape.n_parameters(1, p) / 2 * log_rows
     return Judged(K, evidence, bic + 2 * stats.entropy, bic, noise, params)
