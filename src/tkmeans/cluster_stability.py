@@ -171,11 +171,16 @@ def stability(
 def with_progress(results: Iterable[T], total: int, title: str, progress: bool | Progress) -> Iterator[T]:
     """The same results, counted as they come: by `progress`, or in a line on standard error if it is True."""
     for done, result in enumerate(results, start=1):
-        if callable(progress):
-            progress(done, total)
-        elif progress:
-            print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        show_progress(done, total, title, progress)
         yield result
+
+
+def show_progress(done: int, total: int, title: str, progress: bool | Progress) -> None:
+    """Call `progress`, or if it is True write a line on standard error."""
+    if callable(progress):
+        progress(done, total)
+    elif progress:
+        print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 def best_jaccard(reference: Array, labels: Array, clusters: Array, weight: Array) -> Array:

@@ -3,12 +3,13 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from tkmeans.cluster_stability import Progress, plain_copy, stability, with_progress
+from tkmeans.cluster_stability import Progress, plain_copy, show_progress, stability
 from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.inputs import open_rows
 from tkmeans.estimators.validation import check_choice, check_integer
@@ -91,18 +92,20 @@ def select_clusters(
         raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
     template = StudentTMixture() if estimator is None else estimator
     reader = plain_copy(template if isinstance(template, StudentTMixture) else StudentTMixture())
-    total = len(numbers) * len(shapes)
-    ticks = with_progress(range(total), total, "select_clusters", progress)
+    done, total = count(1), len(numbers) * len(shapes)
 
     def sized(K: Any, shape: Any) -> Any:
         if isinstance(template, StudentTMixture):
             return plain_copy(template).set_params(n_components=int(K), covariance_type=str(shape))
         return plain_copy(template).set_params(n_clusters=int(K))
 
+    def tick() -> None:
+        show_progress(next(done), total, "select_clusters", progress)
+
     with warnings.catch_warnings():  # a wrong number of clusters is what they would tell of
         warnings.simplefilter("ignore")
         with open_rows(reader, X, sample_weight, reset=True, method="select_clusters") as source:
-            found = reader._selection(source, numbers[-1], numbers, shapes, rng, n_jobs, ticks)
+            found = reader._selection(source, numbers[-1], numbers, shapes, rng, n_jobs, tick)
         found = replace(found, criterion=criterion)
         if criterion == "stability":
             seeds = rng.randint(np.iinfo(np.int32).max, size=len(found.n_clusters))

@@ -221,7 +221,7 @@ def select_k(
     data = prepare(file, reading, choice)
     selection = estimator_calls.selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
     if json:
-        fields = ("criterion", "best", "runner_up", "margin", "n_clusters", "probabilities", *_SHOWN)
+        fields = ("criterion", "best", "runner_up", "margin", "n_clusters", *_SHOWN)
         document = {field: getattr(selection, field) for field in fields}
         screen.print_json({"file": data.table.source, "columns": data.columns} | document)
         return

@@ -218,14 +218,9 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         return mixture_components.precision_roots(self.covariances_, self.covariance_type)
 
     def _model(self, engine: Any) -> StudentMixture:
-        return StudentMixture(
-            shape=SHAPES[self.covariance_type],
-            estimate_dof=self.dof == "estimate",
-            shared_dof=self.shared_dof,
-            least_dof=LEAST_DOF if self.noise else BOUNDS[0],
-            size_ratio=float(self.size_ratio),
-            engine=engine,
-        )
+        bounds = {"least_dof": LEAST_DOF if self.noise else BOUNDS[0], "size_ratio": float(self.size_ratio)}
+        dof = {"estimate_dof": self.dof == "estimate", "shared_dof": self.shared_dof}
+        return StudentMixture(shape=SHAPES[self.covariance_type], engine=engine, **dof, **bounds)  # type: ignore[arg-type]
 
     def _plan(self, source: Source) -> Plan:
         measure(source)

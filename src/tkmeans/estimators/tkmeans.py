@@ -206,14 +206,10 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
 
 def student(estimator: Any, source: Source, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
     """The model to fit to so many rows like those of the source."""
-    return Student(
-        engine=estimator._engine(source),
-        estimate_dof=estimator.dof == "estimate",
-        estimate_weights=estimate_weights,
-        want_entropy=want_entropy,
-        least_dof=max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows)),
-        scale_floor=SCALE_FLOOR[source.dtype.name],
-    )
+    least = max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows))
+    options: dict[str, Any] = {"estimate_weights": estimate_weights, "want_entropy": want_entropy, "least_dof": least}
+    options |= {"estimate_dof": estimator.dof == "estimate", "scale_floor": SCALE_FLOOR[source.dtype.name]}
+    return Student(engine=estimator._engine(source), **options)
 
 
 def student_merit(estimator: Any) -> Callable[[Fit], float]:

@@ -86,12 +86,6 @@ def check_auto(name: str, value: Any) -> None:
         check_choice(name, value, ["auto"], hint=", True or False")
 
 
-def check_n_init(name: str, value: Any) -> None:
-    """Complain unless `value` is "auto" or a number of starts."""
-    if value != "auto":
-        check_integer(name, value, least=1)
-
-
 def check_init(
     name: str, value: Any, *, choices: Collection[str] = SEEDINGS, hint: str = ", an array of centres or a callable"
 ) -> None:
@@ -120,7 +114,7 @@ SHARED: dict[str, Check] = {
     "tol": partial(check_real, positive=False),
     "engine": partial(check_choice, choices=engines.CHOICES),
     "n_jobs": check_n_jobs,
-    "n_init": check_n_init,
+    "n_init": one_or_auto,
     "init": check_init,
 }
 KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"])}

@@ -2,30 +2,30 @@
 
 On a sample, EM begins with joined pieces (`tkmeans.search.shape_search`) for the largest number, and then always with
 the mixture before, of which two components are joined or one is given to the noise. The best of all go on for longer,
-and from the start that a fit would have.
+and from starts of their own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from operator import attrgetter
-from threading import Lock
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans import engines
 from tkmeans.em import SmallGain
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
-from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, chosen_start, climb, from_labels, with_prior
+from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, with_prior
 from tkmeans.fitting.starts import canonical, complete, without_bad_cells
 from tkmeans.models.covariances import SHAPES
+from tkmeans.models.dof import first_dof
 from tkmeans.models.mixture import MixtureParams
-from tkmeans.search.shape_search import FARTHEST, Pieces, joined, joined_labels, round_labels
+from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, Pieces, joined, joined_labels, round_labels
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import quantile
 from tkmeans.stats import Array, Frame
@@ -35,7 +35,7 @@ by_evidence = attrgetter("evidence")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
 ABOVE = 1.5  # times the most clusters is where the descent begins
 STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
-LAST = {"stop": SmallGain(1e-5), "max_iter": 50}
+LAST = {"stop": SmallGain(1e-6), "max_iter": 100}
 CONTENDERS, CLOSE = 3, (20.0, 0.05)  # that go on: the best, if they are so close in nats, and in nats per row
 
 # A number of clusters is stable if the least stable of its clusters is: the mark of prediction strength
@@ -44,8 +44,7 @@ STABLE_ENOUGH = 0.8
 
 # Nats from which on a choice is better, clearly better, far better (Kass and Raftery 1995).
 CLOSENESS = {1.0: "hardly better", 3.0: "somewhat better", 5.0: "clearly better", np.inf: "far better"}
-UNITS = {"icl": 2.0, "bic": 2.0}  # of criteria, in nats
-FORMATS = {"n_clusters": "d", "shape": ">", "probability": ".3f", "outlier_fraction": ".1%", "stability": ".2f"}
+FORMATS = {"n_clusters": "d", "shape": ">", "outlier_fraction": ".1%", "stability": ".2f"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,7 @@ class Selection:
     >>> found.best, found.best_shape, found.simpler_shape
     (3, 'full', 'spherical')
     >>> found.table.dtype.names
-    ('n_clusters', 'shape', 'probability', 'evidence', 'icl', 'bic', 'outlier_fraction')
+    ('n_clusters', 'shape', 'evidence', 'icl', 'bic', 'outlier_fraction')
     """
 
     n_clusters: Array
@@ -128,13 +127,7 @@ class Selection:
         """By how much the best number is better than the runner-up: in nats, or in stability."""
         others = self._order[self.n_clusters[self._order] != self.best]
         gap = abs(self.values[others[0]] - self.values[self._order[0]]) if len(others) else np.inf
-        return float(gap / UNITS.get(self.criterion, 1.0))
-
-    @property
-    def probabilities(self) -> Array:
-        """How credible each entry is, if one of them is right; NaN where the criterion is stability."""
-        unit = np.nan if self.criterion == "stability" else UNITS.get(self.criterion, 1.0)
-        return np.asarray(softmax(-self.values / unit))
+        return float(gap) / (2 if self.criterion in ("icl", "bic") else 1)
 
     @property
     def sentence(self) -> str:
@@ -148,9 +141,8 @@ class Selection:
     @property
     def table(self) -> Array:
         """One record for each entry, as ``pandas.DataFrame`` takes it."""
-        columns = {"n_clusters": self.n_clusters, "shape": self.shapes, "probability": self.probabilities}
-        columns |= {name: getattr(self, name) for name in ("evidence", "icl", "bic", "outlier_fraction")}
-        columns |= {} if self.stability is None else {"stability": self.stability}
+        shown = ("evidence", "icl", "bic", "outlier_fraction", *["stability"] * (self.stability is not None))
+        columns = {"n_clusters": self.n_clusters, "shape": self.shapes} | {name: getattr(self, name) for name in shown}
         return np.rec.fromarrays([*columns.values()], dtype=None, names=[*columns])  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
@@ -171,16 +163,11 @@ class Selection:
 
 
 def compared(
-    source: Source, numbers: Any, shapes: Sequence[str], settings: Any, rng: Any, n_jobs: Any = None, ticks: Any = ()
+    source: Source, numbers: Any, shapes: Any, settings: Any, rng: Any, n_jobs: Any = None, tick: Any = bool
 ) -> Selection:
-    """The choice among mixtures of these numbers and shapes, by evidence; each takes the next of `ticks`."""
-    descent, one_at_a_time = Descent(source, max(numbers), rng, settings), Lock()
+    """The choice among mixtures of these numbers and shapes, by evidence; `tick` is called after each."""
+    descent = Descent(source, max(numbers), rng, settings)
     numbers = [K for K in numbers if max(len(descent.sample.X), min(numbers)) >= K]
-
-    def tick() -> None:
-        with one_at_a_time:
-            next(ticks or iter(()), None)
-
     tried = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(descent.found)(numbers, shape, tick) for shape in shapes)
     entries = [(shape, found[K]) for shape, found in zip(shapes, tried, strict=True) for K in numbers]
     shape, best = min(entries, key=lambda entry: entry[1].evidence)
@@ -211,10 +198,7 @@ class Descent:
     def found(self, numbers: Collection[int], shape: str, tick: Callable[[], None]) -> dict[int, Judged]:
         """Every number once, the largest first; then the best again, with more of EM and from other starts."""
         top = max(max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
-        volume, rng = self.bulk.log_volume - float(np.sum(np.log(self.bulk.units))), np.random.RandomState(0)
-        labels = next(joined_labels(self._in_units, volume, top, rng), None)
-        labels = round_labels(self._in_units, top, rng) if labels is None else labels  # rows are too few for pieces
-        found, params = dict[int, Judged](), from_labels(self.sample, labels, self._setting(top, shape), core=True)
+        found, params = dict[int, Judged](), next(self._starts(top, shape))
         for K in range(top, min(numbers) - 1, -1):
             last = self._climbed(params if top == K else self._one_less(params, shape), shape, STEP)
             params = last.params
@@ -223,17 +207,19 @@ class Descent:
                 tick()
         ranked = sorted(found.values(), key=by_evidence)
         close = ranked[0].evidence + CLOSE[0] + CLOSE[1] * float(np.sum(self.sample.weight))
-        for K in [each.n_clusters for each in ranked[:CONTENDERS] if each.evidence < close]:
-            starts = (found[K].params, chosen_start(self.sample, self._setting(K, shape), 0)[0])
-            found[K] = min(found[K], *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
-        best = min(found.values(), key=by_evidence)
-        while (K := best.n_clusters - 1) in found:  # down from the best once more
-            ways = [self._one_less(best.params, shape, noisy=noisy) for noisy in (True, False)]
-            before, best = best, min((self._climbed(way, shape, LAST) for way in ways), key=by_evidence)
-            found[K] = min(found[K], best, key=by_evidence)
-            if best.evidence > before.evidence:
-                break
+        for last in [each for each in ranked[:CONTENDERS] if each.evidence < close]:
+            K, starts = last.n_clusters, (last.params, *self._starts(last.n_clusters, shape))
+            found[K] = min(last, *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
         return found
+
+    def _starts(self, n_clusters: int, shape: str) -> Iterator[MixtureParams]:
+        """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
+        rng, tails = np.random.RandomState(0), max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
+        volume = self.bulk.log_volume - float(np.sum(np.log(self.bulk.units)))
+        whole = islice(joined_labels(self._in_units, volume, n_clusters, rng), 1)
+        touching = (round_labels(self._in_units, n_clusters, rng, tails) for _ in range(1))
+        for labels in chain(whole, touching):
+            yield from_labels(self.sample, labels, self._setting(n_clusters, shape), core=True)
 
     def reshaped(self, params: MixtureParams, shape: str) -> Judged:
         """The same clusters in another shape, after EM."""
@@ -256,13 +242,13 @@ class Descent:
             raise fit.interrupted
         return judged(self.sample, setting, fit.params, fit.stats)
 
-    def _one_less(self, params: MixtureParams, shape: str, *, noisy: bool = True) -> MixtureParams:
+    def _one_less(self, params: MixtureParams, shape: str) -> MixtureParams:
         """With the two components joined whose union costs least as one ellipse, or one given to the noise."""
         K, units, rows = len(params.centers), self.bulk.units, np.sum(self.sample.weight)
         mass, matrices, noise = rows * np.exp(params.log_weights), as_matrices(params), params.noise + params.beyond
         pieces = Pieces(mass, params.centers / units, mass[:, None, None] * matrices / np.outer(units, units))
         volumes = -log_noise(params.centers, self.bulk) - np.sum(np.log(units))  # noise is as thin as 1 row in these
-        group = joined(pieces, K - 1, rows * noise, volumes if noise and noisy else math.inf)
+        group = joined(pieces, K - 1, rows * noise, volumes if noise else math.inf)
         shares = mass * (group == np.arange(K - 1)[:, None])  # (K - 1, K)
         mass, lost = np.sum(shares, axis=1), np.sum(mass[group < 0]) / (2 * rows)
         shares /= mass[:, None]
