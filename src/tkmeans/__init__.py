@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["DataFile", "Description", "FastTKMeans", "MiniBatchTKMeans", "ModelFileError", "RobustnessCurve"]
+__all__ = ["DataFile", "Description", "FastTKMeans", "MiniBatchTKMeans", "ModelFileError", "RobustnessCurve", "load"]
 __all__ += ["Selection", "Stability", "StudentTMixture", "TKMeans", "breakdown_curve", "describe", "influence_curve"]
-__all__ += ["load", "save", "select_clusters", "select_n_clusters", "show_versions", "stability", "to_onnx"]
-__all__ += ["write_report"]
+__all__ += ["save", "select_clusters", "select_n_clusters", "show_versions", "stability", "to_onnx", "write_report"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.

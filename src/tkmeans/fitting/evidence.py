@@ -84,11 +84,8 @@ def log_noise(centers: Array, bulk: Bulk) -> Array:
 
 
 def shape_integrals(n: Array, prior_rows: float, p: int, form: tuple[int, ...]) -> Array:
-    """ln of the integral over each component's shape over the likelihood and the prior of the shape it has, (K,).
-
-    A matrix (p, p) is one variance of dimension p; variances (p,) are p of dimension 1; one variance (1,) has been
-    measured p times as often.
-    """
+    """ln of the integral over each component's shape over the likelihood and the prior of the shape it has, (K,)."""
+    # A matrix (p, p) is one variance of dimension p, variances (p,) are p of dimension 1; (1,) was measured p times.
     q, times, often = (p, 1, 1) if len(form) == 2 else (1, 1, p) if form == (1,) else (1, p, 1)
     mass, prior = n * often, prior_rows * often
     whole = mass + prior

@@ -210,6 +210,10 @@ class Descent:
         for last in [each for each in ranked[:CONTENDERS] if each.evidence < close]:
             K, starts = last.n_clusters, (last.params, *self._starts(last.n_clusters, shape))
             found[K] = min(last, *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
+        best, before = min(found.values(), key=by_evidence), math.inf
+        while (K := best.n_clusters - 1) in found and best.evidence < before:  # down from the best once more
+            before, best = best.evidence, self._climbed(self._one_less(best.params, shape), shape, LAST)
+            found[K] = min(found[K], best, key=by_evidence)
         return found
 
     def _starts(self, n_clusters: int, shape: str) -> Iterator[MixtureParams]:
