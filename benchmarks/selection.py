@@ -132,6 +132,7 @@ def times() -> tuple[str, list[str]]:
     for name, X in {
         "iris": foreign_sets.real_tables()["iris"][0],
         "S1": load("S1")[0],
+        "A3": load("A3")[0],
         "dim032": load("dim032")[0],
     }.items():
         ways = {"ours": lambda X=X: select_clusters(X)}

@@ -5,9 +5,9 @@ The module is not called `stability`, because `tkmeans.stability` is the functio
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -24,7 +24,6 @@ from tkmeans.stats import Array
 STABLE, DOUBTFUL = 0.75, 0.6
 
 Progress = Callable[[int, int], None]  # called with how much is done, and of how much
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,17 +161,13 @@ def stability(
         warnings.simplefilter("ignore")
         given = estimator, X, weight, reference, clusters, counted
         fits = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_similarities)(*given, seed) for seed in seeds)
-        jaccard = np.array(list(with_progress(fits, n_resamples, "stability", progress)))
+        jaccard = []
+        for done, similarities in enumerate(fits, start=1):
+            jaccard.append(similarities)
+            show_progress(done, n_resamples, "stability", progress)
     ones = np.ones(n_rows) if weight is None else weight
     sizes = np.array([ones[reference == cluster].sum() for cluster in clusters])
-    return Stability(jaccard, clusters, sizes)
-
-
-def with_progress(results: Iterable[T], total: int, title: str, progress: bool | Progress) -> Iterator[T]:
-    """The same results, counted as they come: by `progress`, or in a line on standard error if it is True."""
-    for done, result in enumerate(results, start=1):
-        show_progress(done, total, title, progress)
-        yield result
+    return Stability(np.array(jaccard), clusters, sizes)
 
 
 def show_progress(done: int, total: int, title: str, progress: bool | Progress) -> None:

@@ -261,13 +261,9 @@ def report(
     summary.print_written({out: "open it in a browser"})
 
 
-app = typer.Typer(
-    help="Robust k-means: clusters that outliers do not move.",
-    epilog="Exit codes: 0 success, 1 a problem with the data or a file, 2 wrong usage, 130 interrupted.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_show_locals=False,
-)
+_CODES = "Exit codes: 0 success, 1 a problem with the data or a file, 2 wrong usage, 130 interrupted."
+_LOOK: dict[str, Any] = {"rich_markup_mode": "rich", "pretty_exceptions_show_locals": False, "no_args_is_help": True}
+app = typer.Typer(help="Robust k-means: clusters that outliers do not move.", epilog=_CODES, **_LOOK)
 for each in (demo, fit, predict, select_k, outliers, report, reproduce):
     app.command(each.__name__.replace("_", "-"))(options.command(each))
 

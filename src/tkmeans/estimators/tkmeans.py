@@ -34,8 +34,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        The number of clusters. "auto" chooses between 1 and 20, as :func:`select_clusters` does: by mixtures of
-        ellipses, since a criterion for round clusters would cut long ones in pieces.
+        The number of clusters. "auto" chooses 1 to 20 as :func:`select_clusters` does, by mixtures of ellipses.
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
         stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
