@@ -36,7 +36,7 @@ SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
 ABOVE = 1.5  # times the most clusters is where the descent begins
 STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
 LAST = {"stop": SmallGain(1e-6), "max_iter": 100}
-CONTENDERS, CLOSE = 3, (20.0, 0.05)  # that go on: the best, if they are so close in nats, and in nats per row
+LIKELY = 2  # numbers that are tried again in any case
 
 # A number of clusters is stable if the least stable of its clusters is: the mark of prediction strength
 # (Tibshirani and Walther 2005), on Hennig's similarity.
@@ -150,7 +150,7 @@ class Selection:
         lines = [self.sentence, "".join(f"{name:>17}" for name in names)]
         for i, record in enumerate(self.table):
             cells = (format(value, FORMATS.get(name, ".1f")) for name, value in zip(names, record, strict=True))
-            first = i == next(j for j in self._order if self.n_clusters[j] == self.n_clusters[i])
+            first = bool(i == next(j for j in self._order if self.n_clusters[j] == record.n_clusters))
             lines.append("".join(f"{cell:>17}" for cell in cells) + marks.get(int(record.n_clusters), "") * first)
         return "\n".join(lines)
 
@@ -205,16 +205,16 @@ class Descent:
             if K in numbers:
                 found[K] = last
                 tick()
-        ranked = sorted(found.values(), key=by_evidence)
-        close = ranked[0].evidence + CLOSE[0] + CLOSE[1] * float(np.sum(self.sample.weight))
-        for last in [each for each in ranked[:CONTENDERS] if each.evidence < close]:
-            K, starts = last.n_clusters, (last.params, *self._starts(last.n_clusters, shape))
-            found[K] = min(last, *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
-        best, before = min(found.values(), key=by_evidence), math.inf
-        while (K := best.n_clusters - 1) in found and best.evidence < before:  # down from the best once more
-            before, best = best.evidence, self._climbed(self._one_less(best.params, shape), shape, LAST)
-            found[K] = min(found[K], best, key=by_evidence)
-        return found
+        likely, tried = [each.n_clusters for each in sorted(found.values(), key=by_evidence)[:LIKELY]], set[int]()
+        while True:  # until the best number and its neighbours have been tried from starts of their own
+            best = min(found.values(), key=by_evidence).n_clusters
+            left = [K for K in (*likely, best, best - 1, best + 1) if K in found and K not in tried]
+            if not left:
+                return found
+            tried.add(K := left[0])
+            above = [self._one_less(found[K + 1].params, shape)] if K + 1 in found else []
+            starts = (found[K].params, *above, *self._starts(K, shape))
+            found[K] = min(found[K], *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
 
     def _starts(self, n_clusters: int, shape: str) -> Iterator[MixtureParams]:
         """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
