@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.sparse import csr_array
 from scipy.stats import multivariate_t
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
@@ -245,6 +246,12 @@ def test_select_clusters_takes_masked_values_as_missing_and_refuses_text():
     np.testing.assert_array_equal(found.evidence, select_clusters(masked.filled(np.nan), range(1, 3)).evidence)
     with pytest.raises(TypeError, match="X holds text"):
         select_clusters(rows.astype(str))
+
+
+@pytest.mark.parametrize("choose", [select_clusters, TKMeans("auto").fit, StudentTMixture("auto").fit])
+def test_the_number_of_clusters_of_sparse_rows_is_not_chosen(choose):
+    with pytest.raises(TypeError, match=r"(?i)sparse.*toarray"):
+        choose(csr_array(np.eye(30)))
 
 
 # ---- what a selection tells --------------------------------------------------------------------
