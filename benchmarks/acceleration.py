@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.common import CLUSTERS, hold_to_the_bar, load, markdown, publish
 from tkmeans import engines
-from tkmeans.em import Never, em
+from tkmeans.em import em
 from tkmeans.fitting.starts import canonical
 from tkmeans.models import Student
 from tkmeans.search import seeding
@@ -38,7 +38,7 @@ def passes(name: str, seed: int) -> tuple[int, int]:
     counts, ends = [], []
     for accelerate in (False, True):
         seen: list[tuple[int, float]] = []
-        fit = em(_Counted(source, seen), model, start, stop=Never(), max_iter=1500, accelerate=accelerate)
+        fit = em(_Counted(source, seen), model, start, stop=lambda _: False, max_iter=1500, accelerate=accelerate)
         ends.append(fit.history[-1])
         counts.append(seen)
     if abs(ends[0] - ends[1]) > 10 * CLOSE:

@@ -27,7 +27,6 @@ from sklearn.cluster import KMeans
 from benchmarks import common  # noqa: F401  (where the data sets are)
 from tkmeans import TKMeans
 from tkmeans.datasets import SYNTHETIC, fetch_benchmark, scaled
-from tkmeans.em import Never
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
 from tkmeans.paper import experiment_runs, figures, published_values
 from tkmeans.paper.authors.methods import uniform
@@ -328,7 +327,7 @@ def nearest_rows(X: np.ndarray, start: np.ndarray, power: int, n_iter: int = 60)
     tree = KDTree(X)
     path = [tree.query(start)[0]]
     for _ in range(n_iter):  # the loop tells the objective, not the centres: one step at a time
-        start = experiment_runs.limit(X, start, power, Never(), 1).params.centers
+        start = experiment_runs.limit(X, start, power, lambda _: False, 1).params.centers
         path.append(tree.query(start)[0])
     return np.array(path)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import KMeans
 
-from tkmeans import TKMeans, describe, select_n_clusters, write_report
+from tkmeans import TKMeans, describe, select_clusters, write_report
 from tkmeans.plots import ClustersDisplay
 
 rng = np.random.default_rng(0)
@@ -72,10 +72,10 @@ ClustersDisplay.from_estimator(
 # How many clusters?
 # ------------------
 #
-# ``select_n_clusters`` fits every number of a range and compares the fits by
-# rows that had no part in their own centre. Look at the runner-up, too: a
+# ``select_clusters`` compares mixtures with every number of clusters, in
+# which no row judges a centre that it has made. Look at the runner-up, too: a
 # criterion that differs little leaves the choice to you.
-found = select_n_clusters(X, range(2, 8), random_state=0)
+found = select_clusters(X, range(2, 8))
 print(found)
 
 # %%

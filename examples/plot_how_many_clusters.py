@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from tkmeans import TKMeans, select_n_clusters
+from tkmeans import TKMeans, select_clusters
 from tkmeans.datasets import make_contaminated
 from tkmeans.plots import ClustersDisplay
 
@@ -23,9 +23,9 @@ X, _ = make_contaminated(
 numbers = range(3, 11)
 
 # %%
-# One fit for every number, compared by rows that had no part in their own
-# centre.
-found = select_n_clusters(X, numbers, random_state=0)
+# A mixture for every number, compared by an evidence in which no row judges a
+# centre that it has made.
+found = select_clusters(X, numbers)
 print(found)
 
 # %%

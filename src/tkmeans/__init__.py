@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
     from tkmeans.robustness import RobustnessCurve, breakdown_curve, influence_curve
-    from tkmeans.selection import Selection, select_n_clusters
+    from tkmeans.selection import Selection, select_clusters, select_n_clusters
     from tkmeans.sources.files import DataFile
     from tkmeans.versions import show_versions
 
 __version__ = "0.1.0"
-__all__ = ["DataFile", "Description", "FastTKMeans", "MiniBatchTKMeans", "ModelFileError", "RobustnessCurve"]
+__all__ = ["DataFile", "Description", "FastTKMeans", "MiniBatchTKMeans", "ModelFileError", "RobustnessCurve", "load"]
 __all__ += ["Selection", "Stability", "StudentTMixture", "TKMeans", "breakdown_curve", "describe", "influence_curve"]
-__all__ += ["load", "save", "select_n_clusters", "show_versions", "stability", "to_onnx", "write_report"]
+__all__ += ["save", "select_clusters", "select_n_clusters", "show_versions", "stability", "to_onnx", "write_report"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
@@ -30,7 +30,7 @@ _HOMES = {
     "tkmeans.persistence": ("ModelFileError", "load", "save"),
     "tkmeans.report": ("write_report",),
     "tkmeans.robustness": ("RobustnessCurve", "breakdown_curve", "influence_curve"),
-    "tkmeans.selection": ("Selection", "select_n_clusters"),
+    "tkmeans.selection": ("Selection", "select_clusters", "select_n_clusters"),
     "tkmeans.sources.files": ("DataFile",),
     "tkmeans.versions": ("show_versions",),
 }

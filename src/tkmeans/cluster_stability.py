@@ -5,9 +5,9 @@ The module is not called `stability`, because `tkmeans.stability` is the functio
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -24,7 +24,6 @@ from tkmeans.stats import Array
 STABLE, DOUBTFUL = 0.75, 0.6
 
 Progress = Callable[[int, int], None]  # called with how much is done, and of how much
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,20 +161,21 @@ def stability(
         warnings.simplefilter("ignore")
         given = estimator, X, weight, reference, clusters, counted
         fits = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_similarities)(*given, seed) for seed in seeds)
-        jaccard = np.array(list(with_progress(fits, n_resamples, "stability", progress)))
+        jaccard = []
+        for done, similarities in enumerate(fits, start=1):
+            jaccard.append(similarities)
+            show_progress(done, n_resamples, "stability", progress)
     ones = np.ones(n_rows) if weight is None else weight
     sizes = np.array([ones[reference == cluster].sum() for cluster in clusters])
-    return Stability(jaccard, clusters, sizes)
+    return Stability(np.array(jaccard), clusters, sizes)
 
 
-def with_progress(results: Iterable[T], total: int, title: str, progress: bool | Progress) -> Iterator[T]:
-    """The same results, counted as they come: by `progress`, or in a line on standard error if it is True."""
-    for done, result in enumerate(results, start=1):
-        if callable(progress):
-            progress(done, total)
-        elif progress:
-            print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
-        yield result
+def show_progress(done: int, total: int, title: str, progress: bool | Progress) -> None:
+    """Call `progress`, or if it is True write a line on standard error."""
+    if callable(progress):
+        progress(done, total)
+    elif progress:
+        print(f"\r{title}: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 def best_jaccard(reference: Array, labels: Array, clusters: Array, weight: Array) -> Array:
@@ -206,7 +206,14 @@ def _similarities(
 
 
 def _fitted_copy(estimator: Any, X: Any, weight: Array | None) -> Any:
-    return clone(estimator).fit(X) if weight is None else clone(estimator).fit(X, sample_weight=weight)
+    return plain_copy(estimator).fit(X, **({} if weight is None else {"sample_weight": weight}))
+
+
+def plain_copy(estimator: Any) -> Any:
+    """A clone that neither writes the user's checkpoints nor ends when his time is up, in a pipeline too."""
+    copy = clone(estimator)
+    params = [name for name in copy.get_params() if name.split("__")[-1] in ("checkpoint", "max_time")]
+    return copy.set_params(**dict.fromkeys(params))
 
 
 def _labels(fitted: Any, X: Any) -> Array:

@@ -112,16 +112,6 @@ class Plateau:
         return bool(latest - before <= self.tol)
 
 
-@final
-@dataclass(frozen=True)
-class Never:
-    """Go on until the limit of iterations."""
-
-    def __call__(self, progress: Progress) -> bool:
-        """Not yet."""
-        return False
-
-
 # ---- the loop ----------------------------------------------------------------------
 
 

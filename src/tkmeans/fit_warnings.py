@@ -42,11 +42,10 @@ def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
 def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> None:
     """Warn of rows that have no observed value."""
     named = ", ".join(map(str, first)) + (", ..." if n_empty > len(first) else "")
-    warn_user(
-        f"{n_empty} of {n_rows} rows without a single observed value (row {named}): they do not "
-        "influence the clusters; their probabilities are the cluster weights, and their p-values are NaN.",
-        UserWarning,
+    what = (
+        "they do not influence the clusters; their probabilities are the cluster weights, and their p-values are NaN."
     )
+    warn_user(f"{n_empty} of {n_rows} rows without a single observed value (row {named}): {what}", UserWarning)
 
 
 def warn_of_tiny_clusters(sizes: Array) -> None:
@@ -63,12 +62,10 @@ def warn_of_tiny_clusters(sizes: Array) -> None:
 
 def warn_of_split_searches(n_searches: int, n_agreeing: int, margin: float, n_clusters: int) -> None:
     """Warn that independent searches found other clusters that are nearly as good."""
-    warn_user(
-        f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them worse by "
-        f"{margin:.2g} nats per row: n_clusters={n_clusters} may not be what these rows have. "
-        f"Compare n_clusters={max(n_clusters - 1, 1)} and {n_clusters + 1}, or see select_n_clusters.",
-        UserWarning,
-    )
+    others = f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them worse by"
+    doubt = f"{margin:.2g} nats per row: n_clusters={n_clusters} may not be what these rows have."
+    compare = f"Compare n_clusters={max(n_clusters - 1, 1)} and {n_clusters + 1}, or see select_clusters."
+    warn_user(f"{others} {doubt} {compare}", UserWarning)
 
 
 def warn_of_collapse(scale: float, n_clusters: int, n_features: int) -> None:

@@ -481,12 +481,9 @@ def tally(d2: Array, weight: Array | None = None) -> Tally:
     if len(counted) > _TAIL:
         counted = counted[np.argpartition(d2[counted], -_TAIL)[-_TAIL:]]
     far = counted[np.argsort(d2[counted], kind="stable")]
-    return Tally(
-        np.bincount(steps, mass, _STEPS).astype(np.float64),
-        np.bincount(steps, d2 if mass is None else d2 * mass, _STEPS),
-        d2[far],
-        np.ones(len(far)) if mass is None else mass[far],
-    )
+    counts = np.bincount(steps, mass, _STEPS).astype(np.float64)
+    sums = np.bincount(steps, d2 if mass is None else d2 * mass, _STEPS)
+    return Tally(counts, sums, d2[far], np.ones(len(far)) if mass is None else mass[far])
 
 
 def sketch(d2: Array, weight: Array | None = None) -> Sketch:

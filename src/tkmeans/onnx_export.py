@@ -68,10 +68,8 @@ def to_onnx(model: Any) -> Any:
     (K, p), single = centers.shape, TensorProto.FLOAT
     options = {"x": {"to": TensorProto.DOUBLE}, "distances": {"to": single}, "probabilities": {"to": single}}
     options |= {"tau": {"axis": 1}, "labels": {"axis": 1, "keepdims": 0}}
-    nodes = [
-        helper.make_node(operator, inputs, [output], **options.get(output, {}))
-        for operator, *inputs, output in map(str.split, NODES.split(", "))
-    ]
+    words = map(str.split, NODES.split(", "))
+    nodes = [helper.make_node(name, inputs, [output], **options.get(output, {})) for name, *inputs, output in words]
     shapes = dict.fromkeys(("labels", "distances", "probabilities"), (single, ["n", K]))
     shapes["labels"] = (TensorProto.INT64, ["n"])
     numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tkmeans import TKMeans
+from tkmeans.fitting.selections import Selection
 from tkmeans.tables import read_table
 
 
@@ -37,36 +38,36 @@ def test_where_no_row_is_an_outlier_the_outliers_command_shows_the_least_typical
 
 @pytest.fixture
 def selections(monkeypatch):
-    """Calls of `select_n_clusters`, which here always finds three."""
+    """Calls of `select_clusters`, which here always finds three."""
     calls = []
 
     def select(X, n_clusters, **options):
         options.pop("progress")(len(n_clusters), len(n_clusters))
         calls.append((X, n_clusters, options))
         k = np.array(list(n_clusters))
-        return SimpleNamespace(
+        return Selection(
             n_clusters=k,
-            icl=100.0 + (k - 3) ** 2,
-            bic=90.0 + (k - 3) ** 2,
+            shapes=np.full(len(k), "full"),
+            evidence=50.0 + 0.9 * np.abs(k - 3.1),
+            icl=100.0 + (k - 3.1) ** 2,
+            bic=90.0 + (k - 3.1) ** 2,
             outlier_fraction=np.full(len(k), 0.02),
-            stability=np.full(len(k), 0.9) if options["criterion"] == "stability" else None,
-            best=3,
-            runner_up=4,
+            stability=0.9 - 0.05 * np.abs(k - 3.1) if options["criterion"] == "stability" else None,
             criterion=options["criterion"],
         )
 
-    monkeypatch.setitem(sys.modules, "tkmeans.selection", SimpleNamespace(select_n_clusters=select))
+    monkeypatch.setitem(sys.modules, "tkmeans.selection", SimpleNamespace(select_clusters=select))
     return calls
 
 
 def test_select_k_suggests_a_number_of_clusters_and_the_command_to_fit_with_it(run, csv_file, selections):
     file = csv_file()
     shown = run("select-k", file, "--max", 6, "--without", "flipper_length_mm").stdout
-    assert "3 clusters by icl; 4 comes next." in shown
+    assert "3 clusters by evidence, hardly better than 4 (0.7 nats)." in shown
     assert f"tkmeans fit {file} -k 3 --without flipper_length_mm" in shown
     X, numbers, options = selections[0]
     assert numbers == range(1, 7)
-    assert options == {"criterion": "icl", "sample_weight": None, "random_state": 0, "n_jobs": -1}
+    assert options == {"criterion": "evidence", "sample_weight": None, "random_state": 0, "n_jobs": -1}
     np.testing.assert_allclose(np.nanmedian(X, axis=0), 0, atol=1e-12)  # scaled
 
 
@@ -74,10 +75,24 @@ def test_select_k_as_json_has_the_criteria_of_every_number_of_clusters(run, csv_
     document = run("select-k", csv_file(), "--min", 2, "--max", 5, "--criterion", "bic", "--json").document
     assert (document["best"], document["runner_up"], document["criterion"]) == (3, 4, "bic")
     assert document["n_clusters"] == [2, 3, 4, 5]
-    assert len(document["icl"]) == 4
+    assert len(document["evidence"]) == len(document["icl"]) == 4
+    assert document["margin"] == pytest.approx(0.4)
     assert document["stability"] is None
-    assert "0.90" in run("select-k", csv_file(), "--max", 2, "--criterion", "stability").stdout
+    assert "0.84" in run("select-k", csv_file(), "--max", 2, "--criterion", "stability").stdout
     run("select-k", csv_file(), "--min", 6, "--max", 5, code=2)
+
+
+@pytest.mark.parametrize("command", ["fit", "outliers", "report"])
+def test_commands_without_a_number_of_clusters_say_what_they_chose_the_runner_up_and_how_close_it_was(
+    run, csv_file, tmp_path, selections, command
+):
+    out = ["--out", tmp_path / "page.html"] if command == "report" else []
+    said = run(command, csv_file(), *out).stderr
+    assert "3 clusters by evidence, hardly better than 4 (0.7 nats); add -k for another number." in " ".join(
+        said.split()
+    )
+    assert "--shape elliptical follows them" in " ".join(said.split())
+    assert selections[0][1] == range(1, 21)
 
 
 def test_the_report_command_without_a_number_of_clusters_selects_one(

@@ -87,7 +87,8 @@ def test_more_clusters_than_make_sense_are_warned_of_before_the_fit_and_not_all_
 def test_without_k_the_number_of_clusters_is_the_one_that_select_k_suggests(run, csv_file, name):
     best = run("select-k", csv_file(), "--json").document["best"]
     done = run(name, csv_file(), "--json")
-    assert f"{best} clusters suggested" in done.stderr
+    assert f"{best} cluster" in done.stderr
+    assert "by evidence" in done.stderr
     if name == "fit":
         assert done.document["n_clusters"] == best
 

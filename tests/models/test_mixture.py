@@ -19,10 +19,10 @@ from support.mixture_oracle import (
     random_shapes,
     round_shapes,
 )
-from support.model_inputs import plain_frame, t_mixture
+from support.model_inputs import never, plain_frame, t_mixture
 
 from tkmeans import engines
-from tkmeans.em import Never, SmallGain, em
+from tkmeans.em import SmallGain, em
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.mixture import NOISE_BOUNDS, MixtureParams, Prior, StudentMixture
 from tkmeans.shape_stats import ShapeStats
@@ -226,7 +226,7 @@ def test_a_step_climbs_where_most_rows_are_noise_and_its_shares_are_at_their_bou
         np.full(1, 10.0),
     )
     model = model_of("diag", estimate_dof=False, prior=Prior(0.0, np.full(1, 1e-4)))
-    fit = em(as_is(X), model, params, stop=Never(), max_iter=200, accelerate=False)
+    fit = em(as_is(X), model, params, stop=never, max_iter=200, accelerate=False)
     shares = np.exp(fit.params.log_weights[0]), fit.params.noise, fit.params.beyond
     masses = fit.stats.n[0], fit.stats.noise - fit.stats.beyond, fit.stats.beyond
     best = best_shares(masses)
@@ -493,7 +493,7 @@ def test_em_of_a_mixture_with_a_huge_dof_is_scikit_learns_gaussian_mixture(kind)
     X = np.vstack([rng.normal(size=(80, 2)) @ [[1, 0.5], [0, 0.4]], rng.normal(size=(60, 2)) * [0.3, 1.5] + [4, 1]])
     centers, shapes = np.array([[0.0, 0], [4, 1]]), round_shapes(kind, 1.0, 2, 2)
     start = MixtureParams(centers, shapes, np.full(2, 1e9), np.log([0.5, 0.5]))
-    fit = em(as_is(X), model_of(kind, estimate_dof=False), start, stop=Never(), max_iter=400, accelerate=False)
+    fit = em(as_is(X), model_of(kind, estimate_dof=False), start, stop=never, max_iter=400, accelerate=False)
     theirs = GaussianMixture(
         2, covariance_type=kind, means_init=start.centers, tol=0, max_iter=400, reg_covar=0, random_state=0
     )
@@ -544,9 +544,9 @@ def test_em_of_any_but_round_shapes_without_prior_commutes_with_scalings_of_the_
 
 
 def assert_commute(model, X, start, A, b, kind):
-    here = em(as_is(X), model, start, stop=Never(), max_iter=10, accelerate=False)
+    here = em(as_is(X), model, start, stop=never, max_iter=10, accelerate=False)
     Y = X @ A.T + b if not np.isnan(X).any() else X * np.diag(A) + b
-    there = em(as_is(Y), model, mapped(start, A, b, kind), stop=Never(), max_iter=10, accelerate=False)
+    there = em(as_is(Y), model, mapped(start, A, b, kind), stop=never, max_iter=10, accelerate=False)
     assert len(here.history) == len(there.history) == 11
     expected_there = mapped(here.params, A, b, kind)
     unit = np.abs(A).sum(axis=1)
@@ -633,6 +633,6 @@ def test_noise_keeps_rows_however_far_from_moving_the_centres(engine):
     params = params._replace(dof=np.array([30.0]))
     for distance in (1e3, 1e6, 1e12):
         X[100:] = distance
-        answers.append(em(as_is(X), model, params, stop=Never(), max_iter=20).params)
+        answers.append(em(as_is(X), model, params, stop=never, max_iter=20).params)
     np.testing.assert_allclose(answers[0].centers, answers[2].centers, atol=1e-6)
     np.testing.assert_allclose(answers[1].covariances, answers[2].covariances, rtol=1e-6)

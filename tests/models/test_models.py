@@ -9,10 +9,10 @@ from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.cluster import KMeans
 from support.density_oracle import mixture_log_density
 from support.lloyd import Lloyd
-from support.model_inputs import equal_params, plain_frame, source_of, t_mixture
+from support.model_inputs import equal_params, never, plain_frame, source_of, t_mixture
 
 from tkmeans import engines
-from tkmeans.em import Never, SmallGain, SmallMove, em
+from tkmeans.em import SmallGain, SmallMove, em
 from tkmeans.engines import reference
 from tkmeans.models import Fast, Student
 from tkmeans.models.student import eta
@@ -30,7 +30,7 @@ def test_em_with_a_huge_dof_is_that_of_a_spherical_gaussian_mixture_of_one_varia
         as_is(X),
         Student(estimate_dof=False, estimate_weights=True),
         equal_params(centers, scale=0.3, dof=1e8),
-        stop=Never(),
+        stop=never,
         max_iter=20,
         accelerate=False,
     )
@@ -177,7 +177,7 @@ def test_no_accepted_step_of_student_lowers_the_log_likelihood(problem):
         source,
         model,
         equal_params(start, scale=1.0, dof=problem["dof"]),
-        stop=Never(),
+        stop=never,
         max_iter=12,
         accelerate=problem["accelerate"],
     )
@@ -213,9 +213,9 @@ def test_a_cluster_without_rows_keeps_its_centre_and_stays_finite():
     X, _, centers = t_mixture(n=100)
     lost = np.vstack([centers, np.full((1, 3), 1e9)])
     for model in (Lloyd(), Student(), Student(estimate_weights=True)):
-        fit = em(as_is(X), model, equal_params(lost), stop=Never(), max_iter=10)
+        fit = em(as_is(X), model, equal_params(lost), stop=never, max_iter=10)
         assert np.all(np.isfinite(fit.params.centers))
-    fit = em(as_is(X), Lloyd(), equal_params(lost), stop=Never(), max_iter=10)
+    fit = em(as_is(X), Lloyd(), equal_params(lost), stop=never, max_iter=10)
     np.testing.assert_array_equal(fit.params.centers[-1], lost[-1])
 
 
@@ -224,7 +224,7 @@ def test_a_cluster_outweighed_by_1e40_keeps_a_weight_above_zero(accelerate):
     X, _, centers = t_mixture(n=100)
     weight = np.where(np.arange(100) == 0, 1e40, 1.0)
     model = Student(estimate_weights=True, scale_floor=1e-20)
-    fit = em(as_is(X, weight), model, equal_params(centers), stop=Never(), max_iter=50, accelerate=accelerate)
+    fit = em(as_is(X, weight), model, equal_params(centers), stop=never, max_iter=50, accelerate=accelerate)
     assert np.all(np.exp(fit.params.log_weights) > 0)
 
 
@@ -241,7 +241,7 @@ def test_the_literal_limit_of_a_vanishing_scale_puts_every_centre_on_a_row():
     start = np.random.default_rng(0).uniform(-3, 3, (3, 2))
     for power, on_a_row in ((1, True), (0, False)):
         params = equal_params(start, scale=1e-16, dof=1.0)
-        fit = em(as_is(X), Fast(power=power), params, stop=Never(), max_iter=300, accelerate=False)
+        fit = em(as_is(X), Fast(power=power), params, stop=never, max_iter=300, accelerate=False)
         nearest = np.linalg.norm(X[:, None] - fit.params.centers, axis=2).min(axis=0)
         assert np.all(nearest < 1e-6) == on_a_row
 

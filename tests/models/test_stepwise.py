@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from support.density_oracle import mixture_log_density
-from support.model_inputs import equal_params, plain_frame, t_mixture
+from support.model_inputs import equal_params, never, plain_frame, t_mixture
 
 from tkmeans import engines
-from tkmeans.em import Never, SmallGain, em
+from tkmeans.em import SmallGain, em
 from tkmeans.models import Fast, Stepwise, Student, Tracked
 from tkmeans.sources import ArraySource, Batches
 from tkmeans.stats import Block
@@ -83,7 +83,7 @@ def test_stepwise_em_scores_every_batch_per_unit_of_weight_before_learning_from_
     start = tracked_from(X[:100], START, Student())
     with ArraySource(X[:300], weight, FRAME) as source:
         batches = Batches(source, np.arange(300), 100)
-        run = em(batches, Stepwise(model=Student()), start, stop=Never(), max_iter=2)
+        run = em(batches, Stepwise(model=Student()), start, stop=never, max_iter=2)
         first = source.part(np.arange(100)).reduce(Student().e_step(START))
     learned = Stepwise(model=Student()).m_step(first, start)
     assert run.history[0] == pytest.approx(mixture_log_density(X[:100], START).mean(), rel=1e-10)
@@ -97,7 +97,7 @@ def test_many_passes_of_stepwise_em_over_batches_end_in_the_optimum_of_em():
         best = em(source, student, START, stop=SmallGain(1e-12), max_iter=5000)
         batches = Batches(source, np.random.default_rng(0).permutation(len(X)), 100)
         start = tracked_from(X[:100], START, student)
-        stepwise = em(batches, Stepwise(model=student), start, stop=Never(), max_iter=9 * 100)
+        stepwise = em(batches, Stepwise(model=student), start, stop=never, max_iter=9 * 100)
         reached = source.reduce(student.e_step(stepwise.params.params))
     assert best.stats.objective - reached.objective < 1e-5 * len(X)
     np.testing.assert_allclose(stepwise.params.centers, best.params.centers, atol=2e-3)

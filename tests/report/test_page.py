@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 from importlib.resources import files
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import PowerTransformer, RobustScaler, StandardScaler
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans, write_report
+from tkmeans import FastTKMeans, Selection, StudentTMixture, TKMeans, write_report
 from tkmeans.datasets import make_contaminated
 from tkmeans.report import report_page as write
 
@@ -321,10 +320,11 @@ def test_a_report_shows_noise_and_agreement_where_the_estimator_has_them(page, d
 
 
 def test_a_report_with_a_selection_shows_the_numbers_of_clusters_tried(page, quick, data):
-    path = SimpleNamespace(n_clusters=np.arange(1, 5), icl=np.array([5.0, 4, 1, 2]), criterion="icl")
-    path.best, path.runner_up = 3, 4
+    icl, nothing = np.array([5.0, 4, 1, 2]), np.zeros(4)
+    path = Selection(np.arange(1, 5), np.full(4, "full"), nothing, icl, nothing, nothing, criterion="icl")
     read = page(quick, data, selection=path)
     assert "4 numbers of clusters from 1 to 4 were tried" in read.text
+    assert "3 is best and 4 comes next, 0.5 nats behind" in read.text
     chart = json.loads(read.all("svg", class_="chart")[0]["data-chart"])
     assert chart["points"] == [[1, 5], [2, 4], [3, 1], [4, 2]]
     assert chart["marks"] == [[3, "best", "chosen: 3"], [4, "second", "runner-up: 4"]]

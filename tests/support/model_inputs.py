@@ -26,6 +26,11 @@ def source_of(X, weight=None, **options):
     return ArraySource(X, weight, measure(X, weight), **options)
 
 
+def never(progress):
+    """Let EM go on until the limit of iterations."""
+    return False
+
+
 def equal_params(centers, scale=0.1, dof=3.0):
     """Parameters with equal cluster weights."""
     centers = np.asarray(centers, dtype=float)

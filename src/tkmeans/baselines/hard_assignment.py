@@ -29,7 +29,7 @@ LARGEST = 1e150  # whose square is a number
 SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
 
 CHECKS: dict[str, validation.Check] = dict.fromkeys(("n_clusters", "max_iter"), validation.at_least_one)
-CHECKS |= {"n_init": validation.check_n_init}
+CHECKS |= {"n_init": validation.one_or_auto}
 CHECKS |= {"init": partial(validation.check_init, choices=SEEDINGS, hint=" or an array of centres")}
 
 # A hard assignment has neither probabilities nor a density.

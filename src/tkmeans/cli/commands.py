@@ -20,7 +20,8 @@ from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
 from tkmeans.tables.roles import listed
 
-Criterion = StrEnum("Criterion", ["icl", "bic", "stability"])  # what the number of clusters is chosen by
+_SHOWN = {"evidence": ".1f", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
+Criterion = StrEnum("Criterion", ["evidence", "icl", "bic", "stability"])  # what the number of clusters is chosen by
 Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
 
@@ -115,7 +116,7 @@ def predict(
         strays = summary.outlier_places(found, table)
         screen.print_json(document | {"labels": summary.labels_of(found), "outliers": strays, "notes": notes})
     elif str(output.out) != "-":
-        sizes = summary.sizes_of(found, getattr(steps[-1], "n_clusters", None) or steps[-1].n_components)
+        sizes = summary.sizes_of(found, len(steps[-1].cluster_centers_))
         screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
         screen.tell(found.sentence)
         summary.print_written({output.out: "the table with the cluster of each row"})
@@ -209,7 +210,7 @@ def select_k(
     reading: ReadingOptions,
     largest: Annotated[int, typer.Option("--max", min=1, help="The largest number of clusters to try.")] = 20,
     smallest: Annotated[int, typer.Option("--min", min=1, help="The smallest number of clusters to try.")] = 1,
-    criterion: Annotated[Criterion, typer.Option(help="The criterion to choose by.")] = Criterion.icl,
+    criterion: Annotated[Criterion, typer.Option(help="The criterion to choose by.")] = Criterion.evidence,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     json: Json = False,
@@ -220,22 +221,21 @@ def select_k(
     data = prepare(file, reading, choice)
     selection = estimator_calls.selected(data, range(smallest, largest + 1), criterion.value, seed, jobs)
     if json:
-        fields = ("criterion", "best", "runner_up", "n_clusters", "icl", "bic", "stability", "outlier_fraction")
+        fields = ("criterion", "best", "runner_up", "margin", "n_clusters", *_SHOWN)
         document = {field: getattr(selection, field) for field in fields}
         screen.print_json({"file": data.table.source, "columns": data.columns} | document)
         return
-    best, next_best = selection.best, selection.runner_up
-    marks = {best: "best", next_best: "next"}
-    formats = {"n_clusters": "", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
-    values = {name: getattr(selection, name) for name in formats if getattr(selection, name) is not None}
-    cells = {name: [format(value, formats[name]) for value in column] for name, column in values.items()}
+    marks = {selection.best: "best", selection.runner_up: "next"}
+    values = {name: getattr(selection, name) for name in _SHOWN if getattr(selection, name) is not None}
+    cells = {"clusters": [*map(str, selection.n_clusters)]}
+    cells |= {name: [format(value, _SHOWN[name]) for value in column] for name, column in values.items()}
     cells[""] = [marks.get(int(k), "") for k in selection.n_clusters]
     rows = [*zip(*cells.values(), strict=True)]
-    screen.print_table([name.replace("_", " ") for name in cells], rows, text=[len(values)])
+    screen.print_table([name.replace("_", " ") for name in cells], rows, text=[len(cells) - 1])
     stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in values else ""
-    screen.tell(f"Smaller values of icl and bic are better.{stable}")
-    second = "" if next_best is None else f"; {next_best} comes next"
-    screen.tell(f"\n[bold]{screen.count(best, 'cluster')}[/bold] by {selection.criterion}{second}.")
+    screen.tell(f"Smaller values of evidence, icl and bic are better.{stable}")
+    screen.tell(f"\n[bold]{selection.sentence}.[/bold]")
+    best = selection.best
     again = options.typed_again(choice, reading)
     deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
     summary.print_next(file, *((summary.typed(deed, file, "-k", best, *again), why) for deed, why in deeds.items()))
@@ -261,13 +261,9 @@ def report(
     summary.print_written({out: "open it in a browser"})
 
 
-app = typer.Typer(
-    help="Robust k-means: clusters that outliers do not move.",
-    epilog="Exit codes: 0 success, 1 a problem with the data or a file, 2 wrong usage, 130 interrupted.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_show_locals=False,
-)
+_CODES = "Exit codes: 0 success, 1 a problem with the data or a file, 2 wrong usage, 130 interrupted."
+_LOOK: dict[str, Any] = {"rich_markup_mode": "rich", "pretty_exceptions_show_locals": False, "no_args_is_help": True}
+app = typer.Typer(help="Robust k-means: clusters that outliers do not move.", epilog=_CODES, **_LOOK)
 for each in (demo, fit, predict, select_k, outliers, report, reproduce):
     app.command(each.__name__.replace("_", "-"))(options.command(each))
 

@@ -82,23 +82,23 @@ def number_of_clusters(data: Data, settings: ModelOptions, largest: int | None =
     """What -k gives, or else the number that select-k suggests; and how it was chosen, if numbers were compared."""
     if settings.k is not None and largest is None:
         return settings.k, None
-    found = selected(data, range(1, (largest or 20) + 1), "icl", settings.seed, settings.jobs)
-    fitting = " (for round clusters)" if settings.shape != Shape.round else ""
-    second = "" if found.runner_up is None else f"; {found.runner_up} comes next"
-    suggested = f"{screen.count(found.best, 'cluster')} suggested{fitting}{second}"
-    screen.notes([suggested if settings.k else f"{suggested}; add -k for another number"])
+    found = selected(data, range(1, (largest or 20) + 1), "evidence", settings.seed, settings.jobs)
+    notes = [found.sentence if settings.k else f"{found.sentence}; add -k for another number"]
+    if settings.shape == Shape.round and found.simpler_shape != "spherical" and found.best > 1:
+        notes.append("these clusters differ in shape or width: --shape elliptical follows them")
+    screen.notes(notes)
     return settings.k or found.best, found
 
 
 def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:
     """The choice among these numbers of clusters."""
-    from tkmeans.selection import select_n_clusters
+    from tkmeans.selection import select_clusters
 
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
     with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
         options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}
         options["progress"] = lambda done, total: update(completed=done, total=total)
-        return select_n_clusters(data.Z, numbers, sample_weight=data.weights, **options)
+        return select_clusters(data.Z, numbers, sample_weight=data.weights, **options)
 
 
 def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:

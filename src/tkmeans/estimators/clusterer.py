@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines, fit_warnings
 from tkmeans.em import Observer
-from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
+from tkmeans.estimators.inputs import Accepts, check_survey, measure, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
@@ -121,8 +121,30 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if resume is not None and not hasattr(self, "checkpoint"):
             raise TypeError(f"{type(self).__name__} writes no checkpoints to resume from; fit without resume")
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
-            self._fit_source(source, resume)
+            self.__dict__.pop("selection_", None)
+            size = getattr(self, self._size)
+            if isinstance(size, str):
+                self.selection_ = self._selection(source, 1, range(1, 21), None, np.random.RandomState(0))
+                setattr(self, self._size, self.selection_.best)
+            try:
+                self._fit_source(source, resume)
+            finally:
+                setattr(self, self._size, size)
         return self
+
+    def _selection(self, source: Source, least_rows: int, numbers: Any, shapes: Any, *options: Any) -> Any:
+        """The number of clusters, chosen among ellipses with noise, whatever shapes are fitted then."""
+        from tkmeans.estimators.student_t_mixture import StudentTMixture
+        from tkmeans.fitting.selections import compared
+
+        if isinstance(source, SparseSource):
+            raise TypeError('X is sparse, and "auto" looks at every value; pass X.toarray(), or a number of clusters')
+        survey, names = source.survey(), getattr(self, "feature_names_in_", None)
+        check_survey(survey, "n_clusters", least_rows, names, source.dtype.name)
+        source.n_counted = survey.n_counted
+        measure(source)
+        mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
+        return compared(source, numbers, shapes or [mixture.covariance_type], mixture, *options)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:
@@ -584,8 +606,11 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return engines.reference
 
     @property
-    def _n_features_out(self) -> int:
+    def n_clusters_(self) -> int:
+        """The number of clusters, given or chosen."""
         return len(self._fitted_model.params.centers)
+
+    _n_features_out = n_clusters_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

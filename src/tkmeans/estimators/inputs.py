@@ -83,16 +83,12 @@ def checked_rows(
     accepts: Accepts = estimator._accepts
     plain = type(X) is np.ndarray and X.dtype in (np.float64, np.float32)
     sparse = not plain and type(X).__module__.startswith("scipy.sparse")
+    wanted = {"dtype": [xp.float64, xp.float32] if single else xp.float64, "reset": reset}
+    wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing and not sparse else True}
+    wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1}
+    wanted |= {"accept_sparse": "csr" if accepts.sparse else False}
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
-        X = validate_data(
-            estimator,
-            X if plain else as_numbers(X, "X"),
-            reset=reset,
-            dtype=[xp.float64, xp.float32] if single else xp.float64,
-            ensure_all_finite="allow-nan" if accepts.missing and not sparse else True,
-            ensure_min_samples=accepts.least_rows if reset else 1,
-            accept_sparse="csr" if accepts.sparse else False,
-        )
+        X = validate_data(estimator, X if plain else as_numbers(X, "X"), **wanted)
     X = SparseRows.of(X) if sparse else X
     if accepts.check is not None:
         accepts.check(estimator, X)

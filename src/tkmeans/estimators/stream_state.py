@@ -129,13 +129,9 @@ class Stream(NamedTuple):
         before = self.tracked
         stats = batch.reduce(model.e_step(before))
         variance = sum(batch.map(partial(pull_variance, model=model.model, params=before.params)))
-        return self._replace(
-            tracked=model.m_step(stats, before),
-            latest=self.latest.after(stats, variance, recent),
-            bounds=[*self.bounds, self.per_row(stats)][-LATEST_BATCHES:],
-            n_steps=self.n_steps + 1,
-            n_rows=self.n_rows + batch.n_rows,
-        )
+        bounds, latest = [*self.bounds, self.per_row(stats)], self.latest.after(stats, variance, recent)
+        after = self._replace(tracked=model.m_step(stats, before), latest=latest, bounds=bounds[-LATEST_BATCHES:])
+        return after._replace(n_steps=self.n_steps + 1, n_rows=self.n_rows + batch.n_rows)
 
     def clusters(self, dtype: Any) -> Clusters:
         """The parameters in the user's coordinates, for rows of this type."""
@@ -149,17 +145,11 @@ class Stream(NamedTuple):
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes that are about the stream."""
-        return {
-            "lower_bound_": self.per_row(self.tracked.memory),
-            "lower_bounds_": self.bounds,
-            "cluster_sizes_": self.tracked.memory.n,
-            "recent_sizes_": self.latest.stats.n,
-            "center_drift_": np.linalg.norm(self.latest.shifts(), axis=1) * self.frame.unit,
-            "drift_pvalues_": self.latest.pvalues(),
-            "n_steps_": self.n_steps,
-            "n_samples_seen_": self.n_rows,
-            "_stream": self,
-        }
+        drift = np.linalg.norm(self.latest.shifts(), axis=1) * self.frame.unit
+        found = {"lower_bound_": self.per_row(self.tracked.memory), "lower_bounds_": self.bounds, "_stream": self}
+        found |= {"cluster_sizes_": self.tracked.memory.n, "recent_sizes_": self.latest.stats.n}
+        found |= {"center_drift_": drift, "drift_pvalues_": self.latest.pvalues()}
+        return found | {"n_steps_": self.n_steps, "n_samples_seen_": self.n_rows}
 
 
 def pull_variance(block: Block, model: Any, params: Params) -> Array:

@@ -38,8 +38,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=1
-        The number of components, K.
+    n_components : int or "auto", default=1
+        The number of components, K. "auto" chooses between 1 and 20, as :func:`select_clusters` does.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the components: any, any but shared by all, parallel to the axes, or round.
     size_ratio : float, default=25.0
@@ -117,6 +117,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         Iterations of the best run, and whether it ended before `max_iter`.
     lower_bound_, lower_bounds_ : float and list of float
         The penalised log-likelihood per row at the end; and at the start and after every iteration.
+    n_components_, n_clusters_, selection_ : int, int and Selection
+        The number of components, by two names, and how it was chosen, if `n_components` is "auto".
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
         The number of features, and their names, where X had some.
 
@@ -147,7 +149,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | str = 1,
         *,
         covariance_type: str = "full",
         size_ratio: float = 25.0,
@@ -177,7 +179,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         self._keep(locals())
 
     _checks: ClassVar[Mapping[str, validation.Check]] = {
-        "n_components": validation.at_least_one,
+        "n_components": validation.one_or_auto,
         "covariance_type": partial(validation.check_choice, choices=SHAPES),
         "size_ratio": validation.check_ratio,
         **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
@@ -203,6 +205,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         """The centres, by the name that KMeans gives them."""
         return self.means_
 
+    n_components_ = Clusterer.n_clusters_
+
     @property
     def precisions_(self) -> Array:
         """The inverses of the scale matrices."""
@@ -214,14 +218,9 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         return mixture_components.precision_roots(self.covariances_, self.covariance_type)
 
     def _model(self, engine: Any) -> StudentMixture:
-        return StudentMixture(
-            shape=SHAPES[self.covariance_type],
-            estimate_dof=self.dof == "estimate",
-            shared_dof=self.shared_dof,
-            least_dof=LEAST_DOF if self.noise else BOUNDS[0],
-            size_ratio=float(self.size_ratio),
-            engine=engine,
-        )
+        bounds = {"least_dof": LEAST_DOF if self.noise else BOUNDS[0], "size_ratio": float(self.size_ratio)}
+        dof = {"estimate_dof": self.dof == "estimate", "shared_dof": self.shared_dof}
+        return StudentMixture(shape=SHAPES[self.covariance_type], engine=engine, **dof, **bounds)  # type: ignore[arg-type]
 
     def _plan(self, source: Source) -> Plan:
         measure(source)

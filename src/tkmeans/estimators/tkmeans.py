@@ -33,8 +33,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
+    n_clusters : int or "auto", default=8
+        The number of clusters. "auto" chooses 1 to 20 as :func:`select_clusters` does, by mixtures of ellipses.
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
         stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
@@ -97,6 +97,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     agreement_, n_searches_, margin_ : float, int and float
         The share of independent searches for a start that ended in these clusters, if there were searches, and how
         many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+    n_clusters_, selection_ : int and Selection
+        The number of clusters, and how it was chosen, if `n_clusters` is "auto".
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
         The number of features, and their names, where X had some.
 
@@ -135,7 +137,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         dof: float | str = "estimate",
         cluster_weights: str = "auto",
@@ -159,6 +161,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     cluster_centers_: Floats
     inertia_: float
     _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.CELLS
+    _checks |= {"n_clusters": validation.one_or_auto}
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:
@@ -202,14 +205,10 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
 
 def student(estimator: Any, source: Source, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
     """The model to fit to so many rows like those of the source."""
-    return Student(
-        engine=estimator._engine(source),
-        estimate_dof=estimator.dof == "estimate",
-        estimate_weights=estimate_weights,
-        want_entropy=want_entropy,
-        least_dof=max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows)),
-        scale_floor=SCALE_FLOOR[source.dtype.name],
-    )
+    least = max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows))
+    options: dict[str, Any] = {"estimate_weights": estimate_weights, "want_entropy": want_entropy, "least_dof": least}
+    options |= {"estimate_dof": estimator.dof == "estimate", "scale_floor": SCALE_FLOOR[source.dtype.name]}
+    return Student(engine=estimator._engine(source), **options)
 
 
 def student_merit(estimator: Any) -> Callable[[Fit], float]:

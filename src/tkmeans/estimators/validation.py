@@ -24,11 +24,14 @@ def check_params(estimator: Any, checks: Mapping[str, Check]) -> None:
             check(name, value)
 
 
-def check_integer(name: str, value: Any, *, least: int) -> None:
-    """Complain unless `value` is an integer of at least `least`."""
+def check_integer(name: str, value: Any, *, least: int, auto: bool = False) -> None:
+    """Complain unless `value` is an integer of at least `least`, or with `auto` this word."""
+    if auto and isinstance(value, str) and value == "auto":
+        return
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
     if not whole or value < least:
-        raise (ValueError if whole else TypeError)(f"{name} must be an integer of at least {least}, got {value!r}")
+        wanted = f"an integer of at least {least}" + ' or "auto"' * auto
+        raise (ValueError if whole else TypeError)(f"{name} must be {wanted}, got {value!r}")
 
 
 def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None:
@@ -83,12 +86,6 @@ def check_auto(name: str, value: Any) -> None:
         check_choice(name, value, ["auto"], hint=", True or False")
 
 
-def check_n_init(name: str, value: Any) -> None:
-    """Complain unless `value` is "auto" or a number of starts."""
-    if value != "auto":
-        check_integer(name, value, least=1)
-
-
 def check_init(
     name: str, value: Any, *, choices: Collection[str] = SEEDINGS, hint: str = ", an array of centres or a callable"
 ) -> None:
@@ -108,6 +105,7 @@ def optional(check: Check) -> Check:
 
 
 at_least_one: Check = partial(check_integer, least=1)
+one_or_auto: Check = partial(check_integer, least=1, auto=True)
 
 # Of all clusterers that EM is run for, in the order in which complaints come.
 SHARED: dict[str, Check] = {
@@ -116,7 +114,7 @@ SHARED: dict[str, Check] = {
     "tol": partial(check_real, positive=False),
     "engine": partial(check_choice, choices=engines.CHOICES),
     "n_jobs": check_n_jobs,
-    "n_init": check_n_init,
+    "n_init": one_or_auto,
     "init": check_init,
 }
 KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"])}

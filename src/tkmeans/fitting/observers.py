@@ -46,10 +46,8 @@ class Verbose(_Quiet):
         """Print one line."""
         value = progress.history[-1] - self._log_unit * getattr(progress.stats, "cells", 0.0) / progress.total
         gain = progress.history[-1] - progress.history[-2]
-        print(
-            f"[{self._estimator}] iteration {progress.n_iter}: {self._objective} "
-            f"per row {value:.8g}, gain {gain:.2g}, {time.monotonic() - self._begun:.1f} s"
-        )
+        found = f"per row {value:.8g}, gain {gain:.2g}, {time.monotonic() - self._begun:.1f} s"
+        print(f"[{self._estimator}] iteration {progress.n_iter}: {self._objective} {found}")
         return None
 
 

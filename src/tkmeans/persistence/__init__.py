@@ -180,8 +180,8 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
     if unknown := sorted(set(fitted) - set(wanted)):
         raise ModelFileError(f"has a {name} with the unknown attribute {unknown[0]!r}")
     sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count", {})}
-    if allowed is ESTIMATORS:
-        sizes["K"] = getattr(estimator, allowed[name].size)
+    if allowed is ESTIMATORS and (size := getattr(estimator, allowed[name].size)) != "auto":
+        sizes["K"] = size
     values: dict[str, Any] = {}
     for field, kind in wanted.items():
         if field in fitted:

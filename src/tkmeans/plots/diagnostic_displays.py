@@ -100,21 +100,23 @@ def objective_name(estimator: Any) -> str:
 class SelectionDisplay(_Display):
     """A criterion for every number of clusters, with the choice and the runner-up marked.
 
-    ``select_n_clusters(X).plot()`` makes one. The share of outliers takes the lower part of the axes.
+    ``select_clusters(X).plot()`` makes one. The share of outliers takes the lower part of the axes.
 
     Parameters
     ----------
     n_clusters, values : array-likes of shape (n,)
         The numbers of clusters tried, and the criterion of each; NaN where there is none.
     criterion, best, runner_up : str, int, and int or None
-        The name of the criterion ("icl", "bic" or "stability"), the chosen number of clusters and the next best.
+        The name of the criterion ("evidence", "icl", "bic", "stability"), the chosen number and the next best.
     outlier_fraction : array-like of shape (n,), default=None
         The share of outliers with each number of clusters, drawn below.
+    shapes : array-like of shape (n,), default=None
+        The shape of the clusters, if there are several: a line each.
 
     Attributes
     ----------
     ax_, figure_, line_ : matplotlib Axes, Figure and Line2D
-        The axes of the criterion, their figure and the curve.
+        The axes of the criterion, their figure and the curve, of the best shape if there are several.
     outlier_ax_ : matplotlib Axes or None
         The axes below it.
 
@@ -132,9 +134,11 @@ class SelectionDisplay(_Display):
     best: int
     runner_up: int | None = None
     outlier_fraction: Any = None
+    shapes: Any = None
 
     def __post_init__(self) -> None:
         self.n_clusters, self.values = np.asarray(self.n_clusters), np.asarray(self.values, dtype=float)
+        self.shapes = np.full(len(self.values), "") if self.shapes is None else np.asarray(self.shapes)
         if self.outlier_fraction is not None:
             self.outlier_fraction = np.asarray(self.outlier_fraction, dtype=float)
         self._figsize = (6.2, 3.6 if self.outlier_fraction is None else 4.4)
@@ -143,7 +147,13 @@ class SelectionDisplay(_Display):
         from matplotlib.ticker import MaxNLocator, PercentFormatter
 
         self.outlier_ax_: Axes | None = None
-        (self.line_,) = ax.plot(self.n_clusters, self.values, "o-", ms=4, lw=1.4, color=style.color(0), zorder=2)
+        best = self._entry(self.best)
+        several, lines = dict.fromkeys([self.shapes[best], *self.shapes]), list[Any]()  # the best comes first
+        for i, shape in enumerate(several):
+            own, label = self.shapes == shape, f"shape: {shape}" if len(several) > 1 else None
+            look: dict[str, Any] = {"ms": 4, "lw": 1.4, "color": style.color(i), "zorder": 2, "label": label}
+            lines += ax.plot(self.n_clusters[own], self.values[own], "o-", **look)
+        self.line_ = lines[0]
         self._mark(self.best, "D", style.INK, f"chosen: {self.best}")
         if self.runner_up is not None:
             self._mark(self.runner_up, "s", "white", f"runner-up: {self.runner_up}")
@@ -152,8 +162,9 @@ class SelectionDisplay(_Display):
         lowest = ax
         if self.outlier_fraction is not None:
             self.outlier_ax_ = lowest = _axes_below(ax)
-            lowest.bar(self.n_clusters, self.outlier_fraction, color=style.FAINT, width=0.7)
-            lowest.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            own = self.shapes == self.shapes[best]
+            lowest.bar(self.n_clusters[own], self.outlier_fraction[own], color=style.FAINT, width=0.7)
+            lowest.yaxis.set_major_formatter(PercentFormatter(1.0))
             lowest.set_ylabel("outliers")
             ax.tick_params(labelbottom=False)
             lowest.spines[["top", "right"]].set_visible(False)
@@ -161,10 +172,15 @@ class SelectionDisplay(_Display):
         lowest.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.grid(axis="y", lw=0.4)
 
+    def _entry(self, number: int) -> int:
+        """The best entry with this number of clusters."""
+        sign = -1 if self.criterion == "stability" else 1
+        own = np.flatnonzero(self.n_clusters == number)
+        return int(own[np.argmin(np.nan_to_num(sign * self.values[own], nan=np.inf))])
+
     def _mark(self, number: int, marker: str, face: str, name: str) -> None:
-        value = self.values[self.n_clusters == number]
         look: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": style.INK, "ms": 9, "zorder": 3}
-        self.ax_.plot([number] * len(value), value, marker, ls="none", label=name, **look)
+        self.ax_.plot([number], self.values[self._entry(number)], marker, ls="none", label=name, **look)
 
 
 def criterion_title(criterion: str) -> str:

@@ -72,13 +72,15 @@ def how_many(found: Clustering, selection: Any) -> str:
     criterion, span = name.upper() if len(name) <= 3 else name, f"{tried.min()} to {tried.max()}"
     marks, following = [(float(best), "best", f"chosen: {best}")], ""
     if (runner_up := getattr(selection, "runner_up", None)) is not None:
-        following = f" and {int(runner_up)} comes next"
+        behind = f", {selection.margin:.1f} nats behind" if name != "stability" else ""
+        following = f" and {int(runner_up)} comes next{behind}"
         marks.append((float(runner_up), "second", f"runner-up: {int(runner_up)}"))
     names = {"x_name": "number of clusters", "y_name": criterion_title(name)}
     names["label"] = f"{criterion} for {span} clusters; best at {best}"
-    chart = markup.line_chart(tried, getattr(selection, name), **names, marks=marks)
+    own = selection.shapes == selection.best_shape
+    chart = markup.line_chart(tried[own], selection.values[own], **names, marks=marks)
     words = {"criterion": text(criterion), "meaning": fragment(f"criterion-{name}"), "span": span, "next": following}
-    return fragment("tried", **words, numbers=count(len(tried), "number"), best=best, chart=chart)
+    return fragment("tried", **words, numbers=count(int(np.sum(own)), "number"), best=best, chart=chart)
 
 
 def how_sure(found: Clustering) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -99,12 +99,12 @@ def summed(sample: Sample, labels: Array) -> tuple[Array, Pieces]:
     return numbers, Pieces(np.array(mass), np.array(mean), np.array(scatter))
 
 
-def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: float) -> Array:
+def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Array:
     """The group of each piece, 0 to n_groups - 1, or -1 for noise.
 
     A group of mass m costs, with a prior worth p + 2 rows at the pooled shape, minus the log-likelihood of its rows
-    under the best ellipse and the best weights; noise has the density of `strays` in a volume. Always the cheapest
-    step is taken: to join two neighbours or to give a group to the noise.
+    under the best ellipse and the best weights; noise has the density of `strays` in a volume, that of all or of each
+    piece. Always the cheapest step is taken: to join two neighbours or to give a group to the noise.
     """
     mass, mean, scatter = (values.copy() for values in pieces)
     m, p = mean.shape

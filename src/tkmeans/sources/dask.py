@@ -77,15 +77,11 @@ class DaskSource(Source):
         """What `look` will answer for each row: lazy arrays, and no summary."""
         import dask.array as da
 
-        found = self._on_every_partition(_columns, look)
-        whole = []
+        found, whole = [*zip(self._on_every_partition(_columns, look), self._lengths, strict=True)], []
         for j, column in enumerate(columns):
             width = () if column.width is None else (column.width,)
-            parts = (
-                da.from_delayed(part[j], (n, *width), dtype=column.dtype)
-                for part, n in zip(found, self._lengths, strict=True)
-            )
-            whole.append(da.concatenate(list(parts), allow_unknown_chunksizes=True))
+            parts = [da.from_delayed(part[j], (n, *width), dtype=column.dtype) for part, n in found]
+            whole.append(da.concatenate(parts, allow_unknown_chunksizes=True))
         return whole, None
 
     def _on_every_partition(
@@ -165,10 +161,8 @@ class DaskSource(Source):
             if chunks is not None and not np.any(np.isnan([*self._lengths, *chunks[0]])):
                 weight = weight.rechunk((tuple(self._lengths),))
             if weight.npartitions != len(self._parts):
-                raise ValueError(
-                    f"sample_weight has {weight.npartitions} partitions and X has {len(self._parts)}; "
-                    "they must be partitioned alike"
-                )
+                found = f"sample_weight has {weight.npartitions} partitions and X has {len(self._parts)}"
+                raise ValueError(f"{found}; they must be partitioned alike")
             return list(np.ravel(weight.to_delayed()))
         self._weights = [None] * len(self._parts)
         n_rows = self.n_rows

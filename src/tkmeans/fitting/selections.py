@@ -1,0 +1,271 @@
+"""A choice of the number of clusters: mixtures of every number, judged in one descent from too many.
+
+On a sample, EM begins with joined pieces (`tkmeans.search.shape_search`) for the largest number, and then always with
+the mixture before, of which two components are joined or one is given to the noise. The best of all go on for longer,
+and from starts of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from tkmeans import engines
+from tkmeans.em import SmallGain
+from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
+from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, with_prior
+from tkmeans.fitting.starts import canonical, complete, without_bad_cells
+from tkmeans.models.covariances import SHAPES
+from tkmeans.models.dof import first_dof
+from tkmeans.models.mixture import MixtureParams
+from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, Pieces, joined, joined_labels, round_labels
+from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.base import quantile
+from tkmeans.stats import Array, Frame
+
+CRITERIA = ("evidence", "icl", "bic", "stability")
+by_evidence = attrgetter("evidence")
+SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
+ABOVE = 1.5  # times the most clusters is where the descent begins
+STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
+LAST = {"stop": SmallGain(1e-6), "max_iter": 100}
+LIKELY = 2  # numbers that are tried again in any case
+
+# A number of clusters is stable if the least stable of its clusters is: the mark of prediction strength
+# (Tibshirani and Walther 2005), on Hennig's similarity.
+STABLE_ENOUGH = 0.8
+
+# Nats from which on a choice is better, clearly better, far better (Kass and Raftery 1995).
+CLOSENESS = {1.0: "hardly better", 3.0: "somewhat better", 5.0: "clearly better", np.inf: "far better"}
+FORMATS = {"n_clusters": "d", "shape": ">", "outlier_fraction": ".1%", "stability": ".2f"}
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What :func:`select_clusters` found: one entry for each number of clusters and shape that was tried.
+
+    Attributes
+    ----------
+    n_clusters, shapes : ndarrays of shape (n_tried,)
+        The numbers of clusters, ascending for each shape, and their shapes.
+    evidence, icl, bic : ndarrays of shape (n_tried,)
+        Minus the logarithm of the probability of the rows, in nats, and two other criteria of the same mixtures, on the
+        scale of twice the logarithm; smaller is better.
+    outlier_fraction : ndarray of shape (n_tried,)
+        The share of noise. If it falls sharply where a cluster is added, these rows were a cluster.
+    criterion, stability : str, and ndarray of shape (n_tried,) or None
+        What was chosen by; if by stability, the mean similarity of the least stable cluster over resamples.
+    simpler_shape, best_estimator : str or None, and estimator or None
+        A simpler shape that describes the chosen clusters as well, and the estimator fitted with the choice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans import select_clusters
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0, 0], [20, 0], [0, 20]], 20, axis=0)
+    >>> found = select_clusters(X, range(2, 5), random_state=0)
+    >>> found.best, found.best_shape, found.simpler_shape
+    (3, 'full', 'spherical')
+    >>> found.table.dtype.names
+    ('n_clusters', 'shape', 'evidence', 'icl', 'bic', 'outlier_fraction')
+    """
+
+    n_clusters: Array
+    shapes: Array
+    evidence: Array
+    icl: Array
+    bic: Array
+    outlier_fraction: Array
+    stability: Array | None = None
+    criterion: str = "evidence"
+    simpler_shape: str | None = None
+    best_estimator: Any = None
+
+    @property
+    def values(self) -> Array:
+        """The values of the criterion that was chosen by."""
+        return np.asarray(getattr(self, self.criterion))
+
+    @property
+    def _order(self) -> Array:
+        """The entries, the most credible first."""
+        if self.criterion != "stability":
+            return np.argsort(self.values, kind="stable")
+        stable = self.values >= STABLE_ENOUGH
+        merit: Array = np.where(stable, self.n_clusters, self.values)
+        return np.lexsort([-merit, ~stable])
+
+    @property
+    def ranking(self) -> Array:
+        """The numbers of clusters, the most credible first."""
+        return np.array([*dict.fromkeys(self.n_clusters[self._order].tolist())])
+
+    @property
+    def best(self) -> int:
+        """The number of clusters to take."""
+        return int(self.ranking[0])
+
+    @property
+    def best_shape(self) -> str:
+        """The shape to take."""
+        return str(self.shapes[self._order[0]])
+
+    @property
+    def runner_up(self) -> int | None:
+        """The second choice; None if one number was tried."""
+        return int(self.ranking[1]) if len(self.ranking) > 1 else None
+
+    @property
+    def margin(self) -> float:
+        """By how much the best number is better than the runner-up: in nats, or in stability."""
+        others = self._order[self.n_clusters[self._order] != self.best]
+        gap = abs(self.values[others[0]] - self.values[self._order[0]]) if len(others) else np.inf
+        return float(gap) / (2 if self.criterion in ("icl", "bic") else 1)
+
+    @property
+    def sentence(self) -> str:
+        """The choice, the runner-up, and how close it is."""
+        chosen = f"{self.best} cluster{'s' * (self.best > 1)} by {self.criterion}"
+        if self.runner_up is None or self.criterion == "stability":
+            return chosen if self.runner_up is None else f"{chosen}; {self.runner_up} comes next"
+        words = next(words for nats, words in CLOSENESS.items() if self.margin < nats or nats == np.inf)
+        return f"{chosen}, {words} than {self.runner_up} ({self.margin:.1f} nats)"
+
+    @property
+    def table(self) -> Array:
+        """One record for each entry, as ``pandas.DataFrame`` takes it."""
+        shown = ("evidence", "icl", "bic", "outlier_fraction", *["stability"] * (self.stability is not None))
+        columns = {"n_clusters": self.n_clusters, "shape": self.shapes} | {name: getattr(self, name) for name in shown}
+        return np.rec.fromarrays([*columns.values()], dtype=None, names=[*columns])  # type: ignore[call-overload]
+
+    def __repr__(self) -> str:
+        names, marks = self.table.dtype.names, {self.runner_up: "  <- runner-up", self.best: "  <- best"}
+        lines = [self.sentence, "".join(f"{name:>17}" for name in names)]
+        for i, record in enumerate(self.table):
+            cells = (format(value, FORMATS.get(name, ".1f")) for name, value in zip(names, record, strict=True))
+            first = bool(i == next(j for j in self._order if self.n_clusters[j] == record.n_clusters))
+            lines.append("".join(f"{cell:>17}" for cell in cells) + marks.get(int(record.n_clusters), "") * first)
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the criterion, a line for each shape, as a :class:`tkmeans.plots.SelectionDisplay`."""
+        from tkmeans.plots import SelectionDisplay
+
+        shown = ("n_clusters", "values", "criterion", "best", "runner_up", "outlier_fraction", "shapes")
+        return SelectionDisplay(**{name: getattr(self, name) for name in shown}).plot(ax=ax)
+
+
+def compared(
+    source: Source, numbers: Any, shapes: Any, settings: Any, rng: Any, n_jobs: Any = None, tick: Any = bool
+) -> Selection:
+    """The choice among mixtures of these numbers and shapes, by evidence; `tick` is called after each."""
+    descent = Descent(source, max(numbers), rng, settings)
+    numbers = [K for K in numbers if max(len(descent.sample.X), min(numbers)) >= K]
+    tried = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(descent.found)(numbers, shape, tick) for shape in shapes)
+    entries = [(shape, found[K]) for shape, found in zip(shapes, tried, strict=True) for K in numbers]
+    shape, best = min(entries, key=lambda entry: entry[1].evidence)
+    simpler = {"full": ("spherical", "tied", "diag"), "diag": ("spherical",)}.get(shape, ())
+    as_good = (name for name in simpler if descent.reshaped(best.params, name).evidence <= best.evidence)
+    names, *columns = zip(*((name, *each[:5]) for name, each in entries), strict=True)
+    of_entries: dict[str, Any] = dict(zip(Judged._fields, map(np.array, columns), strict=False))
+    return Selection(shapes=np.array(names), simpler_shape=next(as_good, None), **of_entries)
+
+
+class Descent:
+    """Mixtures on a sample of the rows of a source, which has a frame; `most` is the largest number of clusters."""
+
+    def __init__(self, source: Source, most: int, rng: Any, settings: Any) -> None:
+        size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
+        X, weight = source.sample(size, rng)
+        rows = Sample(X, weight * min(1.0, size / source.total))  # a row stands for others, but it is one
+        rows = without_bad_cells(rows, most) if settings.bad_cells else rows
+        sample = canonical(complete(rows, 5))  # holes are filled only if complete rows are very few
+        weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
+        bulk = bulk_of(sample)  # of all rows: small clusters may be as far away as outliers
+        squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)
+        bulk = bulk._replace(radius=float(np.sqrt(max(quantile(squares, sample.weight, IN_BULK), 1e-12))))
+        self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk, settings
+        self._in_units = sample._replace(X=np.clip(sample.X / self.bulk.units, -FARTHEST, FARTHEST))
+        self._source = ArraySource(sample.X, weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
+
+    def found(self, numbers: Collection[int], shape: str, tick: Callable[[], None]) -> dict[int, Judged]:
+        """Every number once, the largest first; then the best again, with more of EM and from other starts."""
+        top = max(max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
+        found, params = dict[int, Judged](), next(self._starts(top, shape))
+        for K in range(top, min(numbers) - 1, -1):
+            last = self._climbed(params if top == K else self._one_less(params, shape), shape, STEP)
+            params = last.params
+            if K in numbers:
+                found[K] = last
+                tick()
+        likely, tried = [each.n_clusters for each in sorted(found.values(), key=by_evidence)[:LIKELY]], set[int]()
+        while True:  # until the best number and its neighbours have been tried from starts of their own
+            best = min(found.values(), key=by_evidence).n_clusters
+            left = [K for K in (*likely, best, best - 1, best + 1) if K in found and K not in tried]
+            if not left:
+                return found
+            tried.add(K := left[0])
+            above = [self._one_less(found[K + 1].params, shape)] if K + 1 in found else []
+            starts = (found[K].params, *above, *self._starts(K, shape))
+            found[K] = min(found[K], *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
+
+    def _starts(self, n_clusters: int, shape: str) -> Iterator[MixtureParams]:
+        """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
+        rng, tails = np.random.RandomState(0), max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
+        volume = self.bulk.log_volume - float(np.sum(np.log(self.bulk.units)))
+        whole = islice(joined_labels(self._in_units, volume, n_clusters, rng), 1)
+        touching = (round_labels(self._in_units, n_clusters, rng, tails) for _ in range(1))
+        for labels in chain(whole, touching):
+            yield from_labels(self.sample, labels, self._setting(n_clusters, shape), core=True)
+
+    def reshaped(self, params: MixtureParams, shape: str) -> Judged:
+        """The same clusters in another shape, after EM."""
+        covariances = SHAPES[shape].of_matrices(as_matrices(params), np.exp(params.log_weights))
+        bulk = SHAPES[shape].diagonal((self.bulk.units * self.bulk.radius) ** 2)
+        return self._climbed(params._replace(covariances=covariances, bulk=bulk), shape, STEP)
+
+    def _setting(self, n_clusters: int, shape: str) -> Setting:
+        settings, n_rows = self.settings, float(np.sum(self.sample.weight))
+        model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape])
+        noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
+        dof = None if settings.dof == "estimate" else float(settings.dof)
+        rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
+        return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, noise, dof)
+
+    def _climbed(self, params: MixtureParams, shape: str, options: dict[str, Any]) -> Judged:
+        setting = self._setting(len(params.centers), shape)
+        fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options)
+        if fit.interrupted:
+            raise fit.interrupted
+        return judged(self.sample, setting, fit.params, fit.stats)
+
+    def _one_less(self, params: MixtureParams, shape: str) -> MixtureParams:
+        """With the two components joined whose union costs least as one ellipse, or one given to the noise."""
+        K, units, rows = len(params.centers), self.bulk.units, np.sum(self.sample.weight)
+        mass, matrices, noise = rows * np.exp(params.log_weights), as_matrices(params), params.noise + params.beyond
+        pieces = Pieces(mass, params.centers / units, mass[:, None, None] * matrices / np.outer(units, units))
+        volumes = -log_noise(params.centers, self.bulk) - np.sum(np.log(units))  # noise is as thin as 1 row in these
+        group = joined(pieces, K - 1, rows * noise, volumes if noise else math.inf)
+        shares = mass * (group == np.arange(K - 1)[:, None])  # (K - 1, K)
+        mass, lost = np.sum(shares, axis=1), np.sum(mass[group < 0]) / (2 * rows)
+        shares /= mass[:, None]
+        centers = shares @ params.centers
+        away = params.centers - centers[group]
+        matrices = np.tensordot(shares, matrices + away[:, :, None] * away[:, None, :], 1)
+        model = self._setting(K - 1, shape).model
+        covariances = model.bounded(model.shape.of_matrices(matrices, mass), mass)
+        params = params._replace(noise=params.noise + lost, beyond=params.beyond + lost, dof=params.dof[1:])
+        return params._replace(centers=centers, covariances=covariances, log_weights=np.log(mass / rows))
+
+
+def as_matrices(params: MixtureParams) -> Array:
+    """The covariances as matrices, (K, p, p)."""
+    covariances = params.covariances
+    return covariances if covariances.ndim == 3 else np.eye(params.centers.shape[1]) * covariances[:, None, :]
