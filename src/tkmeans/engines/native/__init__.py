@@ -14,6 +14,7 @@ import tkmeans.engines.native._native as _native
 from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
+SINGLE_FROM = 8192  # rows of a block; the sums of fewer are computed in double precision whatever their type
 doubles = partial(np.ascontiguousarray, dtype=np.float64)
 
 
@@ -53,15 +54,17 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     """The sums of an E-step over one block.
 
     Memberships below 1e-16 may be left out, which changes nothing visible;
-    ``skip_far=False`` is for those who measure just that.
+    ``skip_far=False`` is for those who measure just that. Few rows in single precision gain little time, and would
+    let the instruction set decide when EM stops.
     """
     X, origin, inverse_unit, model = _prepared(block, params, kernel)
     K, p = params.centers.shape
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
     n, w, wd2, log_u = (np.zeros(K) for _ in range(4))
     observed, wx = np.zeros((K, p)), np.zeros((K, p))
+    sums, wide = (n, w, observed, wx, wd2, log_u), len(X) < SINGLE_FROM
     missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, origin, inverse_unit, model, skip_far, n, w, observed, wx, wd2, log_u
+        _INSTRUCTION_SET, X, weight, origin, inverse_unit, model, skip_far, wide, *sums
     )
     observed = observed if missing else w[:, None]
     if X.dtype == np.float32:
