@@ -140,10 +140,10 @@ def main() -> None:
 
 
 TEXT = """\
-Every fit with each of {names}, compared with the fit by the last of them: the largest difference of a coordinate of a
-centre, in standard deviations of the data, and the number of rows that have another label. On sets of the paper and
-real tables all labels must be equal, and centres in float64 within {TKMeans:.0e} (`StudentTMixture`:
-{StudentTMixture:.0e}). Rows without clusters are not judged.
+Every fit with each of {names}, compared with the fit by the last
+of them: the largest difference of a coordinate of a centre, in standard deviations of the data, and the number of rows
+that have another label. On sets of the paper and real tables all labels must be equal, and centres in float64 within
+{TKMeans:.0e} (`StudentTMixture`: {StudentTMixture:.0e}). Rows without clusters are not judged.
 
 """
 
