@@ -306,9 +306,7 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     Of several shares the first axis of what is returned.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        holes = np.isnan(np.sum(values)) and bool(
-            np.any(np.isnan(values))
-        )  # a sum of infinities is not a number either
+        holes = np.isnan(np.sum(values)) and bool(np.any(np.isnan(values)))  # infinities may sum to NaN, too
     if holes:
         columns = enumerate(~np.isnan(values).T)
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T

@@ -14,7 +14,7 @@ import tkmeans.engines.native._native as _native
 from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
-SINGLE_FROM = 8192  # rows of a block; the sums of fewer are computed in double precision whatever their type
+SINGLE_FROM = 8192  # rows; fewer are summed in double, or rounding, by instruction set, would decide when EM stops
 doubles = partial(np.ascontiguousarray, dtype=np.float64)
 
 
@@ -26,8 +26,7 @@ def _choose_instruction_set() -> str:
         return available[-1]
     matches = [name for name in available if name == wanted or name.endswith(f"-{wanted}")]
     if not matches:
-        here = f"{', '.join(available)} on this machine"
-        raise ValueError(f"TKMEANS_INSTRUCTION_SET must be one of {here}, got {wanted!r}")
+        raise ValueError(f"TKMEANS_INSTRUCTION_SET must be one of {', '.join(available)} here, got {wanted!r}")
     return matches[0]
 
 
@@ -54,8 +53,7 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     """The sums of an E-step over one block.
 
     Memberships below 1e-16 may be left out, which changes nothing visible;
-    ``skip_far=False`` is for those who measure just that. Few rows in single precision gain little time, and would
-    let the instruction set decide when EM stops.
+    ``skip_far=False`` is for those who measure just that.
     """
     X, origin, inverse_unit, model = _prepared(block, params, kernel)
     K, p = params.centers.shape
