@@ -59,7 +59,7 @@ def walk(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Line coverage of the core."""
+    """Branch coverage of the core."""
     session.install("-e", ".[test,torch]", "pytest-cov")
     session.run("tools/coverage", *session.posargs, external=True)
 
@@ -78,10 +78,11 @@ def mutate(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """The native code under AddressSanitizer and UndefinedBehaviorSanitizer; needs GCC. Arguments go to pytest."""
+    """The native code under the sanitizers for memory, undefined behaviour and threads; needs GCC."""
     needs = PROJECT["project"]["dependencies"] + PROJECT["build-system"]["requires"]
     session.install("cmake", "ninja", *needs, *nox.project.dependency_groups(PROJECT, "smoke"))
     session.run("tools/sanitize", *session.posargs, external=True)
+    session.run("tools/sanitize", "--threads", external=True)
 
 
 @nox.session

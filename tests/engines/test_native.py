@@ -20,6 +20,12 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 INSTRUCTION_SETS = _native.available_instruction_sets()
 
 
+@pytest.fixture(autouse=True)
+def any_number_of_rows_in_single_precision(monkeypatch):
+    """As a large block is computed; blocks of estimators with few rows are computed in double."""
+    monkeypatch.setattr(native, "SINGLE_FROM", 0)
+
+
 def case(p, K, n, dtype="float64", *, dof=3.7, q=1, equal=True, weighted=False, missing=False, offset=0.0, spread=2.0):
     """A block from overlapping clusters, and parameters that are near but not at their centres."""
     rng = np.random.default_rng([p, K, n])
@@ -72,6 +78,17 @@ def test_every_instruction_set_of_this_machine_agrees_with_the_reference_engine(
                 fields = Stats._fields if log_sums else [f for f in Stats._fields if f not in ("log_u", "entropy")]
                 assert_stats_agree(got, block, params, kernel, 2 * TOLERANCE[dtype], fields)
             assert_rows_agree(block, params, kernel)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_rows_in_single_precision_are_summed_in_double(kind, monkeypatch):
+    monkeypatch.undo()
+    for p, K in [(2, 5), (17, 13), (64, 30)]:
+        block, params, kernel = case(p, K, 300, "float32", **KINDS[kind])
+        entered = Block(block.frame.enter(block.X).astype(float), None, Frame(np.zeros(p), 1.0))  # rounded as they are
+        weight = None if block.weight is None else block.weight.astype(float)
+        got = native.summarize(block, params, kernel)
+        assert_stats_agree(got, entered._replace(weight=weight), params, kernel, TOLERANCE["float64"])
 
 
 def test_an_environment_variable_chooses_a_lower_instruction_set():

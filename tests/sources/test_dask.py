@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -181,6 +183,70 @@ def test_a_killed_dask_worker_does_not_change_the_fit(client, tmp_path):
     assert len(victims) > 6
     np.testing.assert_array_equal(again.cluster_centers_, whole.cluster_centers_)
     np.testing.assert_array_equal(again.labels_.compute(), whole.labels_.compute())
+
+
+def greedily(number, part):
+    if number == 2:
+        held = np.ones(1 << 27)  # a gigabyte
+        time.sleep(10 * held[0])
+    return part
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_partition_that_needs_more_memory_than_a_worker_has_fails_and_the_estimator_is_as_before():
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    model = TKMeans(4, init=CENTERS).fit(X)
+    before = model.cluster_centers_.copy()
+    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.memory.terminate": 0.9}
+    limits = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "memory_limit": "700MB"}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(**limits, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        with pytest.raises(distributed.scheduler.KilledWorker):
+            model.fit(lazily(X, 4, greedily))
+        np.testing.assert_array_equal(model.cluster_centers_, before)
+        np.testing.assert_allclose(model.fit(lazily(X, 4)).cluster_centers_, before)  # the cluster works on
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_lost_scheduler_is_the_error_of_dask_and_the_estimator_is_as_before(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    model = TKMeans(4, init=CENTERS).fit(X)
+    before, passes, honest = model.cluster_centers_.copy(), [], DaskSource.reduce
+    where = ["--scheduler-file", str(tmp_path / "scheduler.json"), "--no-dashboard"]
+    programs = {"scheduler": ["--port", "0"], "worker": ["--no-nanny", "--nthreads", "1", "--death-timeout", "5"]}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    running = [
+        subprocess.Popen([sys.executable, "-m", f"distributed.cli.dask_{name}", *where, *options], **quiet)
+        for name, options in programs.items()
+    ]
+
+    def reduce(self, summarize):
+        passes.append(1)
+        if len(passes) == 3:
+            running[0].kill()
+        return honest(self, summarize)
+
+    waits = {"distributed.client.scheduler-info-interval": "1s", "distributed.comm.timeouts.connect": "2s"}
+    try:
+        with dask.config.set(waits), pytest.MonkeyPatch.context() as patch:
+            client = distributed.Client(scheduler_file=where[1], timeout=60)
+            client.wait_for_workers(1, timeout=60)
+            client._timeout = 3  # to find the scheduler again
+            patch.setattr(DaskSource, "reduce", reduce)
+            with pytest.raises(distributed.client.FutureCancelledError):
+                model.fit(lazily(X, 4))
+            client.close(timeout=2)
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    assert len(passes) >= 3
+    np.testing.assert_array_equal(model.cluster_centers_, before)
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ class Case(NamedTuple):
     kernel: Kernel
     skip_far: bool
     instruction_set: str
+    single_from: int
 
 
 def case(number):
@@ -68,7 +69,8 @@ def case(number):
     kernel = Student().kernel(params)._replace(power=int(rng.choice([1, 0])), log_sums=bool(rng.random() < 0.5))
     block = Block(_laid_out(X, rng), _weights(n, hostile, rng, dtype), Frame(origin, unit))
     skip_far = bool(rng.random() < 0.5)
-    return Case(hostile, block, params, kernel, skip_far, str(rng.choice(_native.available_instruction_sets())))
+    instruction_set = str(rng.choice(_native.available_instruction_sets()))
+    return Case(hostile, block, params, kernel, skip_far, instruction_set, int(rng.choice([0, native.SINGLE_FROM])))
 
 
 def _spoiled(values, rng):
@@ -119,10 +121,13 @@ def _log_weights(K, rng):
 
 def check_engine(number):
     """One block through every function of the engine."""
-    hostile, block, params, kernel, skip_far, instruction_set = case(number)
+    hostile, block, params, kernel, skip_far, instruction_set, single_from = case(number)
     X, K = block.X, len(params.centers)
     dtype = X.dtype.name
-    with mock.patch.object(native, "_INSTRUCTION_SET", instruction_set), np.errstate(all="ignore"):
+    with (
+        mock.patch.multiple(native, _INSTRUCTION_SET=instruction_set, SINGLE_FROM=single_from),
+        np.errstate(all="ignore"),
+    ):
         sums = native.summarize(block, params, kernel, skip_far=skip_far)
         said = native.rows(block, params, kernel)
         tau = native.memberships(block, params, kernel)

@@ -11,6 +11,7 @@ from tkmeans.sources.base import Answer, Column, M, Sample, Source, Survey, merg
 from tkmeans.stats import Array, Block, Frame
 
 _MERGED_AT_ONCE = 8  # summaries, on the way from the partitions to the one of all rows
+_OF_THE_CLUSTER = ("KilledWorker", "FutureCancelledError", "CommClosedError")  # and not of a partition
 
 
 class PartitionError(RuntimeError):
@@ -104,7 +105,7 @@ class DaskSource(Source):
         try:
             return dask.compute(*tasks)
         except Exception as error:
-            if isinstance(error, PartitionError) or type(error).__name__ == "KilledWorker":
+            if isinstance(error, PartitionError) or type(error).__name__ in _OF_THE_CLUSTER:
                 raise
             for number, part in enumerate(self._parts):  # one by one, to find the one that cannot be computed
                 try:

@@ -14,6 +14,7 @@ import tkmeans.engines.native._native as _native
 from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
+SINGLE_FROM = 8192  # rows; fewer are summed in double, or rounding, by instruction set, would decide when EM stops
 doubles = partial(np.ascontiguousarray, dtype=np.float64)
 
 
@@ -25,8 +26,7 @@ def _choose_instruction_set() -> str:
         return available[-1]
     matches = [name for name in available if name == wanted or name.endswith(f"-{wanted}")]
     if not matches:
-        here = f"{', '.join(available)} on this machine"
-        raise ValueError(f"TKMEANS_INSTRUCTION_SET must be one of {here}, got {wanted!r}")
+        raise ValueError(f"TKMEANS_INSTRUCTION_SET must be one of {', '.join(available)} here, got {wanted!r}")
     return matches[0]
 
 
@@ -60,8 +60,9 @@ def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = 
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
     n, w, wd2, log_u = (np.zeros(K) for _ in range(4))
     observed, wx = np.zeros((K, p)), np.zeros((K, p))
+    sums, wide = (n, w, observed, wx, wd2, log_u), len(X) < SINGLE_FROM
     missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, origin, inverse_unit, model, skip_far, n, w, observed, wx, wd2, log_u
+        _INSTRUCTION_SET, X, weight, origin, inverse_unit, model, skip_far, wide, *sums
     )
     observed = observed if missing else w[:, None]
     if X.dtype == np.float32:

@@ -87,14 +87,14 @@ constexpr double largest_exponent_in_single = 1000;
 
 // Calls `body` with a number of the type for the tiles.
 template <class In, class Body>
-void in_type(const Model& model, Body body) {
-    if (model.exponent[model.features] > largest_exponent_in_single) body(double());
+void in_type(const Model& model, bool wide, Body body) {
+    if (wide || model.exponent[model.features] > largest_exponent_in_single) body(double());
     else body(In());
 }
 
 template <class In>
-void summarize(const Block<In>& block, const Model& model, bool skip_far, Sums& out) {
-    in_type<In>(model, [&](auto zero) { summarize_in<decltype(zero)>(block, model, skip_far, out); });
+void summarize(const Block<In>& block, const Model& model, bool skip_far, bool wide, Sums& out) {
+    in_type<In>(model, wide, [&](auto zero) { summarize_in<decltype(zero)>(block, model, skip_far, out); });
 }
 
 // Calls `body(work, first)` with the shares of every tile.
@@ -187,7 +187,7 @@ void nearest_in(const Block<In>& block, const Model& model, const RowValues<In>&
 // Without log_density and trust if these are null.
 template <class In>
 void rows(const Block<In>& block, const Model& model, const RowValues<In>& out) {
-    in_type<In>(model, [&](auto zero) {
+    in_type<In>(model, false, [&](auto zero) {
         using T = decltype(zero);
         out.log_density ? rows_in<T>(block, model, out) : nearest_in<T>(block, model, out);
     });
@@ -195,7 +195,7 @@ void rows(const Block<In>& block, const Model& model, const RowValues<In>& out) 
 
 template <class In>
 void memberships(const Block<In>& block, const Model& model, In* tau) {
-    in_type<In>(model, [&](auto zero) {
+    in_type<In>(model, false, [&](auto zero) {
         for_each_tile<decltype(zero)>(block, model, [&](const auto& work, Index first) {
             for (Index i = 0; i < work.tile.rows(); ++i)
                 for (Index k = 0; k < model.clusters; ++k)

@@ -53,8 +53,8 @@ struct RowValues {
 // The functions of one instruction set, for one type of data.
 template <class In>
 struct Functions {
-    // Unless `skip_far` is false, pairs whose membership cannot reach 1e-16 may be left out.
-    void (*summarize)(const Block<In>&, const Model&, bool skip_far, Sums&);
+    // Unless `skip_far` is false, pairs whose membership cannot reach 1e-16 may be left out. `wide` computes in double.
+    void (*summarize)(const Block<In>&, const Model&, bool skip_far, bool wide, Sums&);
     void (*rows)(const Block<In>&, const Model&, const RowValues<In>&);
     void (*memberships)(const Block<In>&, const Model&, In* tau);     // (n, K)
     void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)

@@ -90,8 +90,8 @@ void bind_functions(nb::module_& m) {
     m.def(
         "summarize",
         [](const std::string& set, X x, Weight weight, Origin origin, Origin inverse_unit, const ModelArrays& arrays,
-           bool skip_far, Vector<double> n, Vector<double> w, Matrix<double> observed, Matrix<double> wx,
-           Vector<double> wd2, Vector<double> log_u) {
+           bool skip_far, bool wide, Vector<double> n, Vector<double> w, Matrix<double> observed,
+           Matrix<double> wx, Vector<double> wd2, Vector<double> log_u) {
             const Model model = arrays.model();
             const Block<In> block = as_block<In>(x, weight, origin, inverse_unit, model);
             for (const auto* sums : {&n, &w, &wd2, &log_u})
@@ -102,12 +102,12 @@ void bind_functions(nb::module_& m) {
             Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_u.data(), observed.data(), false, 0, 0, 0};
             {
                 nb::gil_scoped_release release;
-                functions<In>(set).summarize(block, model, skip_far, sums);
+                functions<In>(set).summarize(block, model, skip_far, wide, sums);
             }
             return std::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
         },
-        "set"_a, "x"_a, "weight"_a, "origin"_a, "inverse_unit"_a, "model"_a, "skip_far"_a, result("n"), result("w"),
-        result("observed"), result("wx"), result("wd2"), result("log_u"),
+        "set"_a, "x"_a, "weight"_a, "origin"_a, "inverse_unit"_a, "model"_a, "skip_far"_a, "wide"_a, result("n"),
+        result("w"), result("observed"), result("wx"), result("wd2"), result("log_u"),
         "Fill arrays of zeros with the sums of an E-step; return if values are missing, cells, objective, entropy.");
 
     m.def(
