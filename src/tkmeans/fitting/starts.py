@@ -22,7 +22,7 @@ from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, quantile, usual
+from tkmeans.sources.base import Usual, out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -85,10 +85,12 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    dense = source.array_library != "scipy.sparse"
-    if forgiving := robust and dense and getattr(settings, "bad_cells", False):
-        rows = without_bad_cells(rows, K)
-    sample = canonical(complete(rows, K) if np.any(np.isnan(rows.X)) else rows)
+    spread = usual(rows) if robust and source.lift is None else None
+    forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
+    if forgiving:
+        rows = without_bad_cells(rows, K, spread)
+    holed = bool(np.any(np.isnan(rows.X)))
+    sample = canonical(complete(rows, K) if holed else rows)
     if len(sample.X) < K:
         few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
@@ -101,10 +103,11 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
-                found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb)
+                known = None if holed else spread
+                found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb, spread=known)
                 if forgiving and number == 0:
-                    low, high = limits(Sample(X, weight), found.centers)
-                    if np.any(out_of_bounds(X, low, high)):
+                    low, high = limits(Sample(X, weight), found.centers, spread)
+                    if np.any(np.isfinite((low, high))) and np.any(out_of_bounds(X, low, high)):
                         source.bounds = source.frame.leave(low), source.frame.leave(high)
                 source.agreement = source.agreement or agreement
                 yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
@@ -164,15 +167,22 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample, K: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None, *, climb: bool = False
+    sample: Sample,
+    K: int,
+    dof: float | None,
+    seed: int = 0,
+    limit: TimeLimit | None = None,
+    *,
+    climb: bool = False,
+    spread: Usual | None = None,
 ) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
 
-    If it is to `climb`, EM on the sample leads from there. When the time is up, it is the first one found;
-    TimeoutError if there is none.
+    If it is to `climb`, EM on the sample leads from there. `spread` is that of the sample, if it is known.
+    When the time is up, it is the first one found; TimeoutError if there is none.
     """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
-    core = within_reach(sample)
+    core = within_reach(sample, spread)
     core_weight = np.where(core, sample.weight, 0.0)
     plan = [(tails, sample) for tails in TAILS]
     if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
@@ -224,12 +234,15 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
     return best.found, Agreement(n_searches, best.n_searches, float(min(margins, default=np.inf)))
 
 
-def within_reach(sample: Sample) -> Array:
+def within_reach(sample: Sample, spread: Usual | None = None) -> Array:
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
-    middle, below, above = usual(sample)
-    away = np.abs(X - middle) / np.where(middle > X, below, above)
-    core = (np.max(away, axis=1) <= FAR) & (np.mean(away**2, axis=1) <= (FAR / 2 * (1 + X.shape[1] ** -0.5)) ** 2)
+    middle, below, above = spread or usual(sample)
+    away = X - middle
+    away /= np.where(away < 0, -below, above)
+    core = (np.max(away, axis=1) <= FAR) & (
+        np.einsum("ij,ij->i", away, away) / X.shape[1] <= (FAR / 2 * (1 + X.shape[1] ** -0.5)) ** 2
+    )
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
 
 
@@ -278,14 +291,16 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
 # the start: what is near one is not bad.
 
 
-def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
+def limits(sample: Sample, centers: Array | None = None, spread: Usual | None = None) -> tuple[Array, Array]:
     """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
 
     They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
     everywhere if rows with too many values out of bounds are more than those with a few.
     """
-    (X, weight), (middle, below, above) = sample, usual(sample)
+    (X, weight), (middle, below, above) = sample, spread or usual(sample)
     low, high = middle - BAD * below, middle + BAD * above
+    if np.all(np.fmin.reduce(X) >= low) and np.all(np.fmax.reduce(X) <= high):
+        return np.full(len(low), -np.inf), np.full(len(high), np.inf)
     gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
     gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
     low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
@@ -298,10 +313,12 @@ def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
     return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
 
 
-def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
+def without_bad_cells(sample: Sample, n_clusters: int, spread: Usual | None = None) -> Sample:
     """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
     X, weight = sample
-    low, high = limits(sample)
+    low, high = limits(sample, None, spread)
+    if not np.any(np.isfinite((low, high))):
+        return sample
     bad = out_of_bounds(X, low, high)
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
