@@ -317,9 +317,8 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     times = weight / np.min(weight) if comparable else np.full(len(weight), np.nan)
     whole = np.rint(times)
     if np.all(np.abs(times - whole) < 1e-9) and np.sum(whole) < 4 * len(values):  # repeated, rows sort quicker
-        each = each if np.all(whole == 1) else np.repeat(each, whole.astype(np.int64), axis=-1)
-        places = [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]
-        found = np.partition(each, places, axis=-1)[..., places]
+        each = np.sort(each if np.all(whole == 1) else np.repeat(each, whole.astype(np.int64), axis=-1), axis=-1)
+        found = each[..., [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]]
     else:
         order = np.argsort(each, axis=-1)
         up_to = np.cumsum(weight[order], axis=-1)  # (p, n)
