@@ -5,7 +5,7 @@ import pytest
 from support.lloyd import Lloyd
 from support.model_inputs import equal_params, source_of, t_mixture
 
-from tkmeans.em import Anderson, Never, Plateau, Progress, SmallGain, SmallMove, em
+from tkmeans.em import Anderson, Plateau, Progress, SmallGain, SmallMove, em
 from tkmeans.models import Fast, Student
 
 
@@ -29,6 +29,11 @@ class Recorder:
 X, _, CENTERS = t_mixture(n=600)
 SOURCE = source_of(X)
 START = equal_params(SOURCE.frame.enter(CENTERS), scale=0.5, dof=1.0)
+
+
+def never(progress):
+    """A stopping rule that leaves it to the limit of iterations."""
+    return False
 
 
 def test_small_gain_stops_at_a_gain_below_the_tolerance():
@@ -56,7 +61,7 @@ def test_stopping_rules_stop_at_a_tolerance_that_is_just_met():
 
 
 def test_em_with_the_rule_never_ends_only_at_max_iter():
-    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
+    fit = em(SOURCE, Student(), START, stop=never, max_iter=7, accelerate=False)
     assert len(fit.history) == 8
     assert fit.n_passes == 8
     assert not fit.converged
@@ -75,7 +80,7 @@ def test_the_statistics_of_a_fit_belong_to_its_parameters(model, max_iter):
 
 def test_movement_is_the_root_mean_square_step_of_the_centres():
     recorder = Recorder()
-    first = em(SOURCE, Lloyd(), START, stop=Never(), max_iter=1, observers=[recorder])
+    first = em(SOURCE, Lloyd(), START, stop=never, max_iter=1, observers=[recorder])
     step = first.params.centers - START.centers
     assert [run.movement for run in recorder.runs] == [pytest.approx(np.sqrt((step**2).sum(axis=1).mean()))]
 
@@ -91,8 +96,8 @@ def test_acceleration_reaches_the_same_optimum_in_fewer_passes():
 def test_an_extrapolation_that_lowers_the_objective_falls_back_to_the_plain_step(monkeypatch):
     wild = lambda self, x, gx: gx + 100.0  # noqa: E731
     monkeypatch.setattr(Anderson, "extrapolate", wild)
-    misled = em(SOURCE, Student(), START, stop=Never(), max_iter=10)
-    plain = em(SOURCE, Student(), START, stop=Never(), max_iter=10, accelerate=False)
+    misled = em(SOURCE, Student(), START, stop=never, max_iter=10)
+    plain = em(SOURCE, Student(), START, stop=never, max_iter=10, accelerate=False)
     assert misled.history == plain.history
     assert misled.n_passes == 2 * plain.n_passes - 1
 
@@ -158,7 +163,7 @@ def test_em_continues_an_interrupted_run_to_the_same_end():
 
 def test_em_ends_before_a_step_that_lowers_the_objective(monkeypatch):
     monkeypatch.setattr(Student, "m_step", lambda _, stats, params: params._replace(centers=params.centers + 50))
-    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=10, accelerate=False)
+    fit = em(SOURCE, Student(), START, stop=never, max_iter=10, accelerate=False)
     assert fit.converged is True
     assert fit.params is START
     assert len(fit.history) == 1
@@ -176,13 +181,13 @@ def test_em_counts_every_pass_over_the_rows():
         Counting.n_looks = 0
         fit = em(Counting(), Student(), START, stop=SmallGain(1e-10), max_iter=200, accelerate=accelerate)
         assert fit.n_passes == Counting.n_looks
-    plain = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
+    plain = em(SOURCE, Student(), START, stop=never, max_iter=7, accelerate=False)
     assert plain.n_passes == 8
     assert plain.converged is False
 
 
 def test_the_history_of_em_is_the_objective_per_unit_of_weight():
-    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=2, accelerate=False)
+    fit = em(SOURCE, Student(), START, stop=never, max_iter=2, accelerate=False)
     assert fit.history[-1] == pytest.approx(fit.stats.objective / fit.stats.total, rel=1e-14)
     assert fit.history[0] == pytest.approx(
         SOURCE.reduce(Student().e_step(START)).objective / fit.stats.total, rel=1e-14
@@ -206,8 +211,8 @@ def test_em_takes_plain_steps_with_a_model_that_climbs_but_cannot_be_extrapolate
         climbs = True
         e_step, m_step = Student().e_step, Student().m_step
 
-    stiff = em(SOURCE, Stiff(), START, stop=Never(), max_iter=7)
-    plain = em(SOURCE, Student(), START, stop=Never(), max_iter=7, accelerate=False)
+    stiff = em(SOURCE, Stiff(), START, stop=never, max_iter=7)
+    plain = em(SOURCE, Student(), START, stop=never, max_iter=7, accelerate=False)
     assert stiff.history == plain.history
 
 
@@ -225,7 +230,7 @@ def test_em_over_any_blocks_gives_the_same_centres(block_rows, accelerate):
 @pytest.mark.parametrize(("request_to_stop", "converged"), [("stop: early", False), ("stop: converged", True)])
 def test_an_observer_ends_a_run_of_em_as_converged_or_not(request_to_stop, converged):
     recorder = Recorder(stop_after=2, request=request_to_stop)
-    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=9, observers=[recorder])
+    fit = em(SOURCE, Student(), START, stop=never, max_iter=9, observers=[recorder])
     assert len(fit.history) - 1 == 2
     assert fit.converged is converged
     assert recorder.calls == [("begin", 9), ("end",)]
@@ -238,8 +243,8 @@ def test_ctrl_c_ends_em_with_the_last_iteration_that_was_finished():
             if progress.n_iter == 3:
                 raise KeyboardInterrupt
 
-    whole = em(SOURCE, Student(), START, stop=Never(), max_iter=3)
-    fit = em(SOURCE, Student(), START, stop=Never(), max_iter=9, observers=[Interrupting()])
+    whole = em(SOURCE, Student(), START, stop=never, max_iter=3)
+    fit = em(SOURCE, Student(), START, stop=never, max_iter=9, observers=[Interrupting()])
     assert fit.interrupted
     assert not fit.converged
     assert fit.history == whole.history
@@ -258,7 +263,7 @@ def test_ctrl_c_again_and_again_loses_no_iteration_of_em():
         end = Interrupting.end
 
     for observer, n_iter in ((Interrupting(), 1), (InterruptingAtTheEnd(), 3)):
-        fit = em(SOURCE, Student(), START, stop=Never(), max_iter=3, observers=[observer])
+        fit = em(SOURCE, Student(), START, stop=never, max_iter=3, observers=[observer])
         assert fit.interrupted
         assert len(fit.history) - 1 == n_iter
 
@@ -269,4 +274,4 @@ def test_ctrl_c_before_the_first_iteration_leaves_em_with_nothing_to_return(monk
 
     monkeypatch.setattr(Student, "m_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        em(SOURCE, Student(), START, stop=Never(), max_iter=9)
+        em(SOURCE, Student(), START, stop=never, max_iter=9)

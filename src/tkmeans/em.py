@@ -113,16 +113,6 @@ class Plateau:
         return bool(latest - before <= self.tol)
 
 
-@final
-@dataclass(frozen=True)
-class Never:
-    """Go on until the limit of iterations."""
-
-    def __call__(self, progress: Progress) -> bool:
-        """Not yet."""
-        return False
-
-
 # ---- the loop ----------------------------------------------------------------------
 
 
@@ -203,10 +193,6 @@ def _best_step(source: Visited, model: Any, run: Progress, plain: P) -> tuple[P,
 # ---- acceleration ------------------------------------------------------------------
 
 
-DEPTH = 5  # steps that are combined
-RIDGE = 1e-6 * np.eye(DEPTH)
-
-
 @dataclass
 class Anderson:
     """Anderson acceleration of a fixed-point map x -> g(x) (Walker and Ni 2011, type II).
@@ -215,8 +201,8 @@ class Anderson:
     is least, and answers the same combination of their images.
     """
 
-    residuals: deque[Array] = field(default_factory=partial(deque, maxlen=DEPTH + 1))  # of the last steps
-    images: deque[Array] = field(default_factory=partial(deque, maxlen=DEPTH + 1))
+    residuals: deque[Array] = field(default_factory=partial(deque, maxlen=6))  # of the last steps, one more than depth
+    images: deque[Array] = field(default_factory=partial(deque, maxlen=6))
 
     def extrapolate(self, x: Array, gx: Array) -> Array | None:
         """The next point to try, or None while there is nothing to combine."""
@@ -236,7 +222,7 @@ class Anderson:
         if not lengths.all():
             return None
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
-        gram = products / (lengths[:, None] * lengths) + RIDGE[: len(lengths), : len(lengths)]
+        gram = products / (lengths[:, None] * lengths) + 1e-6 * np.eye(len(lengths))
         mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths)
         return gx - np.einsum("i,id->d", mix / lengths, image_steps)
 

@@ -169,7 +169,6 @@ def pull_variance(block: Block, model: Any, params: Params) -> Array:
     away = model.engine.distances(block, params)  # (n, K)
     pull *= away
     away *= kernel.slope * away
-    pull /= 1 + away
-    pull *= np.reshape(kernel.gain[observed_features(block.X)], (-1, 1)).astype(pull.dtype)
+    pull *= np.reshape(kernel.gain[observed_features(block.X)], (-1, 1)).astype(pull.dtype) / (1 + away)
     weight = np.ones(len(pull)) if block.weight is None else block.weight
     return np.einsum("i,ik,ik->k", weight, pull, pull, dtype=float) / params.centers.shape[1]

@@ -61,7 +61,7 @@ FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
 BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
 FEW = 3  # rows are no cluster
 REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
-PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
+PILOT_DOF, PILOT_ITER, PILOT_TOL, CLIMB_TOL = 5.0, 30, 1e-4, 1e-6  # the last where EM on many rows follows
 
 
 class Start(NamedTuple):
@@ -86,11 +86,10 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
     spread = usual(rows) if robust and source.lift is None else None
-    forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
-    if forgiving:
+    if forgiving := spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False):
         rows = without_bad_cells(rows, K, spread)
     holed = bool(np.any(np.isnan(rows.X)))
-    sample = canonical(complete(rows, K) if holed else rows)
+    sample, known = canonical(complete(rows, K) if holed else rows), None if holed else spread
     if len(sample.X) < K:
         few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
@@ -103,7 +102,6 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
-                known = None if holed else spread
                 found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb, spread=known)
                 if forgiving and number == 0:
                     low, high = limits(Sample(X, weight), found.centers, spread)
@@ -167,18 +165,11 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample,
-    K: int,
-    dof: float | None,
-    seed: int = 0,
-    limit: TimeLimit | None = None,
-    *,
-    climb: bool = False,
-    spread: Usual | None = None,
+    sample: Sample, K: int, dof: Any, seed: int = 0, limit: Any = None, *, climb: bool = False, spread: Any = None
 ) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
 
-    If it is to `climb`, EM on the sample leads from there. `spread` is that of the sample, if it is known.
+    If it is to `climb`, EM on the sample leads from there. `spread` is the sample's, if it is known.
     When the time is up, it is the first one found; TimeoutError if there is none.
     """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
@@ -209,13 +200,14 @@ def chosen_start(
                 handicap = 0.0
         _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
         n_searches += 1
+    tol = CLIMB_TOL if climb else PILOT_TOL
     if len(candidates) == 1:
         only = candidates[0]
-        found = _pilot(sample, core_weight, only, dof).found if climb else fitted_tails(only.found, sample, dof)
+        found = _pilot(sample, core_weight, only, dof, tol).found if climb else fitted_tails(only.found, sample, dof)
         return found, Agreement(n_searches, n_searches, np.inf)
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
     widest = WIDEST * min(each.found.width for each in accepted)
-    pilots = [_pilot(sample, core_weight, each, dof) for each in accepted if each.found.width <= widest]
+    pilots = [_pilot(sample, core_weight, each, dof, tol) for each in accepted if each.found.width <= widest]
     return _best(pilots, core_weight, n_searches)
 
 
@@ -240,9 +232,8 @@ def within_reach(sample: Sample, spread: Usual | None = None) -> Array:
     middle, below, above = spread or usual(sample)
     away = X - middle
     away /= np.where(away < 0, -below, above)
-    core = (np.max(away, axis=1) <= FAR) & (
-        np.einsum("ij,ij->i", away, away) / X.shape[1] <= (FAR / 2 * (1 + X.shape[1] ** -0.5)) ** 2
-    )
+    most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
+    core = (np.max(away, axis=1) <= FAR) & (np.einsum("ij,ij->i", away, away) <= most)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
 
 
@@ -263,14 +254,14 @@ def same_clusters(one: Array, other: Array, weight: Array) -> bool:
     return all(np.all(np.max(table, axis=axis) >= SAME * np.sum(table, axis=axis)) for axis in (0, 1))
 
 
-def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float | None) -> Candidate:
+def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float) -> Candidate:
     """Where EM leads on the sample, and what that is worth to all rows and to the core."""
     (X, weight), found, (K, p) = sample, candidate.found, candidate.found.centers.shape
     least, engine = least_dof(K, p, float(np.sum(weight))), engines.select("auto")
     model = Student(engine=engine, estimate_dof=dof is None, estimate_weights=True, least_dof=least, scale_floor=1e-20)
     start = Params(found.centers, max(found.width, 1e-20), dof or max(PILOT_DOF, least), np.full(K, -np.log(K)))
     block = Block(X, weight, Frame(np.zeros(p), 1.0))
-    fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(PILOT_TOL), max_iter=PILOT_ITER)
+    fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(tol), max_iter=PILOT_ITER)
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
     params, kernel = fit.params, model.kernel(fit.params)
@@ -300,7 +291,7 @@ def limits(sample: Sample, centers: Array | None = None, spread: Usual | None = 
     (X, weight), (middle, below, above) = sample, spread or usual(sample)
     low, high = middle - BAD * below, middle + BAD * above
     if np.all(np.fmin.reduce(X) >= low) and np.all(np.fmax.reduce(X) <= high):
-        return np.full(len(low), -np.inf), np.full(len(high), np.inf)
+        return low - np.inf, high + np.inf
     gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
     gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
     low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
