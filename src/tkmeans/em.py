@@ -6,6 +6,7 @@ Visit the rows, move the parameters, until a rule stops it. What varies comes in
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -170,7 +171,7 @@ def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:
         return run._replace(n_passes=n_passes)
     total = run.total if model.climbs else stats.total  # batches of a stream need not weigh the same
     steps = params.centers - run.params.centers
-    movement = float(np.sqrt(np.mean(np.sum(steps * steps, axis=1))))
+    movement = math.sqrt(np.einsum("kj,kj->", steps, steps) / len(steps))
     return Progress([*run.history, stats.objective / total], movement, params, stats, total, n_passes, run.mixer)
 
 
@@ -209,20 +210,21 @@ class Anderson:
         self.images.append(gx)
         if len(self.residuals) < 2:
             return None
-        if np.sum(self.residuals[-1] ** 2) > np.sum(self.residuals[-2] ** 2):
+        before, residual = self.residuals[-2], self.residuals[-1]
+        # einsum, because a BLAS may round differently with another number of threads.
+        if np.einsum("d,d->", residual, residual) > np.einsum("d,d->", before, before):
             self.forget()  # steps that grow lead away from where they seem to come from
             return None
         residuals, images = np.array(self.residuals), np.array(self.images)
         residual_steps, image_steps = residuals[1:] - residuals[:-1], images[1:] - images[:-1]  # (m, d)
-        lengths = np.sqrt(np.einsum("id,id->i", residual_steps, residual_steps))[:, None]
-        if not np.all(lengths > 0):
+        products = np.einsum("id,jd->ij", residual_steps, residual_steps)
+        lengths = np.sqrt(products.diagonal())
+        if not lengths.all():
             return None
-        directions = residual_steps / lengths
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
-        # einsum, because a BLAS may round differently with another number of threads.
-        gram = np.einsum("id,jd->ij", directions, directions) + 1e-6 * np.eye(len(directions))
-        mix = np.linalg.solve(gram, np.einsum("id,d->i", directions, self.residuals[-1]))
-        return gx - np.einsum("i,id->d", mix, image_steps / lengths)
+        gram = products / (lengths[:, None] * lengths) + 1e-6 * np.eye(len(lengths))
+        mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths)
+        return gx - np.einsum("i,id->d", mix / lengths, image_steps)
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""

@@ -308,7 +308,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         """The fitted attributes that are about the rows of one batch, and their distances."""
         with self._source(X, weight, params.frame(X.dtype)) as source:
             fitted = FittedModel(self._model(self._engine(source)), params, source.frame)
-            training = fitted.training(source, ("label", *FIELDS))
+            training = fitted.training(source, ("label", *FIELDS), tallied=False)
             survey = source.survey()
         if survey.n_empty:
             warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)

@@ -155,9 +155,10 @@ class Stream(NamedTuple):
 def pull_variance(block: Block, model: Any, params: Params) -> Array:
     """What a block adds to the variance of a feature of `Stats.wx`: the sum of (tau u)^2 |x - mu|^2 / p, (K,)."""
     kernel = model.kernel(params)
-    tau = model.engine.memberships(block, params, kernel)  # (n, K)
-    d2 = model.engine.distances(block, params) ** 2  # (n, K)
-    gain = np.reshape(kernel.gain[observed_features(block.X)], (-1, 1))
-    pull = (tau * gain / (1 + kernel.slope * d2)) ** 2 * d2
-    weight = np.ones(len(d2)) if block.weight is None else block.weight
-    return np.asarray(weight @ pull, dtype=float) / params.centers.shape[1]
+    pull = model.engine.memberships(block, params, kernel)  # (n, K)
+    away = model.engine.distances(block, params)  # (n, K)
+    pull *= away
+    away *= kernel.slope * away
+    pull *= np.reshape(kernel.gain[observed_features(block.X)], (-1, 1)).astype(pull.dtype) / (1 + away)
+    weight = np.ones(len(pull)) if block.weight is None else block.weight
+    return np.einsum("i,ik,ik->k", weight, pull, pull, dtype=float) / params.centers.shape[1]

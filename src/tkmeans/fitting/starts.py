@@ -22,7 +22,7 @@ from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, quantile, usual
+from tkmeans.sources.base import Usual, out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -61,7 +61,7 @@ FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
 BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
 FEW = 3  # rows are no cluster
 REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
-PILOT_DOF, PILOT_ITER, PILOT_TOL = 5.0, 30, 1e-4
+PILOT_DOF, PILOT_ITER, PILOT_TOL, CLIMB_TOL = 5.0, 30, 1e-4, 1e-6  # the last where EM on many rows follows
 
 
 class Start(NamedTuple):
@@ -85,10 +85,11 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    dense = source.array_library != "scipy.sparse"
-    if forgiving := robust and dense and getattr(settings, "bad_cells", False):
-        rows = without_bad_cells(rows, K)
-    sample = canonical(complete(rows, K) if np.any(np.isnan(rows.X)) else rows)
+    spread = usual(rows) if robust and source.lift is None else None
+    if forgiving := spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False):
+        rows = without_bad_cells(rows, K, spread)
+    holed = bool(np.any(np.isnan(rows.X)))
+    sample, known = canonical(complete(rows, K) if holed else rows), None if holed else spread
     if len(sample.X) < K:
         few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
@@ -101,10 +102,10 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
-                found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb)
+                found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb, spread=known)
                 if forgiving and number == 0:
-                    low, high = limits(Sample(X, weight), found.centers)
-                    if np.any(out_of_bounds(X, low, high)):
+                    low, high = limits(Sample(X, weight), found.centers, spread)
+                    if np.any(np.isfinite((low, high))) and np.any(out_of_bounds(X, low, high)):
                         source.bounds = source.frame.leave(low), source.frame.leave(high)
                 source.agreement = source.agreement or agreement
                 yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
@@ -164,15 +165,15 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample, K: int, dof: float | None, seed: int = 0, limit: TimeLimit | None = None, *, climb: bool = False
+    sample: Sample, K: int, dof: Any, seed: int = 0, limit: Any = None, *, climb: bool = False, spread: Any = None
 ) -> tuple[Found, Agreement]:
     """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
 
-    If it is to `climb`, EM on the sample leads from there. When the time is up, it is the first one found;
-    TimeoutError if there is none.
+    If it is to `climb`, EM on the sample leads from there. `spread` is the sample's, if it is known.
+    When the time is up, it is the first one found; TimeoutError if there is none.
     """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
-    core = within_reach(sample)
+    core = within_reach(sample, spread)
     core_weight = np.where(core, sample.weight, 0.0)
     plan = [(tails, sample) for tails in TAILS]
     if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
@@ -199,13 +200,14 @@ def chosen_start(
                 handicap = 0.0
         _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
         n_searches += 1
+    tol = CLIMB_TOL if climb else PILOT_TOL
     if len(candidates) == 1:
         only = candidates[0]
-        found = _pilot(sample, core_weight, only, dof).found if climb else fitted_tails(only.found, sample, dof)
+        found = _pilot(sample, core_weight, only, dof, tol).found if climb else fitted_tails(only.found, sample, dof)
         return found, Agreement(n_searches, n_searches, np.inf)
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
     widest = WIDEST * min(each.found.width for each in accepted)
-    pilots = [_pilot(sample, core_weight, each, dof) for each in accepted if each.found.width <= widest]
+    pilots = [_pilot(sample, core_weight, each, dof, tol) for each in accepted if each.found.width <= widest]
     return _best(pilots, core_weight, n_searches)
 
 
@@ -224,12 +226,14 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
     return best.found, Agreement(n_searches, best.n_searches, float(min(margins, default=np.inf)))
 
 
-def within_reach(sample: Sample) -> Array:
+def within_reach(sample: Sample, spread: Usual | None = None) -> Array:
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
-    middle, below, above = usual(sample)
-    away = np.abs(X - middle) / np.where(middle > X, below, above)
-    core = (np.max(away, axis=1) <= FAR) & (np.mean(away**2, axis=1) <= (FAR / 2 * (1 + X.shape[1] ** -0.5)) ** 2)
+    middle, below, above = spread or usual(sample)
+    away = X - middle
+    away /= np.where(away < 0, -below, above)
+    most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
+    core = (np.max(away, axis=1) <= FAR) & (np.einsum("ij,ij->i", away, away) <= most)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
 
 
@@ -250,14 +254,14 @@ def same_clusters(one: Array, other: Array, weight: Array) -> bool:
     return all(np.all(np.max(table, axis=axis) >= SAME * np.sum(table, axis=axis)) for axis in (0, 1))
 
 
-def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float | None) -> Candidate:
+def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float) -> Candidate:
     """Where EM leads on the sample, and what that is worth to all rows and to the core."""
     (X, weight), found, (K, p) = sample, candidate.found, candidate.found.centers.shape
     least, engine = least_dof(K, p, float(np.sum(weight))), engines.select("auto")
     model = Student(engine=engine, estimate_dof=dof is None, estimate_weights=True, least_dof=least, scale_floor=1e-20)
     start = Params(found.centers, max(found.width, 1e-20), dof or max(PILOT_DOF, least), np.full(K, -np.log(K)))
     block = Block(X, weight, Frame(np.zeros(p), 1.0))
-    fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(PILOT_TOL), max_iter=PILOT_ITER)
+    fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(tol), max_iter=PILOT_ITER)
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
     params, kernel = fit.params, model.kernel(fit.params)
@@ -278,14 +282,16 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: float 
 # the start: what is near one is not bad.
 
 
-def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
+def limits(sample: Sample, centers: Array | None = None, spread: Usual | None = None) -> tuple[Array, Array]:
     """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
 
     They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
     everywhere if rows with too many values out of bounds are more than those with a few.
     """
-    (X, weight), (middle, below, above) = sample, usual(sample)
+    (X, weight), (middle, below, above) = sample, spread or usual(sample)
     low, high = middle - BAD * below, middle + BAD * above
+    if np.all(np.fmin.reduce(X) >= low) and np.all(np.fmax.reduce(X) <= high):
+        return low - np.inf, high + np.inf
     gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
     gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
     low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
@@ -298,10 +304,12 @@ def limits(sample: Sample, centers: Array | None = None) -> tuple[Array, Array]:
     return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
 
 
-def without_bad_cells(sample: Sample, n_clusters: int) -> Sample:
+def without_bad_cells(sample: Sample, n_clusters: int, spread: Usual | None = None) -> Sample:
     """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
     X, weight = sample
-    low, high = limits(sample)
+    low, high = limits(sample, None, spread)
+    if not np.any(np.isfinite((low, high))):
+        return sample
     bad = out_of_bounds(X, low, high)
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:

@@ -101,7 +101,7 @@ class Student:
     def unpack(self, vector: Array, like: Params) -> Params:
         """The admissible parameters nearest to an extrapolated vector."""
         n_clusters, n_features = like.centers.shape
-        centers, rest = np.split(vector, [n_clusters * n_features])
+        centers, rest = vector[: n_clusters * n_features], vector[n_clusters * n_features :]
         dof, log_weights = like.dof, like.log_weights
         # No more than a hundredfold away from the plain step's values.
         pairs = zip(rest, like[1:3], strict=False)

@@ -49,7 +49,6 @@ class Found(NamedTuple):
     weights_differ: bool  # whether cluster weights are worth estimating
     labels: Array  # (n,) the nearest centre of each row
     nearest: Array  # (n,) its squared distance from the mean of the other rows there
-
     width: float  # the median squared distance, per feature
     left_out: float  # share of the rows that are more than ten times as far
 

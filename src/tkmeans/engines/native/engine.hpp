@@ -113,7 +113,7 @@ class Search {
     virtual void read_centers(double* out) const = 0;                   // (K, p)
     virtual void read_rows(double* masses, double* nearest) const = 0;  // (K,), (n,)
     virtual void read_labels(Index* out) const = 0;                     // (n,)
-    virtual double cost() const = 0;
+    virtual double cost() = 0;
     virtual double scale() const = 0;
     virtual Index clusters() const = 0;
 };

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "simd.hpp"
 
 namespace tkmeans::TKM_SET {
 
@@ -46,7 +47,7 @@ class SearchState final : public Search {
     void read_centers(double* out) const override { std::copy(centers_.begin(), centers_.end(), out); }
     void read_rows(double* masses, double* nearest) const override;
     void read_labels(Index* out) const override { std::copy(first_.begin(), first_.end(), out); }
-    double cost() const override;
+    double cost() override;
     double scale() const override { return nu_alpha_ / dof_; }
     Index clusters() const override { return Index(centers_.size()) / p(); }
 
@@ -62,10 +63,10 @@ class SearchState final : public Search {
 
     // A row of a cluster that is split, seen from the two parts.
     struct SplitRow {
-        double d_new, d_parent;
-        double nearer() const { return d_parent < d_new ? d_parent : d_new; }
-        double farther() const { return d_new < d_parent ? d_parent : d_new; }
-        int part() const { return d_new < d_parent ? 0 : 1; }
+        double d[2];  // to the new centre and to the parent
+        int part() const { return d[0] < d[1] ? 0 : 1; }
+        double nearer() const { return d[part()]; }
+        double farther() const { return d[1 - part()]; }
     };
 
     // A row that a drop concerns, as it is afterwards.
@@ -120,7 +121,12 @@ class SearchState final : public Search {
     }
 
     // search_criterion.hpp
-    double row_loss(double d1, double d2) const;
+    Pack<double> row_losses(Pack<double> d1, Pack<double> d2) const;
+    const double* losses_as_if();
+    void as_if(double d1, double d2) {
+        d1_.push_back(d1);
+        d2_.push_back(d2);
+    }
     double size_cost(double mass) const;
     void set_nu_alpha(double new_nu_alpha);
     void settle_nu_alpha();
@@ -129,8 +135,8 @@ class SearchState final : public Search {
     void update_losses();
 
     // search_rows.hpp
-    double squared_distance(const double* a, const double* b) const;
-    void squared_distances(const double* a, const std::vector<double>& points, int count, double* out) const;
+    template <int Count>
+    void squared_distances(const double* a, const double* b, double* out) const;
     void tile_distances(const double* tile, const double* point, double* out) const;
     void distances_to(const double* const* points, int count);
     template <class Body>
@@ -169,7 +175,7 @@ class SearchState final : public Search {
     // The arguments.
     const Index n_, p_;
     const double* const x_;       // (n, p)
-    const double* const weight_;  // (n,)
+    std::vector<double> weight_;  // (n,), up to whole tiles; 0 beyond the last row
     double total_ = 0;            // of the weights
 
     // The criterion.
@@ -187,7 +193,7 @@ class SearchState final : public Search {
     std::vector<double> centers_;             // (K, p)
     std::vector<Index> first_, second_;       // (n,) nearest and second-nearest centre, or -1
     std::vector<double> d_first_, d_second_;  // their squared distances, up to whole tiles; 0 beyond the last row
-    std::vector<double> loss_;                // (n,)
+    std::vector<double> loss_;                // (n,), up to whole tiles
     std::vector<double> masses_;              // (K,) weight of the rows nearest to each centre, noise left out
     std::vector<Index> order_, starts_;       // rows grouped by nearest centre, and where each group starts
 
@@ -199,8 +205,9 @@ class SearchState final : public Search {
     std::vector<double> distances_;                 // of all rows to some points, up to whole tiles each
     std::vector<double> near_until_, noise_until_;  // (tiles,) cumulated, to draw from
     std::vector<double> mass_change_;               // (K,)
-    std::vector<double> sums_;
+    std::vector<double> d1_, d2_, losses_;          // of rows as they would be
     std::vector<SplitRow> split_rows_;
+    std::vector<double> sums_;
     Drop drop_;
 };
 

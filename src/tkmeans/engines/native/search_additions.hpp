@@ -114,12 +114,15 @@ void SearchState<P>::cumulate_losses() {
     near_until_.clear();
     noise_until_.clear();
     double near = 0, noise = 0;
-    for (Index i = 0; i < n_; ++i) {
-        if (is_noise(i)) noise += weight_[i];
-        else near += weight_[i] * loss_[i];
-        if ((i + 1) % rows_per_tile != 0 && i + 1 < n_) continue;
-        near_until_.push_back(near);
-        noise_until_.push_back(noise);
+    for (Index start = 0; start < n_; start += rows_per_tile) {
+        Pack<double> of_near = splat(0.0), of_noise = of_near;
+        for (Index i = start; i < start + rows_per_tile; i += Pack<double>::size) {
+            const auto weight = load(&weight_[i]), within = load(&d_first_[i]);
+            of_near = of_near + only_where(within < splat(cap()), weight * load(&loss_[i]));
+            of_noise = of_noise + only_where(splat(cap()) <= within, weight);
+        }
+        near_until_.push_back(near += sum(of_near));
+        noise_until_.push_back(noise += sum(of_noise));
     }
 }
 
@@ -175,17 +178,21 @@ double SearchState<P>::gain_of_adding(const double* d_new, bool is_mean) {
         inflate = seen_from_others(captured);
         captured = 0;
     }
-    for_each_below(d_new, full_cost_ ? d_second_ : d_first_, cap(), [&](Index i) {
-        const double d = inflate * d_new[i];
-        const bool nearest = d < d_first_[i];
-        const bool rival = !nearest && full_cost_ && d < d_second_[i] && d < clear_ratio_ * (d_first_[i] + nu_alpha_);
-        if (!((nearest || rival) && d < cap())) return;
-        gain += weight_[i] * (loss_[i] - (nearest ? row_loss(d, d_first_[i]) : row_loss(d_first_[i], d)));
-        if (!nearest) return;
-        captured += weight_[i];
-        if (is_noise(i)) rescued += weight_[i];
-        else mass_change_[first_[i]] += weight_[i];
-    });
+    Pack<double> gains = splat(0.0);
+    for (Index first = 0; first < n_; first += Pack<double>::size) {
+        const auto d = splat(inflate) * load(d_new + first), d1 = load(&d_first_[first]), d2 = load(&d_second_[first]);
+        if (!any(d < min(full_cost_ ? d2 : d1, splat(cap())))) continue;
+        const auto fall = load(&loss_[first]) - row_losses(min(d, d1), min(max(d, d1), d2));
+        gains = gains + only_where(d < splat(cap()), load(&weight_[first]) * fall);
+        if (!full_cost_ || !any(d < min(d1, splat(cap())))) continue;
+        for (Index i = first; i < std::min(first + Pack<double>::size, n_); ++i) {
+            if (!(inflate * d_new[i] < d_first_[i] && inflate * d_new[i] < cap())) continue;
+            captured += weight_[i];
+            if (is_noise(i)) rescued += weight_[i];
+            else mass_change_[first_[i]] += weight_[i];
+        }
+    }
+    gain = sum(gains);
     if (!full_cost_) return gain;
     for (Index k = 0; k < clusters(); ++k)
         if (mass_change_[k] > 0) gain += size_cost(masses_[k]) - size_cost(masses_[k] - mass_change_[k]);
@@ -217,7 +224,8 @@ bool SearchState<P>::move_parts(Index k, std::vector<double>& points) {
     double mass[2] = {0, 0};
     sums_.assign(2 * p(), 0.0);
     for (Index i : members(k)) {
-        const SplitRow r{squared_distance(row(i), &points[0]), squared_distance(row(i), &points[p()])};
+        SplitRow r;
+        squared_distances<2>(row(i), points.data(), r.d);
         if (!(r.nearer() < cap())) continue;
         const double u = weight_[i] / (1 + r.nearer() / nu_alpha_);
         for (Index j = 0; j < p(); ++j) sums_[r.part() * p() + j] += u * row(i)[j];
@@ -235,18 +243,19 @@ double SearchState<P>::gain_of_split(Index k, const std::vector<double>& points)
     double mass[2] = {0, 0};
     split_rows_.clear();
     for (Index i : members(k)) {
-        split_rows_.push_back({squared_distance(row(i), &points[0]), squared_distance(row(i), &points[p()])});
-        const SplitRow& r = split_rows_.back();
+        SplitRow& r = split_rows_.emplace_back();
+        squared_distances<2>(row(i), points.data(), r.d);
         if (r.nearer() < cap()) mass[r.part()] += weight_[i];
     }
-    double gain = 0;
     auto r = split_rows_.begin();
     for (Index i : members(k)) {
-        const double inflate = seen_from_others(mass[r->part()]);
-        const double d1 = inflate < infinity ? r->nearer() * inflate : inflate;  // 0 * inf is not a number
-        gain += weight_[i] * (loss_[i] - row_loss(d1, std::max(d1, std::min(r->farther(), d_second_[i]))));
+        const double d1 = inflated(r->nearer(), seen_from_others(mass[r->part()]));
+        as_if(d1, std::max(d1, std::min(r->farther(), d_second_[i])));
         ++r;
     }
+    double gain = 0;
+    const double* after = losses_as_if();
+    for (Index i : members(k)) gain += weight_[i] * (loss_[i] - *after++);
     const double noise_change = masses_[k] - mass[0] - mass[1];
     return gain + size_cost(masses_[k]) - size_cost(mass[0]) - size_cost(mass[1]) - noise_price_ * noise_change;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "elementary.hpp"
 #include "search.hpp"
 
 namespace tkmeans::TKM_SET {
@@ -14,32 +15,35 @@ constexpr double least_share_of_quantile = 0.1;  // no cluster shape has its sca
 constexpr double scale_tolerance = 0.01;
 constexpr int scale_steps = 10;
 
-// Natural logarithm of a positive normal number, inlined where std::log is a call. The series ends at t^11: the error is
-// at most 2e-11, and 0 at x = 1. The last bits depend on the instruction set, since a * b + c may be fused.
-inline double quick_log(double x) {
-    std::uint64_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    const std::uint64_t shifted = bits - 0x3fe6a09e00000000ull;  // mantissa into [sqrt(1/2), sqrt(2))
-    const double exponent = double(std::int64_t(shifted) >> 52);
-    bits -= shifted & 0xfff0000000000000ull;
-    double m;
-    std::memcpy(&m, &bits, sizeof m);
-    const double t = (m - 1) / (m + 1), z = t * t;
-    const double series = 1 + z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * (1.0 / 9 + z * (1.0 / 11)))));
-    return exponent * 0.6931471805599453 + 2 * t * series;
-}
-
 // The squared distance of a row to the mean of m rows, itself among them, times this is the one to the mean of the
 // others: a centre on a single stray, or on a few in many dimensions, gains nothing.
 inline double seen_from_others(double m) { return m > 1 ? m / (m - 1) * (m / (m - 1)) : infinity; }
+inline double inflated(double d, double by) { return by < infinity ? d * by : by; }  // 0 * inf is not a number
 
+// Of a pack of rows. Beyond `clear_gap` they are not ambiguous.
 template <int P>
-inline double SearchState<P>::row_loss(double d1, double d2) const {
-    if (!(d1 < cap())) return cap_loss_;
-    const double a = 1 + d1 / nu_alpha_, b = 1 + d2 / nu_alpha_, l1 = h_ * quick_log(a);
-    if (!full_cost_ || !(b < clear_ratio_ * a)) return l1;
-    const double g = h_ * quick_log(b / a);
-    return l1 + g / (1 + std::exp(g));
+TKM_INLINE Pack<double> SearchState<P>::row_losses(Pack<double> d1, Pack<double> d2) const {
+    const auto c = [](double value) { return splat(value); };
+    const auto a = c(1) + d1 * c(1 / nu_alpha_), b = c(1) + d2 * c(1 / nu_alpha_);
+    auto loss = c(h_ * ln2) * log2(a);
+    const auto ambiguous = (b < c(clear_ratio_) * a) & (d1 < c(cap()));
+    if (full_cost_ && any(ambiguous)) {
+        const auto g = c(h_ * ln2) * log2(b / a);
+        loss = loss + only_where(ambiguous, g / (c(1) + exp(g)));
+    }
+    return where_less(d1, c(cap()), loss, c(cap_loss_));
+}
+
+// Of the rows that were put into scratch, which is empty then.
+template <int P>
+const double* SearchState<P>::losses_as_if() {
+    constexpr Index lanes = Pack<double>::size;
+    const Index whole = (Index(d1_.size()) + lanes - 1) / lanes * lanes;
+    for (std::vector<double>* values : {&d1_, &d2_, &losses_}) values->resize(whole);
+    for (Index i = 0; i < whole; i += lanes) store(&losses_[i], row_losses(load(&d1_[i]), load(&d2_[i])));
+    d1_.clear();
+    d2_.clear();
+    return losses_.data();
 }
 
 // What the weight of a cluster costs its rows.
@@ -50,7 +54,8 @@ inline double SearchState<P>::size_cost(double mass) const {
 
 template <int P>
 void SearchState<P>::update_losses() {
-    for (Index i = 0; i < n_; ++i) loss_[i] = row_loss(d_first_[i], d_second_[i]);
+    for (Index i = 0; i < whole_tiles_; i += Pack<double>::size)
+        store(&loss_[i], row_losses(load(&d_first_[i]), load(&d_second_[i])));
 }
 
 template <int P>
@@ -131,18 +136,19 @@ double SearchState<P>::quantile_nu_alpha() const {
 // density). Here a row's distance is the one to the mean of the *other* rows of its cluster, so that a centre on a
 // single stray, or many centres in many dimensions, gain nothing from the rows they were fitted to.
 template <int P>
-double SearchState<P>::cost() const {
-    std::vector<double> mass, inflate;
+double SearchState<P>::cost() {
+    std::vector<double> mass;
     inlier_masses(mass);
-    for (double m : mass) inflate.push_back(seen_from_others(m));
-    double sum = 0, noise = 0;
+    double sum = 0;
     for (Index i = 0; i < n_; ++i) {
-        const Index k = first_[i];
-        const double d1 = !is_noise(i) && inflate[k] < infinity ? d_first_[i] * inflate[k] : infinity;
-        if (d1 < cap()) sum += weight_[i] * (row_loss(d1, std::max(d1, d_second_[i])) + quick_log(total_ / mass[k]));
-        else noise += weight_[i];
+        const double m = mass[first_[i]];
+        const double d1 = is_noise(i) ? infinity : inflated(d_first_[i], seen_from_others(m));
+        as_if(d1, std::max(d1, d_second_[i]));
+        sum += weight_[i] * (d1 < cap() ? std::log(total_ / m) : noise_price_);
     }
-    return sum + noise * (cap_loss_ + noise_price_) + 0.5 * double(p()) * total_ * std::log(nu_alpha_);
+    const double* loss = losses_as_if();
+    for (Index i = 0; i < n_; ++i) sum += weight_[i] * loss[i];
+    return sum + 0.5 * double(p()) * total_ * std::log(nu_alpha_);
 }
 
 }  // namespace tkmeans::TKM_SET

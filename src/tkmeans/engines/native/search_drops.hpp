@@ -74,14 +74,18 @@ double SearchState<P>::price_of_dropping(Index dropped) {
     mass_change_.assign(clusters(), 0.0);
     double price = 0, noise_change = 0;
     const double inflate = seen_from_others(masses_[dropped]);
+    const bool noticeable = inflate > noticeable_share;
+    for (const LocalRow& r : drop_.rows) as_if(r.d1, r.d2);
+    if (noticeable)
+        for (Index i : members(dropped)) {
+            const double d1 = inflated(d_first_[i], inflate);
+            as_if(d1, std::max(d1, d_second_[i]));
+        }
+    const double* after = losses_as_if();
+    const double* before = after + drop_.rows.size();  // of the rows of the dropped centre, which come first
     for (const LocalRow& r : drop_.rows) {
         const double w = weight_[r.row];
-        double before = loss_[r.row];
-        if (first_[r.row] == dropped && inflate > noticeable_share) {
-            const double d1 = inflate < infinity ? d_first_[r.row] * inflate : inflate;  // 0 * inf is not a number
-            before = row_loss(d1, std::max(d1, d_second_[r.row]));
-        }
-        price += w * (row_loss(r.d1, r.d2) - before);
+        price += w * (*after++ - (noticeable && first_[r.row] == dropped ? *before++ : loss_[r.row]));
         if (is_noise(r.row)) noise_change -= w;
         else mass_change_[first_[r.row]] -= w;
         if (!(r.d1 < cap())) noise_change += w;
@@ -152,7 +156,9 @@ void SearchState<P>::assign_local_rows() {
         Index k1 = -1, k2 = -1;
         r.d1 = r.d_outside;
         r.d2 = infinity;
-        squared_distances(row(r.row), drop_.refitted, count, d);
+        if (count == 4) squared_distances<4>(row(r.row), drop_.refitted.data(), d);
+        else
+            for (int k = 0; k < count; ++k) squared_distances<1>(row(r.row), &drop_.refitted[k * p()], d + k);
         for (int k = 0; k < count; ++k) enter(k, d[k], k1, r.d1, k2, r.d2);
         r.at = int(k1);
     }
@@ -197,7 +203,8 @@ std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Inde
     for (std::size_t k = 0; k < drop_.receivers.size(); ++k) {
         const Index receiver = drop_.receivers[k];
         const double* refitted = &drop_.refitted[k * p()];
-        const double shift = squared_distance(center(receiver), refitted);
+        double shift;
+        squared_distances<1>(center(receiver), refitted, &shift);
         change[receiver] = shift > noticeable_move * double(p()) * scale() ? Change::thorough : Change::slight;
         std::copy(refitted, refitted + p(), center(receiver));
     }
@@ -215,7 +222,9 @@ void SearchState<P>::find_two_nearest(const std::vector<Index>& rows) {
             for (Index j = 0; j < p(); ++j) tile[j * rows_per_tile + i] = row(rows[start + std::min(i, count - 1)])[j];
         find_two_nearest(tile.data(), &rows[start], count);
     }
-    for (Index i : rows) loss_[i] = row_loss(d_first_[i], d_second_[i]);
+    for (Index i : rows) as_if(d_first_[i], d_second_[i]);
+    const double* loss = losses_as_if();
+    for (Index i : rows) loss_[i] = *loss++;
 }
 
 }  // namespace tkmeans::TKM_SET

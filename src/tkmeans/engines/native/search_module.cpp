@@ -122,7 +122,7 @@ class BoundSearch final {
         search_->read_labels(out.data());
     }
 
-    double cost() const {
+    double cost() {
         require_centers();
         return search_->cost();
     }

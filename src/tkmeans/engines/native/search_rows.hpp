@@ -18,7 +18,7 @@ SearchState<P>::SearchState(const double* rows, const double* weights, Index n, 
     : n_(n),
       p_(features),
       x_(rows),
-      weight_(weights),
+      weight_(weights, weights + n),
       dof_(dof),
       h_(0.5 * (dof + double(features))),
       noise_price_(std::log(double(clusters))),
@@ -37,6 +37,8 @@ SearchState<P>::SearchState(const double* rows, const double* weights, Index n, 
     whole_tiles_ = (n_ + rows_per_tile - 1) / rows_per_tile * rows_per_tile;
     d_first_.resize(whole_tiles_, 0.0);
     d_second_.resize(whole_tiles_, 0.0);
+    weight_.resize(whole_tiles_, 0.0);
+    loss_.resize(whole_tiles_, 0.0);
     tiles_.resize(whole_tiles_ * p());
     double* next = tiles_.data();  // the last tile is filled up with copies of the last row
     for (Index start = 0; start < n_; start += rows_per_tile)
@@ -49,6 +51,7 @@ void SearchState<P>::restore(const double* centers, Index clusters, double scale
     centers_.assign(centers, centers + clusters * p());
     set_nu_alpha(dof_ * scale);
     assign_all();
+    update_losses();
 }
 
 // The distances are to the mean of the other rows: a row alone in its cluster sees the next one.
@@ -89,56 +92,26 @@ void SearchState<P>::move_centers() {
             for (Index j = 0; j < p(); ++j) center(k)[j] = sum[k * p() + j] / mass[k];
 }
 
+// Of one row to some points, together: each sum waits for its last term, and the row is read once.
 template <int P>
-inline double SearchState<P>::squared_distance(const double* a, const double* b) const {
-    if constexpr (P > 0) {
-        double sum = 0;
-        for (int j = 0; j < P; ++j) sum += (a[j] - b[j]) * (a[j] - b[j]);
-        return sum;
-    } else {
-        constexpr Index lanes = Pack<double>::size;
-        Pack<double> even = splat(0.0), odd = even;  // two chains, since each waits for its own last sum
-        Index j = 0;
-        for (; j + 2 * lanes <= p(); j += 2 * lanes) {
-            const Pack<double> d = load(a + j) - load(b + j), e = load(a + j + lanes) - load(b + j + lanes);
-            even = even + d * d;
-            odd = odd + e * e;
-        }
-        if (j + lanes <= p()) {
-            const Pack<double> d = load(a + j) - load(b + j);
-            even = even + d * d;
-            j += lanes;
-        }
-        double rest = 0;
-        for (; j < p(); ++j) rest += (a[j] - b[j]) * (a[j] - b[j]);
-        return sum(even + odd) + rest;
-    }
-}
-
-// Of one row to `count` points; to four of them at once.
-template <int P>
-inline void SearchState<P>::squared_distances(const double* a, const std::vector<double>& points, int count,
-                                              double* out) const {
-    const double* b = points.data();
-    if (P > 0 || count != 4) {
-        for (int k = 0; k < count; ++k) out[k] = squared_distance(a, b + k * p());
-        return;
-    }
+template <int Count>
+inline void SearchState<P>::squared_distances(const double* a, const double* b, double* out) const {
     constexpr Index lanes = Pack<double>::size;
-    Pack<double> sums[4] = {splat(0.0), splat(0.0), splat(0.0), splat(0.0)};
-    double rest[4] = {};
+    Pack<double> sums[Count];
+    for (int k = 0; k < Count; ++k) sums[k] = splat(out[k] = 0.0);
     Index j = 0;
-    for (; j + lanes <= p(); j += lanes) {
+    for (; P == 0 && j + lanes <= p(); j += lanes) {
         const Pack<double> x = load(a + j);
         TKM_UNROLL
-        for (int k = 0; k < 4; ++k) {
+        for (int k = 0; k < Count; ++k) {
             const Pack<double> d = x - load(b + k * p() + j);
             sums[k] = sums[k] + d * d;
         }
     }
     for (; j < p(); ++j)
-        for (int k = 0; k < 4; ++k) rest[k] += (a[j] - b[k * p() + j]) * (a[j] - b[k * p() + j]);
-    for (int k = 0; k < 4; ++k) out[k] = sum(sums[k]) + rest[k];
+        for (int k = 0; k < Count; ++k) out[k] += (a[j] - b[k * p() + j]) * (a[j] - b[k * p() + j]);
+    if (P == 0)
+        for (int k = 0; k < Count; ++k) out[k] += sum(sums[k]);
 }
 
 // Of the rows of a tile to a point.
@@ -197,21 +170,31 @@ inline void SearchState<P>::enter(Index k, double d, Index& k1, double& d1, Inde
 // Of the first `count` rows of a tile, which have these numbers.
 template <int P>
 void SearchState<P>::find_two_nearest(const double* tile, const Index* rows, Index count) {
-    double d[rows_per_tile], d1[rows_per_tile], d2[rows_per_tile];
-    Index k1[rows_per_tile], k2[rows_per_tile];
-    for (Index i = 0; i < rows_per_tile; ++i) {
-        d1[i] = d2[i] = infinity;
-        k1[i] = k2[i] = -1;
+    constexpr int packs = int(rows_per_tile) / Pack<double>::size;
+    double d[rows_per_tile];
+    Pack<double> d1[packs], d2[packs], k1[packs], k2[packs];  // numbers of centres as doubles, of one width with the rest
+    for (int i = 0; i < packs; ++i) {
+        d1[i] = d2[i] = splat(infinity);
+        k1[i] = k2[i] = splat(-1.0);
     }
     for (Index k = 0; k < clusters(); ++k) {
         tile_distances(tile, center(k), d);
-        for (Index i = 0; i < rows_per_tile; ++i) enter(k, d[i], k1[i], d1[i], k2[i], d2[i]);
+        TKM_UNROLL
+        for (int i = 0; i < packs; ++i) {
+            const auto here = load(d + i * Pack<double>::size), number = splat(double(k));
+            k2[i] = where_less(here, d1[i], k1[i], where_less(here, d2[i], number, k2[i]));
+            d2[i] = min(max(here, d1[i]), d2[i]);
+            k1[i] = where_less(here, d1[i], number, k1[i]);
+            d1[i] = min(here, d1[i]);
+        }
     }
     for (Index i = 0; i < count; ++i) {
-        first_[rows[i]] = k1[i];
-        second_[rows[i]] = k2[i];
-        d_first_[rows[i]] = d1[i];
-        d_second_[rows[i]] = d2[i];
+        const Index pack = i / Pack<double>::size;
+        const int lane = int(i % Pack<double>::size);
+        first_[rows[i]] = Index(k1[pack][lane]);
+        second_[rows[i]] = Index(k2[pack][lane]);
+        d_first_[rows[i]] = d1[pack][lane];
+        d_second_[rows[i]] = d2[pack][lane];
     }
 }
 
@@ -223,7 +206,6 @@ void SearchState<P>::assign_all() {
         if (start % (64 * rows_per_tile) == 0) poll();
         find_two_nearest(&tiles_[start * p()], &rows[start], std::min(rows_per_tile, n_ - start));
     }
-    update_losses();
 }
 
 // The distances of all rows from the new centre are known.
@@ -231,11 +213,14 @@ template <int P>
 void SearchState<P>::append_center(const double* point, const double* d) {
     const Index k = clusters();
     centers_.insert(centers_.end(), point, point + p());
-    for_each_below(d, d_second_, infinity, [&](Index i) {
-        enter(k, d[i], first_[i], d_first_[i], second_[i], d_second_[i]);
-        if (d_second_[i] == infinity) second_[i] = -1;  // the very first centre has pushed none down
-        loss_[i] = row_loss(d_first_[i], d_second_[i]);
-    });
+    for (Index first = 0; first < n_; first += Pack<double>::size) {
+        if (!any(load(d + first) < load(&d_second_[first]))) continue;
+        for (Index i = first; i < std::min(first + Pack<double>::size, n_); ++i) {
+            enter(k, d[i], first_[i], d_first_[i], second_[i], d_second_[i]);
+            if (d_second_[i] == infinity) second_[i] = -1;  // the very first centre has pushed none down
+        }
+        store(&loss_[first], row_losses(load(&d_first_[first]), load(&d_second_[first])));
+    }
 }
 
 template <int P>

@@ -179,6 +179,17 @@ TKM_SHIFT(shift_right, >>)
 #undef TKM_CHOICE
 #undef TKM_SHIFT
 
+// x where a < b, y elsewhere.
+template <class T>
+TKM_INLINE Pack<T> where_less(Pack<T> a, Pack<T> b, Pack<T> x, Pack<T> y) {
+#if TKM_VECTORS
+    return {a.lanes < b.lanes ? x.lanes : y.lanes};
+#else
+    for (int l = 0; l < Pack<T>::size; ++l) x.lanes[l] = a.lanes[l] < b.lanes[l] ? x.lanes[l] : y.lanes[l];
+    return x;
+#endif
+}
+
 // a where the mask is set, 0 elsewhere.
 template <class T>
 TKM_INLINE Pack<T> only_where(Pack<Bits<T>> mask, Pack<T> a) {
