@@ -31,11 +31,6 @@ SOURCE = source_of(X)
 START = equal_params(SOURCE.frame.enter(CENTERS), scale=0.5, dof=1.0)
 
 
-def never(progress):
-    """A stopping rule that leaves it to the limit of iterations."""
-    return False
-
-
 def test_small_gain_stops_at_a_gain_below_the_tolerance():
     assert SmallGain(0.1)(Progress([1.0, 1.05]))
     assert not SmallGain(0.1)(Progress([1.0, 1.2]))
