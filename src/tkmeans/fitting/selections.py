@@ -33,7 +33,7 @@ from tkmeans.stats import Array, Frame
 CRITERIA = ("evidence", "icl", "bic", "stability")
 by_evidence = attrgetter("evidence")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
-ABOVE = 1.5  # times the most clusters is where the descent begins
+ABOVE = 2.0  # times the most clusters is where the descent begins
 STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
 LAST = {"stop": SmallGain(1e-6), "max_iter": 100}
 LIKELY = 2  # numbers that are tried again in any case
