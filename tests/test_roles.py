@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import DataFile, TKMeans
+from tkmeans.sources.files import open_table
 from tkmeans.tables import choose, read_table
 
 pytest.importorskip("pyarrow", reason="needs the extra io")
@@ -75,11 +76,11 @@ def test_a_measurement_is_clustered_by(tmp_path, name, cells):
 def test_columns_left_out_are_kept_on_request_and_dates_become_days(tmp_path):
     path = table_with(tmp_path, "when", [f"1970-01-{1 + i % 28:02}" for i in range(N)])
     for file in (DataFile(path, keep=["when"]), DataFile(path, columns=["when", "x", "y"])):
-        table, names = file.open()
+        table, names = open_table(file)
         assert names == ["when", "x", "y"]
         days = np.concatenate([*table.batches(names, 7)])[:, 0]
         assert days.tolist() == [i % 28 for i in range(N)]
-    assert DataFile(path, without=["y"], keep=["when"]).open()[1] == ["when", "x"]
+    assert open_table(DataFile(path, without=["y"], keep=["when"]))[1] == ["when", "x"]
 
 
 def test_an_indicator_of_a_category_is_one_where_it_is_that_and_missing_where_it_is_missing(tmp_path):
