@@ -17,11 +17,11 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(np.repeat([[0, 0], [9, 9], [0, 9]], N // 3, axis=0))
 
 LEFT_OUT = {
-    "a row number": ("row", range(1, N + 1), "counts the rows"),
-    "a row number from 0": ("n", range(N), "counts the rows"),
-    "row numbers in any order": ("n", RNG.permutation(N) + 1, "counts the rows"),
-    "every tenth": ("n", range(100, 100 + 10 * N, 10), "counts the rows"),
-    "a row number with gaps": ("n", [i + i // 7 for i in range(N)], "counts the rows"),
+    "a row number": ("row", range(1, N + 1), "a row number"),
+    "a row number from 0": ("n", range(N), "a row number"),
+    "row numbers in any order": ("n", RNG.permutation(N) + 1, "a row number"),
+    "every tenth": ("n", range(100, 100 + 10 * N, 10), "a row number"),
+    "a row number with gaps": ("n", [i + i // 7 for i in range(N)], "a row number"),
     "an id with repetitions": ("customer_id", [7 + i // 3 for i in range(N)], "an identifier, by its name"),
     "an id in camel case": ("userId", RNG.permutation(9 * N)[:N], "an identifier, by its name"),
     "a zip code": ("zip_code", RNG.integers(10_000, 99_999, N), "a postal code, by its name"),

@@ -24,9 +24,9 @@ def test_the_dry_run_shows_the_role_of_every_column_and_computes_nothing(run, cs
     file = csv_file(change=lambda row: ["tag_id" if row[0] == "species" else "12", *row])
     document = run("fit", file, "--dry-run", "--json", "--encode", "sex").document
     roles = {column["column"]: column["role"] for column in document["columns"]}
-    assert roles["species"] == "carried along: text"
-    assert roles["tag_id"] == "carried along: the same in every row"
-    assert roles["body_mass_g"] == roles["sex=male"] == "clustered by"
+    assert roles["species"] == "kept: text"
+    assert roles["tag_id"] == "kept: the same in every row"
+    assert roles["body_mass_g"] == roles["sex=male"] == "used for clustering"
     assert "body_mass_g" in run("fit", file, "--dry-run").stdout
 
 
