@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import DataFile, TKMeans
+from tkmeans.sources.files import open_table
 from tkmeans.tables import choose, read_table
 
 pytest.importorskip("pyarrow", reason="needs the extra io")
@@ -16,11 +17,11 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(np.repeat([[0, 0], [9, 9], [0, 9]], N // 3, axis=0))
 
 LEFT_OUT = {
-    "a row number": ("row", range(1, N + 1), "counts the rows"),
-    "a row number from 0": ("n", range(N), "counts the rows"),
-    "row numbers in any order": ("n", RNG.permutation(N) + 1, "counts the rows"),
-    "every tenth": ("n", range(100, 100 + 10 * N, 10), "counts the rows"),
-    "a row number with gaps": ("n", [i + i // 7 for i in range(N)], "counts the rows"),
+    "a row number": ("row", range(1, N + 1), "a row number"),
+    "a row number from 0": ("n", range(N), "a row number"),
+    "row numbers in any order": ("n", RNG.permutation(N) + 1, "a row number"),
+    "every tenth": ("n", range(100, 100 + 10 * N, 10), "a row number"),
+    "a row number with gaps": ("n", [i + i // 7 for i in range(N)], "a row number"),
     "an id with repetitions": ("customer_id", [7 + i // 3 for i in range(N)], "an identifier, by its name"),
     "an id in camel case": ("userId", RNG.permutation(9 * N)[:N], "an identifier, by its name"),
     "a zip code": ("zip_code", RNG.integers(10_000, 99_999, N), "a postal code, by its name"),
@@ -75,11 +76,11 @@ def test_a_measurement_is_clustered_by(tmp_path, name, cells):
 def test_columns_left_out_are_kept_on_request_and_dates_become_days(tmp_path):
     path = table_with(tmp_path, "when", [f"1970-01-{1 + i % 28:02}" for i in range(N)])
     for file in (DataFile(path, keep=["when"]), DataFile(path, columns=["when", "x", "y"])):
-        table, names = file.open()
+        table, names = open_table(file)
         assert names == ["when", "x", "y"]
         days = np.concatenate([*table.batches(names, 7)])[:, 0]
         assert days.tolist() == [i % 28 for i in range(N)]
-    assert DataFile(path, without=["y"], keep=["when"]).open()[1] == ["when", "x"]
+    assert open_table(DataFile(path, without=["y"], keep=["when"]))[1] == ["when", "x"]
 
 
 def test_an_indicator_of_a_category_is_one_where_it_is_that_and_missing_where_it_is_missing(tmp_path):

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from tkmeans.docstrings import documented
 from tkmeans.row_answers import RowAnswers, answers
-from tkmeans.sources.files import DataFile
+from tkmeans.sources.files import DataFile, open_table
 from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
@@ -113,20 +114,23 @@ class Description(tuple[ClusterDescription, ...]):
     def _repr_html_(self) -> str:
         return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences()) + "</ul>"
 
+    @documented(returns="sentences : list of str\n    In the order of the clusters.")
     def sentences(self) -> list[str]:
-        """One sentence for each cluster."""
+        """Return one sentence for each cluster."""
         return [cluster.sentence for cluster in self]
 
+    @documented(returns="records : list of dict\n    One for each cluster.")
     def records(self) -> list[dict[str, Any]]:
-        """Everything, as plain values for JSON."""
+        """Return everything that was found, as plain values for JSON."""
         records = []
         for cluster in self:
             parts = {name: [each._asdict() for each in getattr(cluster, name)] for name in ("traits", "categories")}
             records.append(vars(cluster) | parts | {"sentence": cluster.sentence})
         return records
 
+    @documented(returns="table : dict of str to list\n    The columns by name.")
     def table(self) -> dict[str, list[Any]]:
-        """A column for each fact, a cell for each cluster; ``pandas.DataFrame(...)`` takes it."""
+        """Return the facts as columns with a cell for each cluster, as ``pandas.DataFrame`` takes them."""
         rows: list[dict[str, Any]] = [
             {fact: getattr(cluster, fact) for fact in ("cluster", "n_rows", "share", "n_outliers", "probability")}
             | {trait.column: trait.median for trait in sorted(cluster.traits)}
@@ -288,7 +292,7 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
     fitted = [str(name) for name in getattr(first, "feature_names_in_", ())]
     texts: dict[str, Array] = {}
     if isinstance(X, (str, os.PathLike, DataFile)):
-        table, chosen = (X if isinstance(X, DataFile) else DataFile(X)).open(fitted or None)
+        table, chosen = open_table(X if isinstance(X, DataFile) else DataFile(X), fitted or None)
         values = np.concatenate([*table.batches(chosen, CHUNK)])
         texts = {name: np.array(table.cells(name)) for name in table.names if table.column(name).is_text}
     elif hasattr(X, "columns"):

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from tkmeans.docstrings import documented
 from tkmeans.estimators.inputs import checked_sample_weight
 from tkmeans.estimators.validation import check_integer
 from tkmeans.stats import Array
@@ -76,8 +77,9 @@ class Stability:
             lines.append(f"{cluster:7d}  {size:8g}  {mean:.3f}  {worst:.3f}  {rating}")
         return "\n".join(lines)
 
+    @documented("ax", returns="display : tkmeans.plots.StabilityDisplay")
     def plot(self, ax: Any = None) -> Any:
-        """Draw the similarities of each cluster as a :class:`tkmeans.plots.StabilityDisplay`."""
+        """Draw the similarities of each cluster."""
         from tkmeans.plots import StabilityDisplay
 
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)

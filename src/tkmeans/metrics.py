@@ -10,11 +10,13 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_consistent_length
 
+from tkmeans.docstrings import documented
 from tkmeans.sources.number_checks import checked_points
 
 __all__ = ["adjusted_rand_score", "centroid_index", "clustering_mse", "within_between_ratio"]
 
 
+@documented(returns="index : int\n    0 if both clusterings have the same clusters.")
 def centroid_index(centers: Any, other: Any) -> int:
     """Count the clusters whose centre another clustering lacks.
 
@@ -46,6 +48,7 @@ def centroid_index(centers: Any, other: Any) -> int:
     return max(d2.shape[axis] - len(np.unique(d2.argmin(axis=axis))) for axis in (0, 1))  # centres that none chose
 
 
+@documented(returns="mse : float\n    0 if all rows of a cluster are equal.")
 def clustering_mse(X: Any, labels: Any) -> float:
     r"""Compute the mean squared distance of the rows to the mean of their cluster.
 
@@ -74,6 +77,7 @@ def clustering_mse(X: Any, labels: Any) -> float:
     return float(np.mean(((X - means[number]) ** 2).sum(axis=1)))
 
 
+@documented(returns="ratio : float\n    Smaller for narrow clusters that are far apart.")
 def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     r"""Compute W/B, the scatter within clusters over the scatter between them.
 

@@ -14,6 +14,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.datasets.generators import strays
+from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_choice, check_integer, check_real
 from tkmeans.sources.number_checks import checked_points
 from tkmeans.stats import Array
@@ -48,13 +49,21 @@ class RobustnessCurve:
     x: Array
     values: dict[str, Array]
 
+    @documented(returns="share : float\n    NaN if not even the first share holds.")
     def holds_up_to(self, least_ari: float = 0.95) -> float:
-        """Return the largest share up to which every draw has at least this ARI; NaN if not even the first."""
+        """Find the largest share of contamination that the clusterer stands.
+
+        Parameters
+        ----------
+        least_ari : float, default=0.95
+            The ARI that every draw must have, at this share and at all smaller ones.
+        """
         holds = np.logical_and.accumulate(np.min(self.values["ari"], axis=1) >= least_ari)
         return float(self.x[holds][-1]) if holds[0] else float("nan")
 
+    @documented("ax", returns="display : tkmeans.plots.RobustnessDisplay")
     def plot(self, ax: Any = None) -> Any:
-        """Draw the first of the measures as a :class:`tkmeans.plots.RobustnessDisplay`."""
+        """Draw the first of the measures."""
         from tkmeans.plots import RobustnessDisplay
 
         measure = next(iter(self.values))

@@ -169,8 +169,8 @@ def test_columns_without_information_are_left_out_and_named(run, tmp_path):
     document = run("fit", file, "-k", 2, "--json").document
     assert document["columns"] == ["x"]
     assert (
-        "carried along, but not clustered by: x1, ID (counts the rows); "
-        "constant (the same in every row); empty (empty); add --keep x1 to cluster by 'x1' all the same"
+        "not used for clustering: x1, ID (a row number); "
+        "constant (the same in every row); empty (empty); add --keep x1 to cluster by 'x1' anyway"
     ) in document["notes"]
 
 

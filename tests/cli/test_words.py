@@ -1,6 +1,7 @@
 """What the commands say: plans, sentences, lines of the file, and nothing that steers a terminal."""
 
 import html
+import importlib
 import json
 import re
 import sys
@@ -20,13 +21,14 @@ def terminal(monkeypatch):
 
 
 def test_the_dry_run_shows_the_role_of_every_column_and_computes_nothing(run, csv_file, monkeypatch):
+    importlib.import_module("tkmeans.persistence")  # whose errors every command knows
     monkeypatch.setitem(sys.modules, "tkmeans.estimators", None)
     file = csv_file(change=lambda row: ["tag_id" if row[0] == "species" else "12", *row])
     document = run("fit", file, "--dry-run", "--json", "--encode", "sex").document
     roles = {column["column"]: column["role"] for column in document["columns"]}
-    assert roles["species"] == "carried along: text"
-    assert roles["tag_id"] == "carried along: the same in every row"
-    assert roles["body_mass_g"] == roles["sex=male"] == "clustered by"
+    assert roles["species"] == "not used: text"
+    assert roles["tag_id"] == "not used: the same in every row"
+    assert roles["body_mass_g"] == roles["sex=male"] == "used for clustering"
     assert "body_mass_g" in run("fit", file, "--dry-run").stdout
 
 

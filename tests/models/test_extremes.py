@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaln
+from scipy.special import betaincc, gammaln
 from scipy.stats import chi2
 from scipy.stats import f as f_distribution
 from support.model_inputs import plain_frame
@@ -99,7 +99,8 @@ def test_tail_probabilities_of_many_rows_are_those_of_one_row_to_eight_digits(p,
     rng = np.random.default_rng(0)
     model = rng.chisquare(p, 4000) / (rng.chisquare(dof, 4000) / dof)
     d2 = np.concatenate([model, p * 10 ** rng.uniform(-12, 12, 2000), p * 10 ** rng.uniform(-1, 1, 4000), [0.0, 1e300]])
-    alone = f_distribution(p, dof).sf(d2 / p)
+    near = betaincc(p / 2, dof / 2, d2 / dof / (1 + d2 / dof))  # there the F distribution of SciPy 1.14 loses digits
+    alone = np.where(d2 < p, near, f_distribution(p, dof).sf(d2 / p))
     known = alone > 1e-300
     np.testing.assert_allclose(tail_of_f(p, dof, d2)[known], alone[known], rtol=1e-8)
     assert np.all(tail_of_f(p, dof, d2)[~known] < 1e-300)

@@ -253,7 +253,7 @@ def test_a_feature_without_observed_values_is_refused_in_every_container_and_lef
     rows = X[:500].copy()
     rows[:, 2] = np.nan
     if kind.name in ("Parquet directory", "Feather file", "CSV file", "Arrow dataset"):
-        with pytest.warns(UserWarning, match=r"not clustered by: depth \(empty\)"):
+        with pytest.warns(UserWarning, match=r"not used for clustering: depth \(empty\)"):
             model = TKMeans(5).fit(kind.of(rows))
         assert "depth" not in model.feature_names_in_
         return

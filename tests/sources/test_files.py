@@ -184,7 +184,7 @@ def test_a_damaged_parquet_file_is_an_error_that_names_it_and_leaves_earlier_res
 def test_a_text_column_of_a_file_is_left_out_of_the_fit_with_a_warning_unless_it_is_asked_for(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x,species,y\n" + "".join(f"{x},adelie,{y}\n" for x, y in X.tolist()))
-    with pytest.warns(UserWarning, match=r"rows\.csv: carried along, but not clustered by: species \(text\)"):
+    with pytest.warns(UserWarning, match=r"rows\.csv: not used for clustering: species \(text\)"):
         model = TKMeans(4, init=CENTERS).fit(path)
     np.testing.assert_array_equal(model.cluster_centers_, MODEL.fit(X).cluster_centers_)
     assert model.feature_names_in_.tolist() == ["x", "y"]

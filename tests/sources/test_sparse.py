@@ -201,7 +201,8 @@ def test_many_columns_are_fitted_from_every_start(init):
 
 def test_far_rows_among_many_columns_do_not_move_the_clusters():
     S, y = topics()
-    far = scipy.sparse.random_array((20, S.shape[1]), density=0.002, rng=0) * 1000
+    drawn = {"random_state": np.random.default_rng(0)}  # "rng" since SciPy 1.15
+    far = scipy.sparse.random_array((20, S.shape[1]), density=0.002, **drawn) * 1000
     model = quiet(TKMeans(4), scipy.sparse.vstack([S, far], format="csr"))
     assert adjusted_rand_score(y, model.labels_[: len(y)]) > 0.95
     assert model.outliers(S).mean() < 0.01

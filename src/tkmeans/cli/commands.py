@@ -146,7 +146,7 @@ def outliers(
     reading: ReadingOptions,
     rule: Annotated[Rule, typer.Option(help="strays: far from all clusters; tail: small p-values.")] = Rule.strays,
     level: Annotated[float | None, typer.Option(help="Level of the rule; 0.5 for strays, 0.01 for tail.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="The number of rows to show, the strangest first.")] = 20,
+    top: Annotated[int, typer.Option(min=1, help="The number of rows to show, the most unusual first.")] = 20,
     json: Json = False,
 ) -> None:
     """List the rows that are far from every cluster, and the column in which they are.
@@ -177,7 +177,7 @@ def outliers(
 
 
 def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> list[dict[str, Any]]:
-    """For each row where it stands, what it is called and which value is the strangest."""
+    """For each row where it stands, what it is called and which value is the most unusual."""
     from tkmeans.report.clustering import deviations
 
     away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
@@ -197,10 +197,10 @@ def _print(data: Data, described: list[dict[str, Any]]) -> None:
         **({} if data.id_column is None else {data.id_column: [row["name"] for row in described]}),
         "nearest cluster": [str(row["cluster"]) for row in described],
         "p-value": [f"{row['outlier_pvalue']:.2g}" for row in described],
-        "strangest value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
+        "most unusual value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
         "off by": [f"{row['spreads']:+.1f} spreads" for row in described],
     }
-    text = [j for j, name in enumerate(shown) if name in (data.id_column, "strangest value")]
+    text = [j for j, name in enumerate(shown) if name in (data.id_column, "most unusual value")]
     screen.print_table(list(shown), [*zip(*shown.values(), strict=True)], text=text)
 
 

@@ -134,10 +134,10 @@ def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, 
     from sklearn import preprocessing
 
     if scale is Scale.none:
-        return None, ["columns were not scaled: those with the largest numbers count most"]
+        return None, ["columns are not scaled: those with the largest numbers count most"]
     name, what = _SCALERS[scale]
     others = ", ".join(other for other in Scale if other is not scale)
-    notes = [f"each column was scaled by {what} (--scale {scale}; there are also {others})"]
+    notes = [f"each column is scaled by {what} (--scale {scale}; there are also {others})"]
     if scale is not Scale.robust:
         return getattr(preprocessing, name)().fit(np.column_stack(columns)), notes
     # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.

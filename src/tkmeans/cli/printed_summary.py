@@ -26,9 +26,9 @@ def centers_in_units(model: Any, scaler: Any) -> Array:
 def print_plan(data: Data, *, json: bool) -> None:
     """What every column is taken for, and what is done with it."""
     kinds = data.table.kinds | {role.name: role.holds for role in data.roles}
-    roles = dict.fromkeys(data.table.names, "carried along")
-    roles |= {role.name: f"carried along: {role.reason}" for role in data.roles if role.reason and role.name in roles}
-    roles |= dict.fromkeys(data.columns, "clustered by")
+    roles = dict.fromkeys(data.table.names, "not used")
+    roles |= {role.name: f"not used: {role.reason}" for role in data.roles if role.reason and role.name in roles}
+    roles |= dict.fromkeys(data.columns, "used for clustering")
     rows = [[name, kinds.get(name, "indicator"), role] for name, role in roles.items()]
     if json:
         columns = [dict(zip(("column", "holds", "role"), row, strict=True)) for row in rows]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from tkmeans.docstrings import documented
+
 _HOME = "https://raw.githubusercontent.com/THUYimingLi/t-k-means/e33b4ab1c9700c911431be52f84ce03dfa4b7998/datamat/"
 
 # Of each set its number of clusters, the SHA-256 of its .mat file, and what is strange about it.
@@ -67,8 +69,14 @@ def fetch_benchmark(
     return Bunch(data=X, target=y, n_clusters=n_clusters, name=name, oddity=oddity, DESCR=f"{text}\n\n{sources}")
 
 
+@documented(returns="scaled : ndarray of shape (n_samples, n_features)")
 def scaled(X: Any) -> Any:
-    """Scale rows as the paper's authors did: z-scores (ddof 1), then each feature, none constant, to [-1, 1].
+    """Scale rows as the paper's authors did: z-scores (ddof 1), then each feature to [-1, 1].
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The rows. No feature may be constant.
 
     Examples
     --------

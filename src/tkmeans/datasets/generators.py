@@ -5,8 +5,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from tkmeans.docstrings import documented
+
 # The standard deviation that makes clusters overlap about as much as in S1 to S4.
 _S_SPREAD = {1: 0.09, 2: 0.117, 3: 0.172, 4: 0.197}
+_LABELLED = "X, y : ndarrays of shape (n_samples, n_features) and (n_samples,)\n    The rows, and the cluster of each."
 CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
@@ -51,13 +54,14 @@ def make_contaminated(
     return _with_outliers(X, y, rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features)))
 
 
+@documented("random_state", returns=_LABELLED)
 def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like A1, A2 and A3: 150 rows in each of many round clusters of the plane.
 
     Parameters
     ----------
-    n_clusters, random_state : int and as in scikit-learn, default=20 and None
-        20, 35 and 50 in A1, A2 and A3; makes the data reproducible.
+    n_clusters : int, default=20
+        20, 35 and 50 in A1, A2 and A3.
 
     Examples
     --------
@@ -69,13 +73,14 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
     return _around(_spaced_points(n_clusters, 2, rng), np.full(n_clusters, 150), 0.35 / np.sqrt(n_clusters), rng)
 
 
+@documented("random_state", returns=_LABELLED)
 def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like S1 to S4: 5000 rows in 15 clusters of the plane that overlap.
 
     Parameters
     ----------
-    overlap, random_state : {1, 2, 3, 4} and as in scikit-learn, default=1 and None
-        1 is like S1, where clusters hardly touch, and 4 like S4; makes the data reproducible.
+    overlap : {1, 2, 3, 4}, default=1
+        1 is like S1, where clusters hardly touch, and 4 like S4.
 
     Examples
     --------
@@ -90,13 +95,14 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
     return _around(_spaced_points(15, 2, rng), np.full(15, 333) + (np.arange(15) < 5), _S_SPREAD[overlap], rng)
 
 
+@documented("random_state", returns=_LABELLED)
 def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like dim032 and dim064: 1024 rows in 16 clusters, far apart in many dimensions.
 
     Parameters
     ----------
-    n_features, random_state : int and as in scikit-learn, default=32 and None
-        Features; makes the data reproducible.
+    n_features : int, default=32
+        The number of features.
 
     Examples
     --------
@@ -108,13 +114,9 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
     return _around(rng.uniform(-1, 1, (16, n_features)), np.full(16, 64), 0.05, rng)
 
 
+@documented("random_state", returns=_LABELLED)
 def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like unbalance: three dense clusters of 2000 rows, five wide ones of 100.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None, default=None
-        Makes the data reproducible.
 
     Examples
     --------

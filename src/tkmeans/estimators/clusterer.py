@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines, fit_warnings
+from tkmeans.docstrings import documented
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, measure, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
@@ -289,12 +290,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
+    @documented("X")
     def transform(self, X: Any) -> Floats:
         """Compute the distance of each row to every centre.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -305,12 +303,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
     @unless_lacking
+    @documented("X")
     def predict_proba(self, X: Any) -> Floats:
         """Predict the probability of each cluster for each row (eqn:tau).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -320,12 +315,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "predict_proba", "memberships", "probability", wide=True)
 
     @unless_lacking
+    @documented("X")
     def robust_weights(self, X: Any) -> Floats:
         """Compute the influence of each row on the fit: the sum over clusters of tau times u.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -335,12 +327,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "robust_weights", "trust", "robust_weight")
 
     @unless_lacking
+    @documented("X")
     def assignment_entropy(self, X: Any) -> Floats:
         """Compute how uncertain the cluster of each row is: the entropy of its probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -416,12 +405,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return found
 
     @available_if(lambda estimator: "noise" in estimator._family._fields)  # type: ignore[untyped-decorator]
+    @documented("X")
     def noise_probability(self, X: Any) -> Floats:
         """Compute the probability that each row is noise: that it belongs to no cluster.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -431,15 +417,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "noise_probability", "noise", "noise_probability")
 
     @unless_lacking
+    @documented("X")
     def outlier_pvalues(self, X: Any) -> Floats:
         """Compute the probability of so large a distance for a row of the nearest cluster.
 
         Under the model the squared distance over p times the scale has an F distribution with p and nu degrees of
         freedom: the tail probability is exact.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -494,12 +477,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- the density ---------------------------------------------------------------
 
     @unless_lacking
+    @documented("X")
     def score_samples(self, X: Any) -> Floats:
         """Compute the log-likelihood of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
 
         Returns
         -------
@@ -529,18 +509,21 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return -source.reduce(partial(self._reading(source).reviewed, False)).inertia
 
     @unless_lacking
+    @documented("X", returns="aic : float\n    Smaller is better.")
     def aic(self, X: Any) -> float:
-        """Compute the Akaike information criterion of the model on the rows X; smaller is better."""
+        """Compute the Akaike information criterion of the model on the rows X."""
         return self._evidence(X, "aic").aic
 
     @unless_lacking
+    @documented("X", returns="bic : float\n    Smaller is better.")
     def bic(self, X: Any) -> float:
-        """Compute the Bayesian information criterion of the model on the rows X; smaller is better."""
+        """Compute the Bayesian information criterion of the model on the rows X."""
         return self._evidence(X, "bic").bic
 
     @unless_lacking
+    @documented("X", returns="icl : float\n    Smaller is better.")
     def icl(self, X: Any) -> float:
-        """Compute the integrated classification likelihood of the model on the rows X; smaller is better.
+        """Compute the integrated classification likelihood of the model on the rows X.
 
         It is the BIC plus twice the entropy of the memberships, so that it also counts how well the clusters are
         separated. It is what to choose K by.

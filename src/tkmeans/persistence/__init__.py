@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import __version__
 from tkmeans.atomic import replacing
+from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_params
 from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
 from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
@@ -71,6 +72,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
         file.write(pretty(document).encode() + b"\n")
 
 
+@documented(returns="estimator : object\n    The estimator or pipeline.")
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator or pipeline, fitted as it was to the last bit, from a file.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from tkmeans.docstrings import documented
 from tkmeans.plots import style
 from tkmeans.plots.projections import agreement, cell_borders, centers_of, choose_view, drawn_rows, full_covariances
 from tkmeans.stats import Array
@@ -71,17 +72,24 @@ class ClustersDisplay:
     shapes: Array | None = None
 
     @classmethod
+    @documented(returns="display : ClustersDisplay")
     def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> Self:
-        """Draw X, in the estimator's units, as a fitted estimator sees it.
+        """Draw rows with the clusters that a fitted estimator predicts for them.
 
-        The estimator needs `predict` and `cluster_centers_` or `means_`; what its `outliers`, if it has such a method,
-        finds is marked. The options are those of :meth:`from_predictions` and of :meth:`plot`.
+        Parameters
+        ----------
+        estimator, X : object, and array-like of shape (n_samples, n_features)
+            A fitted estimator with `predict` and `cluster_centers_` or `means_`, and the rows, in its units. The rows
+            that its `outliers` flags, if it has such a method, are marked.
+        **options
+            For :meth:`from_predictions` and :meth:`plot`.
         """
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         found = {"centers": centers_of(estimator), "covariances": full_covariances(estimator), "outliers": outliers}
         return cls.from_predictions(X, estimator.predict(X), **found, **options)
 
     @classmethod
+    @documented("ax", returns="display : ClustersDisplay")
     def from_predictions(
         cls,
         X: Any,
@@ -97,7 +105,7 @@ class ClustersDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw X with labels from anywhere.
+        """Draw rows with labels that were computed elsewhere.
 
         Parameters
         ----------
@@ -120,7 +128,7 @@ class ClustersDisplay:
         max_rows : int, default=20000
             Of more rows a sample is drawn, which holds the outliers.
         **options
-            As `ax`, for :meth:`plot`.
+            For :meth:`plot`.
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
         X, labels = np.asarray(X, dtype=float), np.asarray(labels)
@@ -143,6 +151,7 @@ class ClustersDisplay:
         borders = bool(boundaries) and placed is not None
         return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
+    @documented(returns="display : ClustersDisplay\n    The display itself.")
     def plot(
         self,
         ax: Axes | None = None,

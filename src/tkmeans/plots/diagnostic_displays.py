@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from tkmeans.docstrings import documented
 from tkmeans.plots import style
 from tkmeans.stats import Array
 
@@ -36,8 +37,9 @@ class _Display(ABC):
     figure_: Any
     _figsize: tuple[float, float]  # of a new figure, in inches
 
+    @documented("ax", returns="display : object\n    The display itself, with `ax_` and `figure_`.")
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw into `ax`, or if that is None into a new figure; keep `ax_` and `figure_` and return the display."""
+        """Draw the display."""
         self.ax_ = style.axes_for(ax, figsize=self._figsize)
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
@@ -75,8 +77,9 @@ class ConvergenceDisplay(_Display):
         self.name = name
 
     @classmethod
+    @documented("estimator", "ax", returns="display : ConvergenceDisplay")
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the `lower_bounds_` of a fitted estimator, into `ax` or a new figure."""
+        """Draw the `lower_bounds_` of a fitted estimator."""
         if not hasattr(estimator, "lower_bounds_"):
             lacks = f"{type(estimator).__name__} has no lower_bounds_, the objective after every iteration"
             raise ValueError(f"{lacks}; fit it first, or use TKMeans, FastTKMeans or StudentTMixture")
@@ -227,8 +230,9 @@ class RobustWeightsDisplay(_Display):
         self.outliers: Array = np.zeros(len(self.weights), bool) if outliers is None else np.asarray(outliers, bool)
 
     @classmethod
+    @documented("estimator", "X", "ax", returns="display : RobustWeightsDisplay")
     def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the `robust_weights` and the outliers of X under a fitted estimator, into `ax` or a new figure."""
+        """Draw the `robust_weights` and the outliers of X under a fitted estimator."""
         if not hasattr(estimator, "robust_weights"):
             lacks = f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights"
             raise ValueError(f"{lacks}; use TKMeans, FastTKMeans or StudentTMixture")
@@ -236,8 +240,15 @@ class RobustWeightsDisplay(_Display):
         return cls.from_predictions(estimator.robust_weights(X), outliers=outliers, ax=ax)
 
     @classmethod
+    @documented("ax", returns="display : RobustWeightsDisplay")
     def from_predictions(cls, weights: Any, *, outliers: Any = None, ax: Axes | None = None) -> Self:
-        """Draw weights from anywhere; the parameters are those of the class and of :meth:`plot`."""
+        """Draw weights that were computed elsewhere.
+
+        Parameters
+        ----------
+        weights, outliers : array-likes of shape (n_samples,)
+            As for the class.
+        """
         return cls(weights=weights, outliers=outliers).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -287,8 +298,15 @@ class StabilityDisplay(_Display):
         self._figsize = (6.2, 1.6 + 0.28 * len(self.mean))
 
     @classmethod
+    @documented("ax", returns="display : StabilityDisplay")
     def from_predictions(cls, jaccard: Any, *, sizes: Any = None, ax: Axes | None = None) -> Self:
-        """Draw similarities from anywhere; the parameters are those of the class and of :meth:`plot`."""
+        """Draw similarities that were computed elsewhere.
+
+        Parameters
+        ----------
+        jaccard, sizes : array-likes of shape (n_resamples, n_clusters) and (n_clusters,)
+            As for the class.
+        """
         return cls(jaccard=jaccard, sizes=sizes).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -336,8 +354,15 @@ class LossDisplay(_Display):
         self.losses = losses
 
     @classmethod
+    @documented("ax", returns="display : LossDisplay")
     def from_range(cls, farthest: float = 5.0, *, ax: Axes | None = None) -> Self:
-        """Draw the losses of k-medians, k-means and t-k-means up to the distance `farthest`, into `ax` or a figure."""
+        """Draw the losses of k-medians, k-means and t-k-means.
+
+        Parameters
+        ----------
+        farthest : float, default=5.0
+            The largest distance to draw.
+        """
         d = np.linspace(-farthest, farthest, 501)
         return cls(distance=d, losses={"l1": np.abs(d), "l2": d**2, "log l2": np.log1p(d**2)}).plot(ax=ax)
 

@@ -76,13 +76,14 @@ class DataFile:
     def __repr__(self) -> str:
         return f"DataFile({self.path!r})" if self.columns is None else f"DataFile({self.path!r}, {self.columns!r})"
 
-    def open(self, fitted: list[str] | None = None) -> tuple[Table, list[str]]:
-        """The table, and the columns to read: those asked for, those of the fit, or those that measure something."""
-        table = read_table(self.path, self.reading)
-        choice = choose(table, fitted if self.columns is None else self.columns, self.without, self.keep)
-        for note in [*table.notes, *choice.notes]:
-            warn_user(f"{table.source}: {note}", UserWarning)
-        return table, choice.names
+
+def open_table(file: DataFile, fitted: list[str] | None = None) -> tuple[Table, list[str]]:
+    """The table, and the columns to read: those asked for, those of the fit, or those that measure something."""
+    table = read_table(file.path, file.reading)
+    choice = choose(table, fitted if file.columns is None else file.columns, file.without, file.keep)
+    for note in [*table.notes, *choice.notes]:
+        warn_user(f"{table.source}: {note}", UserWarning)
+    return table, choice.names
 
 
 @final
@@ -93,7 +94,7 @@ class FileSource(BlockSource):
     label_dtype = np.int32
 
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int, names: list[str] | None = None) -> None:
-        self._table, self._names = file.open(names)
+        self._table, self._names = open_table(file, names)
         self._stamp = self._table.stamp()
         super().__init__(weight, None, n_threads, BLOCK_ROWS.get())
         self._path = file.path

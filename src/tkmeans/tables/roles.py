@@ -63,8 +63,8 @@ def choose(
         if column.name in names:
             check_numbers(table, column)
     numbers = [name for reason, names in aside.items() if reason not in ("text", "empty") for name in names]
-    way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} all the same" if numbers else ""
-    return Choice(names, [f"carried along, but not clustered by: {others}{way_in}"] if aside else [], found)
+    way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} anyway" if numbers else ""
+    return Choice(names, [f"not used for clustering: {others}{way_in}"] if aside else [], found)
 
 
 def _role(table: Table, column: Column, keep: Sequence[str]) -> str:
@@ -95,7 +95,7 @@ def _why_not(column: Column) -> str:
     distinct = np.unique(known)
     words = [word.casefold() for word in _WORD.findall(column.name)] or [""]
     if len(distinct) == len(column.values) > 2 and _counts(known, distinct):
-        return "counts the rows"
+        return "a row number"
     if words[-1] in _ALWAYS_ID:
         return "an identifier, by its name"
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
@@ -162,4 +162,5 @@ def check_numbers(table: Table, column: Column) -> None:
 
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Names for a message, if there are not too many."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    shown = names if len(names) <= most + 1 else names[:most]  # "and 1 more" is no shorter than a name
+    return ", ".join(shown) + (f" and {len(names) - most} more" if len(shown) < len(names) else "")
