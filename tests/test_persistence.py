@@ -420,3 +420,26 @@ def test_a_model_that_cannot_be_written_leaves_the_old_file_unchanged(path, monk
         tkmeans.save(TKMeans(2, random_state=0).fit(X), path)
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_a_model_file_has_a_line_for_every_entry_and_for_every_row_of_numbers():
+    value = {"name": "größe", "rows": [[1, 2.5], [3, 4]], "parts": [{"a": []}, {}], "none": None}
+    assert pretty(value) == "\n".join(
+        [
+            "{",
+            '  "name": "größe",',
+            '  "rows": [',
+            "    [1, 2.5],",
+            "    [3, 4]",
+            "  ],",
+            '  "parts": [',
+            "    {",
+            '      "a": []',
+            "    },",
+            "    {}",
+            "  ],",
+            '  "none": null',
+            "}",
+        ]
+    )
+    assert json.loads(pretty(value)) == value
