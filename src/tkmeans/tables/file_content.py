@@ -71,20 +71,15 @@ class Content(NamedTuple):
         """
         arrow = pyarrow("to read text files")
         if self.packing == "xz":  # which Arrow does not unpack
-            raw = arrow.BufferReader(self.in_memory())
+            raw = arrow.BufferReader(self.read())
             return raw, raw
         raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
         return arrow.CompressedInputStream(raw, self.packing) if self.packing else raw, raw
 
-    def begin(self, n_bytes: int = 64) -> bytes:
-        """The first bytes."""
+    def read(self, n_bytes: int | None = None) -> bytes:
+        """The first bytes, or all."""
         with self.open() as file:
             return file.read(n_bytes)
-
-    def in_memory(self) -> bytes:
-        """All bytes."""
-        with self.open() as file:
-            return file.read()
 
     def stamp(self) -> tuple[int, ...]:
         """What would be another if somebody wrote to the file."""
@@ -114,24 +109,20 @@ class _Watched(io.FileIO):
 
 def content_of(path: str | os.PathLike[str]) -> Content:
     """The content of a file; "-" is standard input, which is kept."""
-    if os.fspath(path) == "-":
-        data = sys.stdin.buffer.read()
-        content = Content("standard input", None, data, _packing(data), len(data))
+    source, file = os.fspath(path), Path(path)
+    if source == "-":
+        source, head = "standard input", sys.stdin.buffer.read()
     else:
-        source, path = os.fspath(path), Path(path)
         try:
-            with open(path, "rb") as file:
-                head = file.read(8 if path.is_file() else -1)  # a pipe can be read once
+            with open(file, "rb") as opened:
+                head = opened.read(8 if file.is_file() else -1)  # a pipe can be read once
         except FileNotFoundError:
             raise FileNotFoundError(f"there is no file or folder {source}") from None
         except IsADirectoryError:
             raise TableError(f"{source} is a folder; name a file in it") from None
-        size = path.stat().st_size if path.is_file() else len(head)
-        content = Content(source, path if path.is_file() else None, head, _packing(head), size)
-    if not content.size:
-        raise TableError(f"{content.source} is empty")
-    return content
-
-
-def _packing(head: bytes) -> str:
-    return next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
+    kept = file if os.fspath(path) != "-" and file.is_file() else None
+    size = len(head) if kept is None else kept.stat().st_size
+    if not size:
+        raise TableError(f"{source} is empty")
+    packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
+    return Content(source, kept, head, packing, size)

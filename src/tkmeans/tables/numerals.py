@@ -50,9 +50,8 @@ class Numerals:
         if self.is_missing(cell):
             return np.nan
         text = cell.strip()
-        if self.decimal != "." and "." in text and "." not in self.thousands:
-            return None  # 1.5 in a file of 1,5: somebody should look at it
-        if self.thousands and any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text):
+        strange = self.decimal != "." and "." in text and "." not in self.thousands  # 1.5 in a file of 1,5
+        if strange or (any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text)):
             return None
         text = text.translate(self._plainly)
         value = float(text) if _PLAIN.fullmatch(text) else np.inf
@@ -70,10 +69,9 @@ class Numerals:
         unit, count = Counter(unit_of(cell) for cell in known).most_common(1)[0]
         if unit and 2 * count > len(known):
             return unit
-        n_numbers = sum(self.number(cell) is not None for cell in known)
         if all(cell.isdecimal() for cell in known) and any(map(_CODE.fullmatch, known)):
             return "code"
-        return "number" if 2 * n_numbers >= len(known) else "text"
+        return "number" if 2 * sum(self.number(cell) is not None for cell in known) >= len(known) else "text"
 
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""

@@ -52,10 +52,9 @@ def choose(
         seen = [(c, given.get(c.name, _role(table, c, keep))) for c in table.first(CHUNK)]
         found = [Role(c.name, "text" if c.is_text else c.kind, reason) for c, reason in seen]
     names = [role.name for role in found if not role.reason]
-    aside: dict[str, list[str]] = {}
-    for role in found:
-        if role.reason and role.name not in given:
-            aside.setdefault(role.reason, []).append(role.name)
+    left = [role for role in found if role.reason and role.name not in given]
+    reasons = dict.fromkeys(role.reason for role in left)
+    aside = {reason: [role.name for role in left if role.reason == reason] for reason in reasons}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")

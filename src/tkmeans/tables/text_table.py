@@ -29,16 +29,11 @@ class Layout(NamedTuple):
     delimiter: str
     numerals: Numerals
     newline: str
-    start: str  # all up to the first row: preamble, empty lines, header
+    n_bytes_before: int  # the first row
     first_line: int  # of the first row, from 1
     header: str  # as it stands there; empty if there is none
     width: int  # cells in a row
     trailing: bool  # whether rows end with one more delimiter than the header
-
-    @property
-    def n_bytes_before(self) -> int:
-        """The bytes before the first row."""
-        return len(self.found.mark) + len(self.start.encode(self.found.encoding))
 
 
 class _Again(Exception):
@@ -58,14 +53,15 @@ class TextTable(Table):
             named = unique[0] if len(unique) == 1 else f"{unique[0]} to {unique[-1]}"
             called = f"columns are called {named}; add header=True if it has their names"
             notes = [f"the first line looks like data, so {called}"]
-        numerals, columns = layout.numerals, [[row[j] for row in sample if j < len(row)] for j in range(len(unique))]
-        self._notations = {name: numerals.kind_of(cells) for name, cells in zip(unique, columns, strict=True)}
+        numerals = layout.numerals
+        columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
+        self._notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
         kinds = [kind if kind in KINDS else "number" for kind in self._notations.values()]
         super().__init__(content.source, unique, kinds, notes)
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
         self._by_cells = {name for name in unique if self._notations[name] not in ("number", "code")}  # not Arrow's
-        for name, cells in zip(unique, columns, strict=True):
+        for name, cells in columns.items():
             if not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells):
                 self._by_cells.add(name)
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
@@ -115,9 +111,7 @@ class TextTable(Table):
         file.write(layout.found.mark + layout.preamble.encode(encoding))
         if layout.header:
             file.write(self._extended(layout.header, added).encode(encoding))
-        wanted = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)
-        wanted[rows] = True
-        chosen = compress(enumerate(self._lines()), wanted)
+        chosen = compress(enumerate(self._lines()), np.isin(np.arange(rows.max(initial=-1) + 1), rows))
         while some := list(islice(chosen, _BY_HAND)):
             lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
             file.write("".join(lines).encode(encoding))
@@ -202,10 +196,7 @@ class TextTable(Table):
 
     def _records(self) -> Iterator[Record]:
         with self._open() as file:
-            try:
-                yield from records(file, self._layout.delimiter, self._layout.first_line)
-            except TableError as fault:
-                raise TableError(f"{self.source}, {fault}") from None
+            yield from records(file, self._layout.delimiter, self.source, self._layout.first_line)
 
     def _lines(self) -> Iterator[tuple[str, int]]:
         """The rows as they stand there, and where; without quotation marks a line is a row."""
@@ -252,17 +243,14 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     header = head[0].raw if with_names else ""
     first = head[0].line + _n_lines(header)
     start = preamble + "".join(islice(io.StringIO(text, newline=""), first - 1 - n_before))
-    width = len(names) + trailing
-    layout = Layout(found, preamble, delimiter, numerals, newline, start, first, header, width, trailing)
+    n_bytes, width = len(found.mark + start.encode(found.encoding)), len(names) + trailing
+    layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, width, trailing)
     return TextTable(content, names, layout, sample[with_names:])
 
 
 def _head(text: str, delimiter: str, n_before: int, is_all: bool, source: str) -> list[Record]:
     """The first records; of a longer text the last one may be cut off."""
-    try:
-        head = list(islice(records(text, delimiter, 1 + n_before), _SAMPLED + 1))
-    except TableError as fault:
-        raise TableError(f"{source}, {fault}") from None
+    head = list(islice(records(text, delimiter, source, 1 + n_before), _SAMPLED + 1))
     if not is_all and len(head) <= _SAMPLED:
         head = head[:-1]
     if not head:
