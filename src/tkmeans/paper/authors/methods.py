@@ -123,9 +123,7 @@ class QuietFor:
         # As many of them as matter; a change before the first is 0.
         q = np.array([0.0, 0.0, *progress.history][-self.times - 2 :]) * self.n_rows
         change = np.abs(np.diff(q))
-        quiet = change[1:] < self.tol
-        if self.steady:
-            quiet |= np.abs(np.diff(change)) < self.tol
+        quiet = (change[1:] < self.tol) | (self.steady & (np.abs(np.diff(change)) < self.tol))
         return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
