@@ -10,6 +10,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -208,11 +209,8 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
-        with (
-            path.open("a", newline="") as file,
-            threadpool_limits(1),  # of each run: the cores are busy with other runs
-            parallel_config("loky", n_jobs=n_jobs or os.cpu_count() or 1, inner_max_num_threads=1),
-        ):
+        alone = {"n_jobs": n_jobs or os.cpu_count() or 1, "inner_max_num_threads": 1}  # the cores are busy with others
+        with path.open("a", newline="") as file, threadpool_limits(1), parallel_config("loky", **alone):
             writer = csv.writer(file)
             tasks = (delayed(_do)(key) for key in open_keys)
             for key, row in Parallel(return_as="generator_unordered", batch_size=5)(tasks):
@@ -228,11 +226,9 @@ def read(path: Path) -> Results:
     results: Results = {}
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     for line in csv.DictReader(text.rpartition("\n")[0].splitlines()):
-        try:
+        with suppress(KeyError, TypeError, ValueError):
             key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
             results[key] = {measure: float(line[measure]) for measure in MEASURES}
-        except (KeyError, TypeError, ValueError):
-            continue
     return results
 
 

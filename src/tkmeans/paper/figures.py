@@ -18,12 +18,10 @@ from tkmeans.plots.projections import cell_borders
 def pyplot() -> Any:
     """matplotlib's, without a window."""
     try:
-        import matplotlib as mpl
+        from matplotlib import pyplot as plt
     except ImportError:
         raise ImportError("figures need matplotlib: pip install 'tkmeans[plots]'") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt.matplotlib.use("Agg")
     return plt
 
 

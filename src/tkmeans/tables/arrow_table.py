@@ -79,9 +79,7 @@ class ArrowTable(Table):
             table = table.append_column(name, arrow.array(column.values, mask=~column.known))
         table = table if len(rows) == table.num_rows else table.take(arrow.array(rows))
         if self.format == "parquet":
-            from pyarrow import parquet
-
-            parquet.write_table(table, file)
+            pyarrow(module="pyarrow.parquet").write_table(table, file)
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table)
@@ -119,8 +117,7 @@ def naming(source: str) -> Iterator[None]:
 
 def read_parquet(content: Content) -> ArrowTable:
     """A Parquet file, decoded a few pages at a time."""
-    arrow = pyarrow("to read Parquet files")
-    from pyarrow import parquet
+    arrow, parquet = (pyarrow("to read Parquet files", module) for module in ("pyarrow", "pyarrow.parquet"))
 
     def opened() -> Any:
         packed = content.path is None or content.packing
@@ -151,9 +148,7 @@ def read_feather(content: Content) -> ArrowTable:
         with arrow.OSFile(str(content.path)) as file:
             reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
             for i in range(reader.num_record_batches):
-                batch = reader.get_batch(i)
-                for start in range(0, batch.num_rows, n_rows):
-                    yield batch.slice(start, n_rows)
+                yield from arrow.Table.from_batches([reader.get_batch(i)]).to_batches(n_rows)
 
     with naming(content.source), arrow.OSFile(str(content.path)) as file:
         schema = arrow.ipc.open_file(file).schema
@@ -215,11 +210,10 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source} has no sheet {reading.table!r}; it has {', '.join(map(repr, sheets))}")
     for name in [reading.table] if reading.table is not None else sheets:
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-        if any(cell != "" for row in rows for cell in row):
+        if places := [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]:
             break
     else:
         raise TableError(f"{source} is empty: it has no filled sheet")
-    places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
     used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
     filled = [[None if rows[i - 1][j] == "" else rows[i - 1][j] for j in used] for i in places]
     sample = [[*map(_word, row)] for row in filled[:500]]

@@ -20,9 +20,9 @@ WATCH: ContextVar[Callable[[int, int], None]] = ContextVar("watch", default=lamb
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 
 
-def pyarrow(purpose: str = "to read this file") -> Any:
-    """The pyarrow module, or how to get it."""
-    return imported("pyarrow", f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'")
+def pyarrow(purpose: str = "to read this file", module: str = "pyarrow") -> Any:
+    """The pyarrow module or one of its own, or how to get it."""
+    return imported(module, f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'")
 
 
 def imported(module: str, way_to_get_it: str) -> Any:
@@ -55,9 +55,7 @@ class Content(NamedTuple):
     def open(self) -> Any:
         """The bytes as a file, unpacked."""
         if self.packing == "xz":
-            import lzma
-
-            return lzma.open(self.path or io.BytesIO(self.data))
+            return import_module("lzma").open(self.path or io.BytesIO(self.data))
         raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size)
         if self.packing:
             arrow = pyarrow("to unpack it")

@@ -14,7 +14,6 @@ from tkmeans.tables.table import Cells, Reading, TableError
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
-
 SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -103,10 +102,6 @@ class Numerals:
             return None
         return None if np.any(np.isinf(values)) or len(self.missing) > len(MISSING) else values
 
-    def write(self, value: float) -> str:
-        """A number as this file would write it, to six digits."""
-        return f"{value:.6g}".replace(".", self.decimal)
-
 
 def unit_of(cell: str) -> str:
     """The currency or per cent sign in a cell that is a number otherwise; empty if there is none."""
@@ -159,13 +154,11 @@ def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter
             between[" "] += 1
             text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
         signs = [sign for sign in text if sign in ".,"]
-        if not signs:
-            continue
         if len(set(signs)) == 2:
             before[signs[-1]] += 1
             between[signs[0]] += 1
-        elif not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
+        elif signs and not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
             before[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
-        else:
+        elif signs:
             (between if len(signs) > 1 else either)[signs[0]] += 1
     return before, between, either

@@ -87,10 +87,8 @@ def _why_not(column: Column) -> str:
     known = column.values[~np.isnan(column.values)]
     if np.ptp(known) == 0 and len(column.values) > 1:
         return "the same in every row"
-    if column.kind == "code":
-        return "a code with leading zeros"
-    if column.kind == "boolean" or not np.all(known == np.round(known)):
-        return ""
+    if column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
+        return "a code with leading zeros" if column.kind == "code" else ""
     distinct = np.unique(known)
     words = [word.casefold() for word in _WORD.findall(column.name)] or [""]
     if len(distinct) == len(column.values) > 2 and _counts(known, distinct):

@@ -17,19 +17,18 @@ from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
 
 # What other files begin with, and what to do about them.
-_STRANGERS = {
+_STRANGERS: dict[Any, str] = {
     b"FEA1": "in the first Feather format, which was given up; write it again with a recent pyarrow",
     b"SQLite format 3": "an SQLite database; export a table of it as CSV",
     b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
     b"%PDF": "a PDF document; copy the table into a CSV file",
-    b"\x80\x04\x95": "a pickle, which could run any code; save the table as CSV or Parquet",
-    b"\x80\x05\x95": "a pickle, which could run any code; save the table as CSV or Parquet",
+    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which could run any code; save the table as CSV or Parquet",
 }
 
 # What files of these names are written as; and which files of a folder are read.
 _FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
-_FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
+_FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2")
 _IN_FOLDERS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx")
 

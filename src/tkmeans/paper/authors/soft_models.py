@@ -15,7 +15,6 @@ from tkmeans import engines
 from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01  # of t-k-means
-
 engine = engines.select("auto")
 
 
