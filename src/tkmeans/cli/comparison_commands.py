@@ -73,24 +73,20 @@ def _found(model: Any, X: Any, y: Any) -> int:
 def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
     """Both clusterings side by side in one frame; False where matplotlib is not installed."""
     try:
-        import matplotlib as mpl
+        from matplotlib import figure
     except ImportError:
         screen.out.print("For the picture: pip install 'tkmeans\\[plots]'")
         return False
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
     from tkmeans.plots import ClustersDisplay
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 6), layout="constrained")
-    for ax, model, title in zip(axes, models, titles, strict=True):
+    picture = figure.Figure(figsize=(11, 6), layout="constrained")
+    for ax, model, title in zip(picture.subplots(1, 2), models, titles, strict=True):
         ClustersDisplay.from_estimator(model, X, ax=ax, limits=((-1.35, 1.35), (-1.35, 1.35)))
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         ax.set_title(title, weight="bold")
-    figure.suptitle("The same rows, clustered twice; 5 % of them are outliers, most far outside of the picture")
+    picture.suptitle("The same rows, clustered twice; 5 % of them are outliers, most far outside of the picture")
     with replacing(path) as file:
-        figure.savefig(file, format=path.suffix[1:] or "png", dpi=130)
-    plt.close(figure)
+        picture.savefig(file, format=path.suffix[1:] or "png", dpi=130)
     return True
 
 

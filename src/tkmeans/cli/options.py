@@ -13,8 +13,6 @@ import typer
 from tkmeans.cli import screen
 from tkmeans.tables import TableError
 
-FAULT, INTERRUPTED = 1, 130  # exit codes; 0 is success, and 2, for wrong usage, is Typer's own
-
 Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how columns of different units are made comparable
 Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters
 Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
@@ -88,14 +86,10 @@ def typed_again(*records: NamedTuple) -> list[str]:
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """A command from a function: records of options become single options, and faults a sentence and an exit code."""
-    parameters: list[inspect.Parameter] = []
-    records = {}
-    for parameter in _parameters(function):
-        if hasattr(parameter.annotation, "_fields"):
-            records[parameter.name] = parameter.annotation
-            parameters += _parameters(parameter.annotation)
-        else:
-            parameters.append(parameter)
+    own = _parameters(function)
+    records = {each.name: each.annotation for each in own if hasattr(each.annotation, "_fields")}
+    parts = (_parameters(each.annotation) if each.name in records else [each] for each in own)
+    parameters = [parameter for part in parts for parameter in part]
 
     @wraps(function)
     def run(**given: Any) -> None:
@@ -116,8 +110,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             screen.complain("the memory of this machine is not enough for these data")
         except KeyboardInterrupt:
             screen.complain("interrupted; no file was left half-written")
-            raise typer.Exit(INTERRUPTED) from None
-        raise typer.Exit(FAULT)
+            raise typer.Exit(130) from None
+        raise typer.Exit(1)  # 2, for wrong usage, is Typer's own
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(function) or "")  # paragraphs, however wide

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from contextlib import nullcontext
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -58,17 +59,13 @@ def write_output(
     label = np.where(found.known, found.label, -1).astype(np.int64)
     if mark_outliers and found.outlier is not None:
         label[found.outlier] = -1
-    added = {output.prefix + RESULTS[0]: Added(label, found.known)}
-    for name, values in zip(RESULTS[1:], (found.probability, found.pvalue), strict=True):
-        if values is not None:
-            added[output.prefix + name] = Added(np.where(found.known, values, np.nan), found.known)
-    with screen.counting(f"writing {output.out}"):
-        if str(output.out) == "-":
-            write_table(table, sys.stdout.buffer, added, rows=rows)
-            sys.stdout.buffer.flush()
-        else:
-            with replacing(output.out) as file:
-                write_table(table, file, added, rows=rows, like=output.out)
+    known = (x if x is None else np.where(found.known, x, np.nan) for x in (found.probability, found.pvalue))
+    answers = zip(RESULTS, (label, *known), strict=True)
+    added = {output.prefix + name: Added(values, found.known) for name, values in answers if values is not None}
+    target: Any = nullcontext(sys.stdout.buffer) if str(output.out) == "-" else replacing(output.out)
+    with screen.counting(f"writing {output.out}"), target as file:
+        write_table(table, file, added, rows=rows, like=output.out)
+        file.flush()
 
 
 def save_model(estimator: Any, data: Data, path: Path) -> None:
@@ -79,8 +76,8 @@ def save_model(estimator: Any, data: Data, path: Path) -> None:
 
     first = copy(estimator if data.scaler is None else data.scaler)
     first.feature_names_in_ = np.array(data.columns, dtype=object)
-    whole = first if data.scaler is None else Pipeline([("scale", first), ("cluster", estimator)])
-    save(whole, path, training_rows=False)
+    steps = [("scale", first), ("cluster", estimator)]
+    save(first if data.scaler is None else Pipeline(steps), path, training_rows=False)
 
 
 def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -> None:

@@ -17,7 +17,6 @@ _SCALERS = {  # scikit-learn's, and what they scale a column by
     Scale.standard: ("StandardScaler", "its mean and standard deviation"),
     Scale.minmax: ("MinMaxScaler", "its least and largest value"),
 }
-
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
 
 

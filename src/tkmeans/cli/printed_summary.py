@@ -19,8 +19,7 @@ _MOST_CLUSTERS, _MOST_COLUMNS = 30, 60  # that are printed
 
 def centers_in_units(model: Any, scaler: Any) -> Array:
     """The centres in the user's units."""
-    centers = model.cluster_centers_
-    return centers if scaler is None else scaler.inverse_transform(centers)
+    return model.cluster_centers_ if scaler is None else scaler.inverse_transform(model.cluster_centers_)
 
 
 def print_plan(data: Data, *, json: bool) -> None:

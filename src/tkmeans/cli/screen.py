@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from rich import progress as bars
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -24,7 +24,6 @@ _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _NAMES = "delimiter|decimal|thousands|encoding|header|missing|table|columns|without|keep"
 _ARGUMENT = re.compile(rf"\b({_NAMES})=(\[(?:{_TEXT}|[ ,.])*\]|{_TEXT}|True|False)")
-
 _PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 
 
@@ -90,9 +89,7 @@ def reading(what: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
     """A function to update a bar, which shows the share that is done, once it is known, and the time left."""
-    words, share, left = bars.TextColumn("{task.description}"), bars.TaskProgressColumn(), bars.TimeRemainingColumn()
-    kinds = words, bars.BarColumn(), share, left
-    with bars.Progress(*kinds, console=err, transient=transient, disable=not err.is_terminal) as bar:
+    with Progress(console=err, transient=transient, disable=not err.is_terminal) as bar:
         yield partial(bar.update, bar.add_task(escape(clean(what)), total=None))
 
 

@@ -10,6 +10,7 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,11 +35,7 @@ from tkmeans.stats import Array, Frame, Outcome, Params
 
 MEASURES = ("ARI", "CI", "on a row", "MSE", "W/B", "iterations", "seconds")
 TABLES = {"table1": SYNTHETIC, "table2": REAL, "table3": ("iris",)}
-_SLOW = ("GMM", "TMM")  # a quarter of the repetitions in the columns that are not compared with published figures
 _GAUSSIAN = 1e8  # degrees of freedom
-# glibc keeps freed memory at hand up to twice the largest block that was freed so far, 32 MiB at most. Without
-# such a block every iteration of a large run gets its arrays from the system anew, up to a third of its time.
-_BLOCK_TO_KEEP = 31 << 20
 
 # Rows, the released start and a seed to the outcome; each method takes what it needs of these.
 Fitting = Callable[[Array, Array, int], Run]
@@ -67,10 +64,9 @@ def _mixture(dof: float | str, start: str, max_iter: int = 500, tol: float = 1e-
         first: dict[str, Any] = {"weights_init": np.full(K, 1 / K), "precisions_init": np.tile(np.eye(p), (K, 1, 1))}
         if start == "k-means":
             first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
-        free: dict[str, Any] = {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False}
-        plain: dict[str, Any] = {"reg_covar": 1e-6, "tol": tol, "max_iter": max_iter, "accelerate": False}
-        mixture = StudentTMixture(K, dof=dof, means_init=centers, **first, **free, **plain)
-        return _by(lambda *_: mixture)(X, centers, seed)
+        first |= {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False, "accelerate": False}
+        first |= {"reg_covar": 1e-6, "tol": tol, "max_iter": max_iter}
+        return _by(lambda *_: StudentTMixture(K, dof=dof, means_init=centers, **first))(X, centers, seed)
 
     return fit
 
@@ -192,17 +188,16 @@ def run(key: Key) -> dict[str, float]:
 
 def wanted(tables: Iterable[str], reps: int) -> list[Key]:
     """The runs that these tables are made of, column by column, the long ones first."""
-    names = dict.fromkeys(name for table in tables for name in TABLES[table])
     keys = [
         Key(name, method, column, rep)
-        for name in names
+        for name in dict.fromkeys(name for table in tables for name in TABLES[table])
         for column, methods in COLUMNS.items()
         if name in SYNTHETIC or column not in UNSCALED  # of the measures only ARI has no unit
-        for method in methods
-        for rep in range(-(-reps // 4) if method in _SLOW and column != "released" else reps)
+        for method in methods  # the slow ones less often in columns that are not compared with published figures
+        for rep in range(-(-reps // 4) if method in ("GMM", "TMM") and column != "released" else reps)
     ]
-    slow, large = {"TMM": 0, "GMM": 1, "t-k-means": 2}, {"A3": 0, "dim064": 1, "dim032": 2, "A2": 3}
-    order = list(COLUMNS)
+    order, slow = list(COLUMNS), {"TMM": 0, "GMM": 1, "t-k-means": 2}
+    large = {"A3": 0, "dim064": 1, "dim032": 2, "A2": 3}
     return sorted(keys, key=lambda k: (order.index(k.column), slow.get(k.method, 3), large.get(k.dataset, 4)))
 
 
@@ -214,11 +209,8 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
-        with (
-            path.open("a", newline="") as file,
-            threadpool_limits(1),  # of each run: the cores are busy with other runs
-            parallel_config("loky", n_jobs=n_jobs or os.cpu_count() or 1, inner_max_num_threads=1),
-        ):
+        alone = {"n_jobs": n_jobs or os.cpu_count() or 1, "inner_max_num_threads": 1}  # the cores are busy with others
+        with path.open("a", newline="") as file, threadpool_limits(1), parallel_config("loky", **alone):
             writer = csv.writer(file)
             tasks = (delayed(_do)(key) for key in open_keys)
             for key, row in Parallel(return_as="generator_unordered", batch_size=5)(tasks):
@@ -233,13 +225,10 @@ def read(path: Path) -> Results:
     """The runs that a file holds; a line that was cut off counts as not done, even if what is left looks whole."""
     results: Results = {}
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    whole, _, _ = text.rpartition("\n")
-    for line in csv.DictReader(whole.splitlines()):
-        try:
+    for line in csv.DictReader(text.rpartition("\n")[0].splitlines()):
+        with suppress(KeyError, TypeError, ValueError):
             key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
             results[key] = {measure: float(line[measure]) for measure in MEASURES}
-        except (KeyError, TypeError, ValueError):
-            continue
     return results
 
 
@@ -259,5 +248,7 @@ def _write(path: Path, results: Results) -> None:
 
 
 def _do(key: Key) -> tuple[Key, dict[str, float]]:
-    np.empty(_BLOCK_TO_KEEP, np.uint8)
+    # glibc keeps freed memory at hand up to twice the largest block that was freed so far, 32 MiB at most. Without
+    # such a block every iteration of a large run gets its arrays from the system anew, up to a third of its time.
+    np.empty(31 << 20, np.uint8)
     return key, run(key)

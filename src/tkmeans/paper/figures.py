@@ -18,12 +18,10 @@ from tkmeans.plots.projections import cell_borders
 def pyplot() -> Any:
     """matplotlib's, without a window."""
     try:
-        import matplotlib as mpl
+        from matplotlib import pyplot as plt
     except ImportError:
         raise ImportError("figures need matplotlib: pip install 'tkmeans[plots]'") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt.matplotlib.use("Agg")
     return plt
 
 
@@ -55,12 +53,10 @@ def table1(rows: list[Row], path: Path) -> None:
             ax.axhspan(i - 0.5, i + 0.5, color="0.94", lw=0)
         for shift, (column, title) in enumerate([("published", "published"), *COLUMN_TITLES.items()]):
             each = [own[m].published if column == "published" else own[m].means.get(column) for m in METHODS]
-            cells = [(i, cell) for i, cell in enumerate(each) if cell is not None]
-            if cells:
-                at = np.array([i for i, _ in cells]) + (shift - 2) * 0.17
-                means, stds = np.array([(cell.mean, cell.std) for _, cell in cells]).T
+            if cells := [(i, cell.mean, cell.std) for i, cell in enumerate(each) if cell is not None]:
+                at, means, stds = np.array(cells).T
                 style = {"fmt": "os^vD"[shift], "ms": 4, "lw": 1.2, "color": ("k", "C1", "C2", "C0", "C3")[shift]}
-                ax.errorbar(means, at, xerr=stds, label=title, **style)
+                ax.errorbar(means, at + (shift - 2) * 0.17, xerr=stds, label=title, **style)
         ax.set_title(name)
         ax.tick_params(axis="y", length=0)
     axes[0, 0].set(xlim=(-0.04, 1.04), ylim=(len(METHODS) - 0.5, -0.5))

@@ -26,7 +26,6 @@ COLUMN_TITLES |= {"better start": "better start", "defaults": "our defaults"}
 
 _MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
 _HEADER = ("method", "published", "as released", "z", *list(COLUMN_TITLES.values())[1:])
-_RULE = ("---",) * len(_HEADER)
 _place = attrgetter("dataset", "measure")
 
 
@@ -142,7 +141,8 @@ def _cells(row: Row) -> list[str]:
 
 def markdown(table: Iterable[Row]) -> str:
     """A Markdown table for each data set and measure."""
-    tables = ((place, pipes([_HEADER, _RULE, *map(_cells, group)])) for place, group in groupby(table, _place))
+    rule = ["---"] * len(_HEADER)
+    tables = ((place, pipes([_HEADER, rule, *map(_cells, group)])) for place, group in groupby(table, _place))
     return "\n\n".join(f"**{name}**, {measure}\n\n{lines}" for (name, measure), lines in tables)
 
 
@@ -165,9 +165,8 @@ def as_csv(table: Sequence[Row]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     heads = [f"{column}_{part}" for column in COLUMNS for part in Mean._fields]
     writer.writerow(["dataset", "measure", "method", "published_mean", "published_std", *heads, "z", "rating"])
-    nothing = [""] * len(Mean._fields)
     for row in table:
-        means = [part for column in COLUMNS for part in row.means.get(column, nothing)]
+        means = [part for column in COLUMNS for part in row.means.get(column, [""] * len(Mean._fields))]
         z = "" if math.isnan(row.z()) else row.z()
         writer.writerow([row.dataset, row.measure, row.method, *row.published[:2], *means, z, row.rating()])
     return out.getvalue()

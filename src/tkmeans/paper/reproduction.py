@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +14,11 @@ from tkmeans.datasets import SYNTHETIC
 from tkmeans.paper import experiment_runs, figures, published_values, text_of
 from tkmeans.paper.published_values import COLUMN_TITLES, LEAST_REPETITIONS, METHODS, Cells, Row, markdown, pipes
 
+Told = Callable[[Any], object]
+
 
 def reproduce(
-    what: str,
-    out: Path,
-    *,
-    reps: int = 100,
-    redo: str | None = None,
-    n_jobs: int | None = None,
-    start: Callable[[int], object] = int,
-    tick: Callable[[int], object] = int,
-    finish: Callable[[str], object] = str,
+    what: str, out: Path, *, reps: int, redo: str | None = None, start: Told = int, tick: Told = int, finish: Told = str
 ) -> list[Path]:
     """Run what is missing, write tables and figures, and return the files that were written.
 
@@ -31,13 +26,13 @@ def reproduce(
     ``out/runs.csv``; `redo` names a column whose runs are done anew.
     """
     began = time.monotonic()
-    names = [what] if what in experiment_runs.TABLES else list(experiment_runs.TABLES) if what == "all" else []
+    names = [table for table in experiment_runs.TABLES if what in (table, "all")]
     path = out / "runs.csv"
     if redo is not None and path.exists():
         experiment_runs.forget(path, redo)
     keys = experiment_runs.wanted(names, reps)
     start(len(keys))
-    results = experiment_runs.perform(keys, path, n_jobs=n_jobs, tick=tick) if keys else {}
+    results = experiment_runs.perform(keys, path, tick=tick) if keys else {}
     out.mkdir(parents=True, exist_ok=True)
     cells = published_values.summarised(results)
     tables = {name: published_values.rows(name, cells) for name in names}

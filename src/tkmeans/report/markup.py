@@ -15,8 +15,7 @@ from tkmeans.plots import style
 from tkmeans.stats import Array
 
 MISSING = '<span class="missing" title="no value">–</span>'
-_LONG = 60  # characters of a name; the rest is in its title
-_VERY_LONG = 300
+_LONG, _VERY_LONG = 60, 300  # characters of a name, and of its title, which has the rest
 
 
 def text(value: Any) -> str:
@@ -27,9 +26,8 @@ def text(value: Any) -> str:
 def named(value: Any) -> str:
     """A name from the data: kept apart from the direction of its surroundings, cut if very long, broken after "_"."""
     whole = str(value)
-    shown = text(shortened(whole, _LONG)).replace("_", "_<wbr>")
     title = f' title="{text(shortened(whole, _VERY_LONG))}"' if len(whole) > _LONG else ""
-    return f"<bdi{title}>{shown}</bdi>"
+    return f"<bdi{title}>{text(shortened(whole, _LONG)).replace('_', '_<wbr>')}</bdi>"
 
 
 def shortened(value: str, length: int) -> str:
@@ -70,9 +68,8 @@ def decimals_of(column: Array) -> int | None:
     column = column[np.isfinite(column)]
     if len(column) == 0:
         return 0
-    low, high = np.quantile(column, [0.05, 0.95])
     largest = max(float(np.abs(column).max()), 1e-300)
-    spread = float(high - low) or largest
+    spread = float(np.diff(np.quantile(column, [0.05, 0.95]))[0]) or largest
     if largest >= 1e9 or spread < 1e-5:
         return None
     enough = int(np.clip(2 - np.floor(np.log10(spread)), 0, 8))

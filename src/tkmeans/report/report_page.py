@@ -86,19 +86,18 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
     n_drawn = len(base64.b64decode((data := drawing(found, scaler))["outliers"]))
     sample = f"Of {count(len(found.values), 'row')} a sample of {count(n_drawn, 'row')} is drawn, outliers first. "
     sizes = [count(cluster.n_rows, "row") for cluster in found.description]
+    about: dict[str, tuple[Any, ...]] = dict.fromkeys(("glossary", "clusters", "how_sure", "columns"), (found,))
+    about |= dict.fromkeys(("lead", "tiles", "remarks"), (found, estimator)) | {"how_many": (found, selection)}
+    about |= dict.fromkeys(("fit_facts", "convergence"), (estimator,)) | {"made_by": (estimator, call)}
+    about |= {"data_facts": (found, scaler)}
     return Template(part("page.html")).substitute(
         **{"style": style, "style_hash": _hash(style), "script": script, "script_hash": _hash(script)},
-        **{"data": embedded(data), "title": text(title), "lead": sections.lead(found, type(estimator).__name__)},
+        **{name: getattr(sections, name)(*given) for name, given in about.items()},
+        **{"data": embedded(data), "title": text(title), "drawn": "" if n_drawn == len(found.values) else sample},
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
-        **{name: getattr(sections, name)(found, estimator) for name in ("tiles", "remarks")},
         legend="".join(fragment("legend", cluster=k, swatch=swatch(k), rows=rows) for k, rows in enumerate(sizes)),
-        drawn="" if n_drawn == len(found.values) else sample,
         outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
         outliers_link='<a href="#outliers">Outliers</a>' if outliers else "",
-        **{"how_many": sections.how_many(found, selection), "data_facts": sections.data_facts(found, scaler)},
-        **{name: getattr(sections, name)(found) for name in ("glossary", "clusters", "how_sure", "columns")},
-        **{name: getattr(sections, name)(estimator) for name in ("fit_facts", "convergence")},
-        made_by=sections.made_by(estimator, call),
     )
 
 

@@ -28,14 +28,13 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     names, slopes, digits = found.names, _slopes(found, scaler), found.digits
     chosen, held, centers = np.sort(found.telling[:MAX_COLUMNS]), found.values[drawn], found.centers
     columns = [_packed("column", names[j], held[:, j], centers[:, j], slopes[j], digits[j]) for j in chosen]
-    view = [0, min(1, len(columns) - 1)]
+    view = [0, 1]
     if found.values.shape[1] == 1:
         height = line("").project(found.values[drawn], found.values[drawn])[:, 1]
         columns.append(_packed("height", "(height means nothing)", height, np.full(len(found.centers), 0.5), 1e-9))
-        view = [0, 1]
     elif found.values.shape[1] > 2:
-        pair = _clearest_pair(found, drawn)
-        view = [0, 1] if pair is None else [2 + int(np.searchsorted(chosen, j)) for j in pair]
+        if (pair := _clearest_pair(found, drawn)) is not None:
+            view = [2 + int(np.searchsorted(chosen, j)) for j in pair]
         expected = found.input_centers[found.rows.label]
         plane = principal_plane(found.inputs, found.rows.core, expected)
         places, centers = plane.project(found.inputs[drawn], expected[drawn]), plane.place(found.input_centers)

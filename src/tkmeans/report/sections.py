@@ -18,17 +18,16 @@ from tkmeans.versions import versions
 _CARD_COLUMNS = 6  # on the card of a cluster
 _EXAMPLES = 3  # typical rows, and as many least typical ones
 _FEW_CLUSTERS = 4  # whose examples are unfolded
-_TABLE_COLUMNS = 40
-_LISTED_COLUMNS, _LISTED_ROWS, _LISTED_VALUES = 200, 500, 8
+_TABLE_COLUMNS, _LISTED_COLUMNS, _LISTED_ROWS, _LISTED_VALUES = 40, 200, 500, 8
 _BINS = 24  # of a histogram
 _SURE = 0.95
 
 
-def lead(found: Clustering, method: str) -> str:
+def lead(found: Clustering, estimator: Any) -> str:
     """The result in two sentences; the second is the command's."""
     n, p = found.values.shape
     facts = {"rows": count(n, "row"), "columns": count(p, "column"), "clusters": count(len(found.centers), "cluster")}
-    return fragment("lead", **facts, method=text(method), sentence=text(found.rows.sentence))
+    return fragment("lead", **facts, method=text(type(estimator).__name__), sentence=text(found.rows.sentence))
 
 
 def tiles(found: Clustering, estimator: Any) -> str:
@@ -168,10 +167,8 @@ def outliers(found: Clustering) -> str:
         return ""
     if len(chosen) == 0:
         return fragment("no-rows")
-    listed = chosen[:_LISTED_ROWS]
-    if len(listed) < len(chosen):
-        words += f" The {len(listed)} farthest of {count(len(chosen), 'row')} are listed."
-    return fragment("listed-rows", words=words, table=_row_table(found, listed))
+    cut = f" The {_LISTED_ROWS} farthest of {count(len(chosen), 'row')} are listed." * (len(chosen) > _LISTED_ROWS)
+    return fragment("listed-rows", words=words + cut, table=_row_table(found, chosen[:_LISTED_ROWS]))
 
 
 def columns(found: Clustering) -> str:
@@ -192,9 +189,9 @@ def _card(found: Clustering, k: int) -> str:
     name, _, words = cluster.sentence.partition(": ")
     words, share = text(words[:1].upper() + words[1:]), percent(cluster.share)
     parts = {"swatch": swatch(k), "name": name, "words": words, "share": share}
-    sure = "" if cluster.probability is None else f"; their mean probability is {percent(cluster.probability)}"
     if cluster.n_rows == 0:
         return fragment("card", **parts, sure="", content="")
+    sure = "" if cluster.probability is None else f"; their mean probability is {percent(cluster.probability)}"
     shown, note = np.arange(len(found.names)), ""
     if len(shown) > _CARD_COLUMNS:
         note = f'<p class="note">The {_CARD_COLUMNS} columns that set it apart most, of {len(shown)}.</p>'

@@ -14,7 +14,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
@@ -59,12 +59,12 @@ class ArrowTable(Table):
             known = np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8())))
             return Cells(np.full(len(array), np.nan), known, _as_text(array))
         if kind == "date":
-            known = numpy_of(array.is_valid().cast(arrow.uint8()))
-            micros = array.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64()).fill_null(0)
-            return Cells(np.where(known, numpy_of(micros) / _DAY, np.nan))
-        if kind == "boolean" or not (arrow.types.is_integer(array.type) or arrow.types.is_floating(array.type)):
-            array = (array.cast(arrow.uint8()) if kind == "boolean" else array).cast(arrow.float64())
-        return cells_of(numpy_of(array))
+            micros = array.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64())
+            return Cells(numpy_of(micros.cast(arrow.float64(), safe=False)) / _DAY)
+        if not (arrow.types.is_integer(array.type) or arrow.types.is_floating(array.type)):
+            array = array.cast(arrow.float64())
+        values = numpy_of(array)
+        return Cells(values if values.dtype in (np.float32, np.float64) else values.astype(np.float64))
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
@@ -79,9 +79,7 @@ class ArrowTable(Table):
             table = table.append_column(name, arrow.array(column.values, mask=~column.known))
         table = table if len(rows) == table.num_rows else table.take(arrow.array(rows))
         if self.format == "parquet":
-            from pyarrow import parquet
-
-            parquet.write_table(table, file)
+            pyarrow(module="pyarrow.parquet").write_table(table, file)
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table)
@@ -90,18 +88,16 @@ class ArrowTable(Table):
 def _kind(stored: Any) -> str:
     """What a column of this type holds."""
     types = pyarrow().types
-    if types.is_boolean(stored) or types.is_timestamp(stored) or types.is_date(stored):
-        return "boolean" if types.is_boolean(stored) else "date"
-    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
-    return "number" if any(test(stored) for test in numbers) else "text"
+    tests = {"boolean": (types.is_boolean,), "date": (types.is_timestamp, types.is_date)}
+    tests["number"] = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    return next((kind for kind, each in tests.items() if any(test(stored) for test in each)), "text")
 
 
 def _as_text(array: Any) -> Any:
     """Any column as a dictionary of texts."""
     arrow = pyarrow()
     if arrow.types.is_dictionary(array.type):
-        words = [None if word is None else str(word) for word in array.dictionary.to_pylist()]
-        return arrow.DictionaryArray.from_arrays(array.indices, arrow.array(words, arrow.string()))
+        return arrow.DictionaryArray.from_arrays(array.indices, _as_text(array.dictionary).dictionary_decode())
     if not (arrow.types.is_string(array.type) or arrow.types.is_large_string(array.type)):
         array = arrow.array([None if cell is None else str(cell) for cell in array.to_pylist()], arrow.string())
     return array.dictionary_encode()
@@ -121,13 +117,12 @@ def naming(source: str) -> Iterator[None]:
 
 def read_parquet(content: Content) -> ArrowTable:
     """A Parquet file, decoded a few pages at a time."""
-    arrow = pyarrow("to read Parquet files")
-    from pyarrow import parquet
+    arrow, parquet = (pyarrow("to read Parquet files", module) for module in ("pyarrow", "pyarrow.parquet"))
 
     def opened() -> Any:
         packed = content.path is None or content.packing
         # A buffer per column instead of all columns of a row group, which may be large.
-        file = arrow.BufferReader(content.in_memory()) if packed else str(content.path)
+        file = arrow.BufferReader(content.read()) if packed else str(content.path)
         return parquet.ParquetFile(file, buffer_size=1 << 14, pre_buffer=False)
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
@@ -142,20 +137,18 @@ def read_parquet(content: Content) -> ArrowTable:
 def read_feather(content: Content) -> ArrowTable:
     """An Arrow file, also known as Feather; its batches are as the writer made them."""
     arrow = pyarrow("to read Feather files")
-    is_stream = content.begin().startswith(b"\xff\xff\xff\xff")
+    is_stream = content.read(4) == b"\xff\xff\xff\xff"
     if content.path is None or content.packing or is_stream:
         read = arrow.ipc.open_stream if is_stream else arrow.ipc.open_file
         with naming(content.source):
-            return held_table(content.source, read(content.in_memory()).read_all(), format="feather")
+            return held_table(content.source, read(content.read()).read_all(), format="feather")
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
         fields = [schema.names.index(name) for name in names]
         with arrow.OSFile(str(content.path)) as file:
             reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
             for i in range(reader.num_record_batches):
-                batch = reader.get_batch(i)
-                for start in range(0, batch.num_rows, n_rows):
-                    yield batch.slice(start, n_rows)
+                yield from arrow.Table.from_batches([reader.get_batch(i)]).to_batches(n_rows)
 
     with naming(content.source), arrow.OSFile(str(content.path)) as file:
         schema = arrow.ipc.open_file(file).schema
@@ -173,16 +166,14 @@ def held_table(source: str, table: Any, *, format: str = "other") -> ArrowTable:
     """A table that Arrow holds in memory."""
     if table.num_rows == 0 or table.num_columns == 0:
         raise TableError(f"{source} is empty: it has {table.num_rows} rows and {table.num_columns} columns")
-    return ArrowTable(
-        source, table.schema, lambda names, n: table.select(names).to_batches(max_chunksize=n), format, table.num_rows
-    )
+    return ArrowTable(source, table.schema, lambda names, n: table.select(names).to_batches(n), format, table.num_rows)
 
 
 def read_json(content: Content, reading: Reading) -> ArrowTable:
     """JSON: an object a line, an array of objects or of rows, or an object of columns."""
     source = content.source
     try:
-        text = content.in_memory().decode(reading.encoding or "utf-8-sig")
+        text = content.read().decode(reading.encoding or "utf-8-sig")
         try:
             rows = json.loads(text)
         except json.JSONDecodeError as fault:
@@ -209,10 +200,9 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
 def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     """A sheet of a workbook of Excel or LibreOffice."""
     source = content.source
-    how = f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'"
-    calamine = imported("python_calamine", how)
+    calamine = imported("python_calamine", f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'")
     try:
-        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.in_memory()))
+        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.read()))
         sheets = book.sheet_names
     except Exception as fault:
         raise TableError(f"{source} is a damaged workbook or a zip archive ({fault}); unpack it") from None
@@ -220,17 +210,15 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source} has no sheet {reading.table!r}; it has {', '.join(map(repr, sheets))}")
     for name in [reading.table] if reading.table is not None else sheets:
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-        if any(cell != "" for row in rows for cell in row):
+        if places := [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]:
             break
     else:
         raise TableError(f"{source} is empty: it has no filled sheet")
-    places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
     used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
     filled = [[None if rows[i - 1][j] == "" else rows[i - 1][j] for j in used] for i in places]
-    header = reading.header
-    if header is None:
-        header = has_header([[_word(cell) for cell in row] for row in filled[:500]], Numerals())
-    names = [_word(cell).strip() for cell in filled[0]] if header else [f"x{j + 1}" for j in range(len(used))]
+    sample = [[*map(_word, row)] for row in filled[:500]]
+    header = has_header(sample, Numerals()) if reading.header is None else reading.header
+    names = [name.strip() for name in sample[0]] if header else [f"x{j + 1}" for j in range(len(used))]
     if not filled[header:]:
         raise TableError(f"{source}: sheet {name!r} has the names of columns but no rows")
     table = _typed_cells(source, names, filled[header:], reading)

@@ -20,9 +20,9 @@ WATCH: ContextVar[Callable[[int, int], None]] = ContextVar("watch", default=lamb
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 
 
-def pyarrow(purpose: str = "to read this file") -> Any:
-    """The pyarrow module, or how to get it."""
-    return imported("pyarrow", f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'")
+def pyarrow(purpose: str = "to read this file", module: str = "pyarrow") -> Any:
+    """The pyarrow module or one of its own, or how to get it."""
+    return imported(module, f"pyarrow is needed {purpose}: pip install 'tkmeans[io]'")
 
 
 def imported(module: str, way_to_get_it: str) -> Any:
@@ -55,9 +55,7 @@ class Content(NamedTuple):
     def open(self) -> Any:
         """The bytes as a file, unpacked."""
         if self.packing == "xz":
-            import lzma
-
-            return lzma.open(self.path or io.BytesIO(self.data))
+            return import_module("lzma").open(self.path or io.BytesIO(self.data))
         raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size)
         if self.packing:
             arrow = pyarrow("to unpack it")
@@ -71,20 +69,15 @@ class Content(NamedTuple):
         """
         arrow = pyarrow("to read text files")
         if self.packing == "xz":  # which Arrow does not unpack
-            raw = arrow.BufferReader(self.in_memory())
+            raw = arrow.BufferReader(self.read())
             return raw, raw
         raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
         return arrow.CompressedInputStream(raw, self.packing) if self.packing else raw, raw
 
-    def begin(self, n_bytes: int = 64) -> bytes:
-        """The first bytes."""
+    def read(self, n_bytes: int | None = None) -> bytes:
+        """The first bytes, or all."""
         with self.open() as file:
             return file.read(n_bytes)
-
-    def in_memory(self) -> bytes:
-        """All bytes."""
-        with self.open() as file:
-            return file.read()
 
     def stamp(self) -> tuple[int, ...]:
         """What would be another if somebody wrote to the file."""
@@ -114,24 +107,20 @@ class _Watched(io.FileIO):
 
 def content_of(path: str | os.PathLike[str]) -> Content:
     """The content of a file; "-" is standard input, which is kept."""
-    if os.fspath(path) == "-":
-        data = sys.stdin.buffer.read()
-        content = Content("standard input", None, data, _packing(data), len(data))
+    source, file = os.fspath(path), Path(path)
+    if source == "-":
+        source, head = "standard input", sys.stdin.buffer.read()
     else:
-        source, path = os.fspath(path), Path(path)
         try:
-            with open(path, "rb") as file:
-                head = file.read(8 if path.is_file() else -1)  # a pipe can be read once
+            with open(file, "rb") as opened:
+                head = opened.read(8 if file.is_file() else -1)  # a pipe can be read once
         except FileNotFoundError:
             raise FileNotFoundError(f"there is no file or folder {source}") from None
         except IsADirectoryError:
             raise TableError(f"{source} is a folder; name a file in it") from None
-        size = path.stat().st_size if path.is_file() else len(head)
-        content = Content(source, path if path.is_file() else None, head, _packing(head), size)
-    if not content.size:
-        raise TableError(f"{content.source} is empty")
-    return content
-
-
-def _packing(head: bytes) -> str:
-    return next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
+    kept = file if os.fspath(path) != "-" and file.is_file() else None
+    size = len(head) if kept is None else kept.stat().st_size
+    if not size:
+        raise TableError(f"{source} is empty")
+    packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
+    return Content(source, kept, head, packing, size)

@@ -14,7 +14,6 @@ from tkmeans.tables.table import Cells, Reading, TableError
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
-
 SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -50,9 +49,8 @@ class Numerals:
         if self.is_missing(cell):
             return np.nan
         text = cell.strip()
-        if self.decimal != "." and "." in text and "." not in self.thousands:
-            return None  # 1.5 in a file of 1,5: somebody should look at it
-        if self.thousands and any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text):
+        strange = self.decimal != "." and "." in text and "." not in self.thousands  # 1.5 in a file of 1,5
+        if strange or (any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text)):
             return None
         text = text.translate(self._plainly)
         value = float(text) if _PLAIN.fullmatch(text) else np.inf
@@ -70,10 +68,9 @@ class Numerals:
         unit, count = Counter(unit_of(cell) for cell in known).most_common(1)[0]
         if unit and 2 * count > len(known):
             return unit
-        n_numbers = sum(self.number(cell) is not None for cell in known)
         if all(cell.isdecimal() for cell in known) and any(map(_CODE.fullmatch, known)):
             return "code"
-        return "number" if 2 * n_numbers >= len(known) else "text"
+        return "number" if 2 * sum(self.number(cell) is not None for cell in known) >= len(known) else "text"
 
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""
@@ -104,10 +101,6 @@ class Numerals:
         except ValueError:
             return None
         return None if np.any(np.isinf(values)) or len(self.missing) > len(MISSING) else values
-
-    def write(self, value: float) -> str:
-        """A number as this file would write it, to six digits."""
-        return f"{value:.6g}".replace(".", self.decimal)
 
 
 def unit_of(cell: str) -> str:
@@ -161,13 +154,11 @@ def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter
             between[" "] += 1
             text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
         signs = [sign for sign in text if sign in ".,"]
-        if not signs:
-            continue
         if len(set(signs)) == 2:
             before[signs[-1]] += 1
             between[signs[0]] += 1
-        elif not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
+        elif signs and not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
             before[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
-        else:
+        elif signs:
             (between if len(signs) > 1 else either)[signs[0]] += 1
     return before, between, either

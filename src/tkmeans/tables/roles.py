@@ -52,10 +52,9 @@ def choose(
         seen = [(c, given.get(c.name, _role(table, c, keep))) for c in table.first(CHUNK)]
         found = [Role(c.name, "text" if c.is_text else c.kind, reason) for c, reason in seen]
     names = [role.name for role in found if not role.reason]
-    aside: dict[str, list[str]] = {}
-    for role in found:
-        if role.reason and role.name not in given:
-            aside.setdefault(role.reason, []).append(role.name)
+    left = [role for role in found if role.reason and role.name not in given]
+    reasons = dict.fromkeys(role.reason for role in left)
+    aside = {reason: [role.name for role in left if role.reason == reason] for reason in reasons}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
@@ -88,10 +87,8 @@ def _why_not(column: Column) -> str:
     known = column.values[~np.isnan(column.values)]
     if np.ptp(known) == 0 and len(column.values) > 1:
         return "the same in every row"
-    if column.kind == "code":
-        return "a code with leading zeros"
-    if column.kind == "boolean" or not np.all(known == np.round(known)):
-        return ""
+    if column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
+        return "a code with leading zeros" if column.kind == "code" else ""
     distinct = np.unique(known)
     words = [word.casefold() for word in _WORD.findall(column.name)] or [""]
     if len(distinct) == len(column.values) > 2 and _counts(known, distinct):

@@ -9,10 +9,8 @@ import numpy as np
 
 from tkmeans.stats import Array
 
-MOSTLY = 0.5  # a column with fewer numbers than this among its values is text
 _NAMED_CELLS, KEPT_BAD = 5, 20  # bad cells that a message names, and that are kept
 CHUNK = 65_536  # rows that are read at once where the format does not decide it
-_NONE: Array = np.empty(0, dtype=np.int64)
 
 
 class TableError(ValueError):
@@ -35,7 +33,7 @@ class Cells(NamedTuple):
     """Consecutive cells of a column."""
 
     values: Array  # (m,) NaN where missing or not a number
-    wrong: Array = _NONE  # places of the cells that are neither numbers nor missing
+    wrong: Array = np.empty(0, np.int64)  # places of the cells that are neither numbers nor missing
     texts: Any = None  # the cells as an Arrow dictionary array of text; None where they are numbers
 
 
@@ -61,7 +59,7 @@ class Column(NamedTuple):
     @property
     def is_text(self) -> bool:
         """Whether other things than numbers prevail."""
-        return self.n_numbers < MOSTLY * (self.n_numbers + self.n_bad)
+        return self.n_numbers < self.n_bad
 
 
 class Added(NamedTuple):
@@ -205,11 +203,6 @@ class Table(ABC):
         return column._replace(bad=tuple(bad))
 
 
-def cells_of(values: Array) -> Cells:
-    """The cells of an array of numbers: float32 and float64 stay what they are."""
-    return Cells(values if values.dtype in (np.float32, np.float64) else values.astype(np.float64))
-
-
 def _texts(cells: Any) -> list[str]:
     """The cells of an Arrow dictionary array; empty where missing."""
     words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]
@@ -235,11 +228,10 @@ def complaint(source: str, column: Column) -> str:
     way_out = f"add missing={words!r} if {stand}, or {leave}" if few else f"correct them, or add {leave}"
     if column.n_bad == 1 and column.bad[0][0] == "line 1":
         way_out = f"add header=True if that is the name of the column, or {way_out}"
-    rest = column.n_bad - min(len(column.bad), _NAMED_CELLS)
-    named = "; ".join(f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS])
-    named += f"; and {rest} more" if rest else ""
-    numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers"
-    return f"{source}: {numbers}, but {column.n_bad} {'is' if column.n_bad == 1 else 'are'} not: {named}; {way_out}"
+    named = [f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS]]
+    named += [f"and {column.n_bad - len(named)} more"] if column.n_bad > len(named) else []
+    numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad}"
+    return f"{source}: {numbers} {'is' if column.n_bad == 1 else 'are'} not: {'; '.join(named)}; {way_out}"
 
 
 def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -13,23 +13,22 @@ from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, content_of, pyarrow
 from tkmeans.tables.roles import column_named
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, cells_of
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
 
 # What other files begin with, and what to do about them.
-_STRANGERS = {
+_STRANGERS: dict[Any, str] = {
     b"FEA1": "in the first Feather format, which was given up; write it again with a recent pyarrow",
     b"SQLite format 3": "an SQLite database; export a table of it as CSV",
     b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
     b"%PDF": "a PDF document; copy the table into a CSV file",
-    b"\x80\x04\x95": "a pickle, which could run any code; save the table as CSV or Parquet",
-    b"\x80\x05\x95": "a pickle, which could run any code; save the table as CSV or Parquet",
+    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which could run any code; save the table as CSV or Parquet",
 }
 
 # What files of these names are written as; and which files of a folder are read.
 _FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
-_FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
+_FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2")
 _IN_FOLDERS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx")
 
@@ -51,7 +50,7 @@ class MatrixTable(Table):
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns, cut."""
         for X in self.batches(names, n_rows):
-            yield [cells_of(X[:, j]) for j in range(len(names))]
+            yield [Cells(column) for column in X.T]
 
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Array]:
         """The rows in order."""
@@ -80,8 +79,8 @@ class MatrixTable(Table):
 def read_npy(content: Content) -> Table:
     """Read an array; nothing in it is unpickled."""
     source = content.source
-    if content.packing or content.path is None:
-        data = content.in_memory()
+    if content.packing:
+        data = content.read()
         content = Content(source, None, data, "", len(data))
     with content.open() as file:
         try:
@@ -106,11 +105,6 @@ def read_npy(content: Content) -> Table:
     return arrow_table.held_table(source, pyarrow("to read arrays with named fields").table(fields))
 
 
-_READERS: dict[bytes, Any] = {b"\x93NUMPY": read_npy, b"PAR1": arrow_table.read_parquet}
-_READERS |= dict.fromkeys((b"ARROW1", b"\xff\xff\xff\xff"), arrow_table.read_feather)
-_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-
-
 def read_table(path: Any, reading: Reading | None = None) -> Table:
     """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
     reading = reading or Reading()
@@ -133,13 +127,16 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
 
 def _read(content: Content, reading: Reading) -> Table:
     """The table in a file, by its first bytes."""
-    head = content.begin()
+    head = content.read(64)
     if not head:
         raise TableError(f"{content.source} is empty")
-    for magic, reader in _READERS.items():
-        if head.startswith(magic):
-            return reader(content)
-    if head.startswith(_WORKBOOKS):
+    if head.startswith(b"\x93NUMPY"):
+        return read_npy(content)
+    if head.startswith(b"PAR1"):
+        return arrow_table.read_parquet(content)
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return arrow_table.read_feather(content)
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return arrow_table.read_workbook(content, reading)
     if head[8:12] == b"DUCK":
         return arrow_table.read_duckdb(content, reading)
@@ -201,10 +198,8 @@ def write_table(
     elif wanted == "npy":
         fields = {name: _plain(table, name) for name in table.names}
         fields |= {name: column.values for name, column in added.items()}
-        whole = np.empty(len(rows), dtype=[(name, values.dtype) for name, values in fields.items()])
-        for name, values in fields.items():
-            whole[name] = values[rows]
-        np.save(file, whole, allow_pickle=False)
+        types = [(name, values.dtype) for name, values in fields.items()]
+        np.save(file, np.rec.fromarrays([values[rows] for values in fields.values()], types), allow_pickle=False)
     else:
         arrow = pyarrow("to write Parquet and Feather files")
         arrays = {name: arrow.array(_plain(table, name, None), from_pandas=True) for name in table.names}

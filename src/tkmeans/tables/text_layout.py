@@ -50,7 +50,7 @@ class Survey(NamedTuple):
 
 def survey(content: Content, encoding: str | None) -> Survey:
     """Look at all bytes: the encoding must fit the last of them, too."""
-    head, source = content.begin(_BLOCK + 1), content.source
+    head, source = content.read(_BLOCK + 1), content.source
     mark, marked = next(((mark, name) for mark, name in _MARKS.items() if head.startswith(mark)), (b"", None))
     try:
         wanted = codecs.lookup(encoding).name if encoding else marked
@@ -104,8 +104,8 @@ class Record(NamedTuple):
     line: int  # where it begins, from 1
 
 
-def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> Iterator[Record]:
-    """Cut a text, or its lines, into records; empty lines are passed over."""
+def records(text: str | Iterable[str], delimiter: str, source: str = "", number: int = 1) -> Iterator[Record]:
+    """Cut a text, or its lines, of which the first has this number, into records; empty lines are passed over."""
     pending: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -114,7 +114,6 @@ def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> I
             pending.append(line)
             yield " ".join(line.split()) if delimiter == " " else line
 
-    number = first_line
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True):
             raw = "".join(pending)
@@ -123,12 +122,13 @@ def records(text: str | Iterable[str], delimiter: str, first_line: int = 1) -> I
             number += len(pending)
             pending.clear()
     except csv.Error as fault:
-        raise TableError(f"line {number}: {fault}; a quotation mark that is opened there may never be closed") from None
+        way_out = "a quotation mark that is opened there may never be closed"
+        raise TableError(f"{source}, line {number}: {fault}; {way_out}") from None
 
 
 def guess_delimiter(text: str, decimal: str | None) -> str:
     """The delimiter under which records have equally many cells, and most of these are numbers."""
-    best, best_score = "", (False, -1.0)
+    scores: dict[str, tuple[bool, float]] = {}
     for delimiter in NAMED:
         try:
             sample = [record.cells for record in islice(records(text, delimiter), _LOOKED_AT)]
@@ -142,21 +142,17 @@ def guess_delimiter(text: str, decimal: str | None) -> str:
         cells = [cell for row in sample[1:] or sample for cell in row[: 1 + _CELLS // len(sample)]]
         plain = [cell.replace(unit_of(cell), "", 1) for cell in cells]
         share = sum(any(each.number(cell) is not None for each in _NOTATIONS) for cell in plain) / len(cells)
-        score = len(sample[0]) in (width, width - 1), share  # a header without a name for R's row names is shorter
-        if score > best_score:
-            best, best_score = delimiter, score
-    return best or (";" if decimal == "," else ",")
+        # A header without a name for R's row names is shorter.
+        scores[delimiter] = len(sample[0]) in (width, width - 1), share
+    return max(scores, key=lambda delimiter: scores[delimiter], default=";" if decimal == "," else ",")
 
 
 def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
     """Whether the first record holds names: words above numbers, or not one number."""
-    over_numbers = False
+    words = []  # whether those above numbers are
     for j, cell in enumerate(sample[0]):
         below = [row[j] for row in sample[1:] if j < len(row) and not numerals.is_missing(row[j])]
         kind = numerals.kind_of(below)
-        if numerals.is_missing(cell) or not below or kind == "text":
-            continue
-        if numerals.values([cell], kind)[1]:
-            return True
-        over_numbers = True
-    return not over_numbers and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0])
+        if below and kind != "text" and not numerals.is_missing(cell):
+            words.append(bool(numerals.values([cell], kind)[1]))
+    return any(words) or (not words and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0]))

@@ -18,7 +18,6 @@ _BY_HAND = 10_000  # records that are in memory cell by cell at one time
 _SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
 _NAMED_LINES = 3  # lines that a complaint names
 _PLAIN = r"\s*-?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"  # a number as Arrow reads it
-_BLOCK_BYTES = 1 << 20
 
 
 class Layout(NamedTuple):
@@ -29,16 +28,10 @@ class Layout(NamedTuple):
     delimiter: str
     numerals: Numerals
     newline: str
-    start: str  # all up to the first row: preamble, empty lines, header
+    n_bytes_before: int  # the first row
     first_line: int  # of the first row, from 1
     header: str  # as it stands there; empty if there is none
-    width: int  # cells in a row
     trailing: bool  # whether rows end with one more delimiter than the header
-
-    @property
-    def n_bytes_before(self) -> int:
-        """The bytes before the first row."""
-        return len(self.found.mark) + len(self.start.encode(self.found.encoding))
 
 
 class _Again(Exception):
@@ -58,14 +51,15 @@ class TextTable(Table):
             named = unique[0] if len(unique) == 1 else f"{unique[0]} to {unique[-1]}"
             called = f"columns are called {named}; add header=True if it has their names"
             notes = [f"the first line looks like data, so {called}"]
-        numerals, columns = layout.numerals, [[row[j] for row in sample if j < len(row)] for j in range(len(unique))]
-        self._notations = {name: numerals.kind_of(cells) for name, cells in zip(unique, columns, strict=True)}
+        numerals = layout.numerals
+        columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
+        self._notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
         kinds = [kind if kind in KINDS else "number" for kind in self._notations.values()]
         super().__init__(content.source, unique, kinds, notes)
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
         self._by_cells = {name for name in unique if self._notations[name] not in ("number", "code")}  # not Arrow's
-        for name, cells in zip(unique, columns, strict=True):
+        for name, cells in columns.items():
             if not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells):
                 self._by_cells.add(name)
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
@@ -111,30 +105,27 @@ class TextTable(Table):
         """Write these rows as they were, with the added columns behind."""
         layout = self._layout
         encoding, unknown = layout.found.encoding, "NA" if layout.delimiter == " " else ""
-        columns = [column.texts(layout.numerals.write, unknown) for column in added.values()]
+        write, decimal = "{:.6g}".format, layout.numerals.decimal
+        columns = [column.texts(lambda x: write(x).replace(".", decimal), unknown) for column in added.values()]
         file.write(layout.found.mark + layout.preamble.encode(encoding))
         if layout.header:
             file.write(self._extended(layout.header, added).encode(encoding))
-        wanted = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)
-        wanted[rows] = True
-        chosen = compress(enumerate(self._lines()), wanted)
+        chosen = compress(enumerate(self._lines()), np.isin(np.arange(rows.max(initial=-1) + 1), rows))
         while some := list(islice(chosen, _BY_HAND)):
             lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
             file.write("".join(lines).encode(encoding))
 
     def _columns_by_arrow(self, names: Sequence[str]) -> Iterator[list[Any]]:
         """Columns as Arrow reads them: numbers, or text where somebody should look at the cells."""
-        arrow = pyarrow("to read text files")
-        import pyarrow.csv as csv
-
+        arrow, csv = (pyarrow("to read text files", module) for module in ("pyarrow", "pyarrow.csv"))
         layout = self._layout
         text = arrow.dictionary(arrow.int32(), arrow.string())
         types = {name: text if name in self._by_cells else arrow.float64() for name in names}
         encoding = "utf8" if layout.found.encoding == "utf-8" else layout.found.encoding
-        named, missing = [*self.names, *["\0"] * layout.trailing], sorted(self._missing)
-        read = csv.ReadOptions(block_size=_BLOCK_BYTES, column_names=named, encoding=encoding)
+        named = [*self.names, *["\0"] * layout.trailing]
+        read = csv.ReadOptions(block_size=1 << 20, column_names=named, encoding=encoding)
         parse = csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.found.n_quotes > 0)
-        how = {"null_values": missing, "decimal_point": layout.numerals.decimal}
+        how = {"null_values": sorted(self._missing), "decimal_point": layout.numerals.decimal}
         convert = csv.ConvertOptions(column_types=types, include_columns=list(names), **how)
         try:
             file, raw = self._content.native()
@@ -183,7 +174,7 @@ class TextTable(Table):
         """The rows; those of another length, and a quotation mark that stays open, are complained of."""
         layout, last, wrong, n_wrong = self._layout, None, [], 0
         for record in self._records():
-            if len(record.cells) != layout.width:
+            if len(record.cells) != len(self.names) + layout.trailing:
                 wrong += [record] if n_wrong < _NAMED_LINES else []
                 n_wrong += 1
             elif not n_wrong:
@@ -202,10 +193,7 @@ class TextTable(Table):
 
     def _records(self) -> Iterator[Record]:
         with self._open() as file:
-            try:
-                yield from records(file, self._layout.delimiter, self._layout.first_line)
-            except TableError as fault:
-                raise TableError(f"{self.source}, {fault}") from None
+            yield from records(file, self._layout.delimiter, self.source, self._layout.first_line)
 
     def _lines(self) -> Iterator[tuple[str, int]]:
         """The rows as they stand there, and where; without quotation marks a line is a row."""
@@ -244,7 +232,11 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     n_before = _n_lines(preamble)
-    head = _head(text, delimiter, n_before, found.is_all, source)
+    head = list(islice(records(text, delimiter, source, 1 + n_before), _SAMPLED + 1))
+    head = head if found.is_all or len(head) > _SAMPLED else head[:-1]  # which may be cut off
+    if not head:
+        raise TableError(f"{source}: its first line is longer than a table's; add delimiter='...'")
+    head = head[: max(20, _SAMPLED_CELLS // max(1, len(head[-1].cells)))]
     sample = [record.cells for record in head]
     numerals = guess_numerals([cell for row in sample[1:] or sample for cell in row], reading, source)
     with_names = has_header(sample, numerals) if reading.header is None else reading.header
@@ -252,22 +244,9 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     header = head[0].raw if with_names else ""
     first = head[0].line + _n_lines(header)
     start = preamble + "".join(islice(io.StringIO(text, newline=""), first - 1 - n_before))
-    width = len(names) + trailing
-    layout = Layout(found, preamble, delimiter, numerals, newline, start, first, header, width, trailing)
+    n_bytes = len(found.mark + start.encode(found.encoding))
+    layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, trailing)
     return TextTable(content, names, layout, sample[with_names:])
-
-
-def _head(text: str, delimiter: str, n_before: int, is_all: bool, source: str) -> list[Record]:
-    """The first records; of a longer text the last one may be cut off."""
-    try:
-        head = list(islice(records(text, delimiter, 1 + n_before), _SAMPLED + 1))
-    except TableError as fault:
-        raise TableError(f"{source}, {fault}") from None
-    if not is_all and len(head) <= _SAMPLED:
-        head = head[:-1]
-    if not head:
-        raise TableError(f"{source}: its first line is longer than a table's; add delimiter='...'")
-    return head[: max(20, _SAMPLED_CELLS // max(1, len(head[-1].cells)))]
 
 
 def _column_names(head: list[Record], header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
@@ -281,8 +260,7 @@ def _column_names(head: list[Record], header: bool, delimiter: str, source: str)
         raise TableError(f"{source}: {found}; add decimal=',' if these are decimal commas")
     if header and all(width == len(names) + 1 for width in below):
         trailing = all(not record.cells[-1].strip() for record in head[1:])
-        if not trailing:  # as R writes it: row names, and no name for them
-            names = ["", *names]
+        names = names if trailing else ["", *names]  # as R writes it: row names, and no name for them
     return names, trailing
 
 

@@ -123,9 +123,7 @@ class QuietFor:
         # As many of them as matter; a change before the first is 0.
         q = np.array([0.0, 0.0, *progress.history][-self.times - 2 :]) * self.n_rows
         change = np.abs(np.diff(q))
-        quiet = change[1:] < self.tol
-        if self.steady:
-            quiet |= np.abs(np.diff(change)) < self.tol
+        quiet = (change[1:] < self.tol) | (self.steady & (np.abs(np.diff(change)) < self.tol))
         return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
@@ -142,8 +140,7 @@ class Released:
     def run(self, X: Array, centers: Array) -> Run:
         """Cluster the rows of X from these centres."""
         source = ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0), block_rows=len(X))
-        stop = QuietFor(len(X), steady=self.steady)
-        n_steps = self.max_iter - 1  # the loop's first E-step is the first iteration here
+        stop, n_steps = QuietFor(len(X), steady=self.steady), self.max_iter - 1  # the first E-step is an iteration here
         fit = em(source, self.model, self.first(centers), stop=stop, max_iter=n_steps)
         return Run(fit.stats.labels, self.model.m_step(fit.stats, fit.params).centers, len(fit.history))
 

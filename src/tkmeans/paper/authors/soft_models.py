@@ -15,7 +15,6 @@ from tkmeans import engines
 from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01  # of t-k-means
-
 engine = engines.select("auto")
 
 
@@ -266,8 +265,7 @@ class ReleasedTKMeans(SoftModel):
 
     def density(self, measured: Measured, params: Spheres) -> tuple[Array, Array, Array, Array]:
         """eqn:tau with a frozen exponent, eqn:u_nk; Q = sum of tau ln (1 + D/(nu alpha))^-c."""
-        ones = measured.det
-        exponent = (FIRST_DOF + params.centers.shape[1]) / 2
+        ones, exponent = measured.det, (FIRST_DOF + params.centers.shape[1]) / 2
         return ones, exponent * ones, *bases(measured.d2, ones / (params.dof * params.scale))
 
     def m_step(self, stats: Memberships, params: Spheres) -> Spheres:
