@@ -28,12 +28,9 @@ def versions() -> dict[str, str]:
     """The engine and the versions, by name."""
     engine = engines.select("auto")
     instruction_set = engine.instruction_set() if engine.NAME == "native" else "as NumPy's"
-    lines = {
-        "tkmeans": _version("tkmeans"),
-        "engine": f"{engine.NAME} ({instruction_set})",
-        "threads": f"up to {cpu_count()} with n_jobs=-1",
-        "python": f"{platform.python_version()} ({platform.system()} {platform.machine()})",
-    }
+    lines = {"tkmeans": _version("tkmeans"), "engine": f"{engine.NAME} ({instruction_set})"}
+    lines |= {"threads": f"up to {cpu_count()} with n_jobs=-1"}
+    lines |= {"python": f"{platform.python_version()} ({platform.system()} {platform.machine()})"}
     return lines | {name: _version(name) for name in _DEPENDENCIES}
 
 
