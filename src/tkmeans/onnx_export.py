@@ -68,12 +68,10 @@ def to_onnx(model: Any) -> Any:
     (K, p), single = centers.shape, TensorProto.FLOAT
     options = {"x": {"to": TensorProto.DOUBLE}, "distances": {"to": single}, "probabilities": {"to": single}}
     options |= {"tau": {"axis": 1}, "labels": {"axis": 1, "keepdims": 0}}
-    nodes = [
-        helper.make_node(operator, inputs, [output], **options.get(output, {}))
-        for operator, *inputs, output in map(str.split, NODES.split(", "))
-    ]
-    shapes = dict.fromkeys(("labels", "distances", "probabilities"), (single, ["n", K]))
-    shapes["labels"] = (TensorProto.INT64, ["n"])
+    parts = map(str.split, NODES.split(", "))
+    nodes = [helper.make_node(name, inputs, [output], **options.get(output, {})) for name, *inputs, output in parts]
+    pairs = single, ["n", K]
+    shapes = {"labels": (TensorProto.INT64, ["n"]), "distances": pairs, "probabilities": pairs}
     numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]
     numbers.append(numpy_helper.from_array(np.array([1]), "features"))  # the axis
     taken = [helper.make_tensor_value_info("X", single, ["n", p])]
