@@ -122,11 +122,9 @@ class Description(tuple[ClusterDescription, ...]):
     @documented(returns="records : list of dict\n    One for each cluster.")
     def records(self) -> list[dict[str, Any]]:
         """Return everything that was found, as plain values for JSON."""
-        records = []
-        for cluster in self:
-            parts = {name: [each._asdict() for each in getattr(cluster, name)] for name in ("traits", "categories")}
-            records.append(vars(cluster) | parts | {"sentence": cluster.sentence})
-        return records
+        names = "traits", "categories"
+        parts = ({name: [each._asdict() for each in getattr(cluster, name)] for name in names} for cluster in self)
+        return [vars(each) | part | {"sentence": each.sentence} for each, part in zip(self, parts, strict=True)]
 
     @documented(returns="table : dict of str to list\n    The columns by name.")
     def table(self) -> dict[str, list[Any]]:
@@ -188,11 +186,10 @@ def describe(
     check_is_fitted(steps[-1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of names that are known here, and what a fit has reported
-        Z = model[:-1].transform(values) if len(steps) > 1 else values
-        rows = answers(steps[-1], Z, pvalues=False)
+        rows = answers(steps[-1], model[:-1].transform(values) if len(steps) > 1 else values, pvalues=False)
     centers = getattr(steps[-1], "cluster_centers_", getattr(steps[-1], "means_", ()))
-    known = rows._replace(known=~np.isnan(values).all(axis=1))
-    return described(known, [*values.T], names, texts, len(centers))
+    rows = rows._replace(known=~np.isnan(values).all(axis=1))
+    return described(rows, [*values.T], names, texts, len(centers))
 
 
 def described(

@@ -22,12 +22,8 @@ from tkmeans.sources import Answer
 from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
 
-# Strays begin at this multiple of the median squared distance: nearer rows are the core's.
-WELL_OUTSIDE = 20.0
-
-# The tail probability of a row that belongs to no cluster, even if noise is as improbable where it is.
-IMPOSSIBLE = 1e-8
-
+WELL_OUTSIDE = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
+IMPOSSIBLE = 1e-8  # tail probability of a row that belongs to no cluster, even if noise is as improbable where it is
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
 _FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
@@ -62,17 +58,13 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
 
     The threshold is where the probability of being a stray passes `level`.
     """
-    n_rows = float(np.sum(distances.mass))
-    middle = distances.median
+    n_rows, middle, d2 = float(np.sum(distances.mass)), distances.median, distances.d2
     begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
     nobody = 4 * end  # without strays, a row twice as far away as the farthest is one all the same
-    # A distance of 0 has no logarithm; it is as good as very close.
-    d2 = distances.d2
-    if middle > 0:
+    if middle > 0:  # a distance of 0 has no logarithm; it is as good as very close
         d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
     if not 0 < begin < end:
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
-
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
     def loss_of_one(theta: Array) -> tuple[float, Array]:
@@ -88,8 +80,7 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
         return -float(distances.mass @ both), -np.append(slopes @ belongs, share_slope)
 
     first_scale = np.log(middle / n_features)
-    least_dof, most_dof = np.log(_CORE_DOF).tolist()
-    bounds = [(first_scale - 8, first_scale + 8), (least_dof, most_dof), (-14.0, 2.0)]
+    bounds = [(first_scale - 8, first_scale + 8), tuple(np.log(_CORE_DOF).tolist()), (-14.0, 2.0)]
     one = _least(loss_of_one, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
     starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
     two = _least(loss_of_two, starts, bounds)
@@ -114,8 +105,7 @@ def threshold_over(n_observed: int, model: OutlierModel, n_features: int, level:
     whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
     if model.share > 0:
         nearer = _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
-        found = _first_stray(*part, model.share, model.begin * nearer, model.end * nearer, level)
-        if found is not None:
+        if (found := _first_stray(*part, model.share, model.begin * nearer, model.end * nearer, level)) is not None:
             return found
     tail = fdtrc(n_features, model.core_dof, model.end / (n_features * model.core_scale))
     return 4 * _core_quantile(max(tail, 1e-300), *part)
@@ -123,8 +113,7 @@ def threshold_over(n_observed: int, model: OutlierModel, n_features: int, level:
 
 def warn_of_clumps(strays: Array, radius: float) -> None:
     """Warn if outliers are not scattered: many within the radius of a cluster are a missed cluster."""
-    if len(strays) > _FARTHEST_CHECKED:
-        strays = strays[:: -(-len(strays) // _FARTHEST_CHECKED)]
+    strays = strays[:: -(-len(strays) // _FARTHEST_CHECKED) or 1]
     together = 0
     if len(strays):
         largest = max(float(np.max(np.abs(strays))), radius)  # the squares of far strays may overflow
@@ -132,11 +121,7 @@ def warn_of_clumps(strays: Array, radius: float) -> None:
         together = int(np.max(cKDTree(points).query_ball_point(points, radius / largest, return_length=True)))
     if together >= max(10, 0.1 * len(strays)):
         found = f"{together / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point"
-        words = f"{found}: they look like a missed cluster. Try a larger n_clusters."
-        warnings.warn(words, UserWarning, stacklevel=3)
-
-
-# ---- a block of rows in, an answer for each row out ---------------------------------------
+        warnings.warn(f"{found}: they look like a missed cluster. Try a larger n_clusters.", UserWarning, stacklevel=3)
 
 
 def astray(fitted: FittedModel, strays: OutlierModel | None, level: float, block: Block) -> Answer:
@@ -171,9 +156,6 @@ def _stray(fitted: FittedModel, block: Block, strays: OutlierModel | None, level
     return evidence > namespace(evidence).asarray(thresholds[which], device=evidence.device)
 
 
-# ---- the core --------------------------------------------------------------------------------
-
-
 def _log_core(r: Array, p: int, scale: float, dof: float) -> Array:
     """The log-density of a squared distance r where r / (p scale) follows F(p, dof)."""
     z = r / (dof * scale)
@@ -184,8 +166,7 @@ def _core_slopes(r: Array, p: int, scale: float, dof: float) -> Array:
     """The derivatives of `_log_core` by the logarithms of scale and dof, (2, n)."""
     z = r / (dof * scale)
     pull = (dof + p) / 2 * z / (1 + z) - p / 2
-    constant = dof / 2 * (digamma((dof + p) / 2) - digamma(dof / 2))
-    return np.array([pull, pull + constant - dof / 2 * np.log1p(z)])
+    return np.array([pull, pull + dof / 2 * (digamma((dof + p) / 2) - digamma(dof / 2)) - dof / 2 * np.log1p(z)])
 
 
 def _core_quantile(tail: float, p: int, scale: float, dof: float) -> float:

@@ -27,9 +27,8 @@ class RowAnswers(NamedTuple):
 
     def counts(self, n_clusters: int) -> tuple[Array, Array]:
         """The rows of each cluster without outliers, and the outliers that are nearest to it."""
-        outliers = self.known & ~self.core
-        sizes, nearest = (np.bincount(self.label[rows], minlength=n_clusters) for rows in (self.core, outliers))
-        return sizes, nearest
+        core, outliers = self.label[self.core], self.label[self.known & ~self.core]
+        return np.bincount(core, minlength=n_clusters), np.bincount(outliers, minlength=n_clusters)
 
     @property
     def n_unsure(self) -> int:
@@ -57,13 +56,12 @@ class RowAnswers(NamedTuple):
 
 def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True, **outlier_rule: Any) -> RowAnswers:
     """Ask a model what it can answer for each row of X; `fitted` on them, it knows some of it already."""
-    probability = pvalue = outlier = None
+    probability = pvalue = None
     label = np.asarray(model.labels_ if fitted else model.predict(X))
     if hasattr(model, "predict_proba"):
         blocks = (np.asarray(model.predict_proba(X[i : i + _BLOCK])).max(axis=1) for i in range(0, len(X), _BLOCK))
         probability = np.concatenate([*blocks]).astype(np.float64)
-    if hasattr(model, "outliers"):
-        outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool)
+    outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool) if hasattr(model, "outliers") else None
     if pvalues and hasattr(model, "outlier_pvalues"):
         pvalue = model.outlier_pvalues_ if fitted else model.outlier_pvalues(X)
     cells = np.asarray(model.find_bad_cells(X)) if hasattr(model, "cell_bounds_") else np.False_

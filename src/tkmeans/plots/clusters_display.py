@@ -16,9 +16,7 @@ from tkmeans.stats import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Boundaries are drawn where at least this share of the rows stands in the cell of its own
-# cluster: in a projection of many columns they may be fiction.
-TRUTHFUL = 0.95
+TRUTHFUL = 0.95  # share of rows in the cell of their own cluster: in a projection boundaries may be fiction
 _MANY = 2000  # rows from which on a vector file would rather hold an image of them
 _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 
@@ -227,8 +225,7 @@ class ClustersDisplay:
         self.points_ = []
         size = float(np.clip(24_000 / max(len(self.points), 1), 6, 30))
         look: dict[str, Any] = {"alpha": 0.75, "linewidths": 0, "rasterized": len(self.points) > _MANY, "zorder": 2}
-        n_clusters = int(self.labels.max(initial=-1)) + 1 if self.centers is None else len(self.centers)
-        for k in range(n_clusters):
+        for k in range(int(self.labels.max(initial=-1)) + 1 if self.centers is None else len(self.centers)):
             x, y = self.points[(self.labels == k) & ~self.outliers].T
             self.points_.append(self.ax_.scatter(x, y, s=size, marker=style.marker(k), color=style.color(k), **look))
 

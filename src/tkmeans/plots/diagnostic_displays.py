@@ -15,16 +15,10 @@ from tkmeans.stats import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The rule of thumb that `Stability.rating` goes by.
-DOUBTFUL, STABLE = 0.6, 0.75
-
+DOUBTFUL, STABLE = 0.6, 0.75  # the rule of thumb that `Stability.rating` goes by
 _BINS = 40
-_CURVES = {
-    "l1": (r"$\ell_1$: k-medians", ":", 2),
-    "l2": (r"$\ell_2$: k-means", "--", 5),
-    "log l2": (r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$", "-", 0),
-}
-
+_CURVES = {"l1": (r"$\ell_1$: k-medians", ":", 2), "l2": (r"$\ell_2$: k-means", "--", 5)}
+_CURVES |= {"log l2": (r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$", "-", 0)}
 _ROBUSTNESS = {"ari": "ARI of the good rows", "shift": "shift of the worst centre (std. deviations)"}
 _ROBUSTNESS |= {"scale": "scale, as a multiple of the clean one"}
 _ROBUSTNESS |= {"influence": "influence on the centre (std. deviations)"}
@@ -73,8 +67,7 @@ class ConvergenceDisplay(_Display):
     _figsize = (5.6, 3.6)
 
     def __init__(self, *, values: Any, name: str = "objective per row") -> None:
-        self.values: Array = np.asarray(values, dtype=float)
-        self.name = name
+        self.values, self.name = np.asarray(values, dtype=float), name
 
     @classmethod
     @documented("estimator", "ax", returns="display : ConvergenceDisplay")
@@ -321,8 +314,7 @@ class StabilityDisplay(_Display):
         middles = {"unstable": DOUBTFUL / 2, "doubtful": (DOUBTFUL + STABLE) / 2, "stable": STABLE + 0.125}
         for name, x in middles.items():
             ax.annotate(name, (x, 1.0), (0, 3), **above)
-        names = [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers]
-        ax.set_yticks(numbers, names)
+        ax.set_yticks(numbers, [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers])
         ax.set(xlim=(0, 1.02), ylim=(n_clusters - 0.5, -0.5), ylabel="cluster")
         ax.set_xlabel("Jaccard similarity with resamples (diamond: mean)")
 
@@ -350,8 +342,7 @@ class LossDisplay(_Display):
     _figsize = (5, 3.6)
 
     def __init__(self, *, distance: Any, losses: dict[str, Any]) -> None:
-        self.distance: Array = np.asarray(distance, dtype=float)
-        self.losses = losses
+        self.distance, self.losses = np.asarray(distance, dtype=float), losses
 
     @classmethod
     @documented("ax", returns="display : LossDisplay")

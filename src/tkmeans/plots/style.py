@@ -35,6 +35,4 @@ def axes_for(ax: Axes | None, **figure: Any) -> Axes:
         from matplotlib import pyplot as plt
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install 'tkmeans[plots]'") from None
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained", **figure)
-    return ax
+    return plt.subplots(layout="constrained", **figure)[1] if ax is None else ax

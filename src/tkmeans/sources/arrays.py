@@ -17,8 +17,7 @@ from tkmeans.stats import Array, Block, Frame, namespace
 
 T = TypeVar("T")
 
-# The reference engine, which runs on tensors, wants fewer and larger operations.
-TENSOR_ROWS = 65536
+TENSOR_ROWS = 65536  # the reference engine, which runs on tensors, wants fewer and larger operations
 
 
 class BlockSource(CountedRows):
@@ -41,8 +40,7 @@ class BlockSource(CountedRows):
 
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks of fixed size."""
-        frame = getattr(self, "frame", None)  # a survey comes before the frame
-        start = 0
+        frame, start = getattr(self, "frame", None), 0  # a survey comes before the frame
         for chunk in (self.X,) if self.X is not None else self.chunks():
             for first in range(0, chunk.shape[0], self.block_rows):
                 X = chunk[first : min(first + self.block_rows, chunk.shape[0]), ...]
@@ -88,8 +86,7 @@ class BlockSource(CountedRows):
 
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` answers for each row, in arrays, and the merged summary."""
-        n_rows = self.n_rows
-        whole = [np.empty((n_rows, *(() if c.width is None else (c.width,))), c.dtype) for c in columns]
+        whole = [np.empty((self.n_rows, *(() if c.width is None else (c.width,))), c.dtype) for c in columns]
         if self.like is not None:
             whole = list(map(self.like, whole))
         start, summary = 0, None
@@ -113,8 +110,7 @@ class ArraySource(BlockSource):
     ) -> None:
         block_rows = block_rows or base.BLOCK_ROWS.get()
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
-        self.X = X
-        (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
+        self.X, (self.n_rows, self.n_features), self.dtype = X, X.shape, X.dtype
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""
@@ -126,12 +122,10 @@ class Batches:
     """A source whose every visit is to the next batch of rows, round and round in a given order."""
 
     def __init__(self, whole: ArraySource, order: Array, batch_size: int) -> None:
-        self.frame = whole.frame
-        self._whole = whole
+        self.frame, self._whole = whole.frame, whole
         # Of nearly equal size: a last batch of a few rows would be learned from like any other.
         batches = np.array_split(order, -(-len(order) // int(batch_size)))
-        self.per_pass = len(batches)
-        self._next = cycle(batches)
+        self.per_pass, self._next = len(batches), cycle(batches)
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The statistics of the next batch."""

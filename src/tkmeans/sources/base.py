@@ -28,7 +28,6 @@ class Mergeable(Protocol):
 
     def merge(self, other: Self) -> Self:
         """The summary of both blocks, this one's rows first."""
-        ...
 
 
 M = TypeVar("M", bound=Mergeable)
@@ -90,7 +89,6 @@ class Visited(Protocol):
 
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
-        ...
 
 
 class Source(AbstractContextManager[Any], ABC):
@@ -203,8 +201,7 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
         return outside
     cells = (outside, ~xp.isnan(X))
     n_outside, n_present = (xp.sum(xp.astype(each, xp.int64), axis=1, keepdims=True) for each in cells)
-    few = (n_outside == 1) | (4 * n_outside <= n_present)
-    return outside & few & (2 * n_outside <= n_present)
+    return outside & ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)
 
 
 def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
@@ -216,8 +213,7 @@ def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T
 
 def survey(block: Block) -> Survey:
     """Look for what is missing or infinite; rows that are neither cost one sum."""
-    X, weight = block.X, block.weight
-    xp = namespace(X)
+    X, weight, xp = block.X, block.weight, namespace(block.X)
     n_rows, n_features = X.shape
     n_counted, total, weights = n_rows, float(n_rows), (1.0, 1.0, 1.0)
     if weight is not None and n_rows:
@@ -233,8 +229,7 @@ def survey(block: Block) -> Survey:
     observed = to_numpy(xp.sum(xp.astype(present, xp.int64), axis=0))
     infinite = to_numpy(xp.any(xp.isinf(X), axis=0))
     empty = np.flatnonzero(to_numpy(xp.all(xp.isnan(X), axis=1)))
-    first = tuple(int(row) for row in empty[:_NAMED])
-    return Survey(n_rows, n_counted, total, *weights, observed, infinite, len(empty), first)
+    return Survey(n_rows, n_counted, total, *weights, observed, infinite, len(empty), tuple(empty[:_NAMED].tolist()))
 
 
 def observed_features(X: Array) -> Any:
@@ -264,9 +259,6 @@ def to_numpy(values: Any) -> Any:
 def merged(parts: Iterable[M]) -> M:
     """One summary of many, in their order."""
     return reduce(lambda whole, part: whole.merge(part), parts)
-
-
-# ---- the coordinates to work in ---------------------------------------------------
 
 
 def measure(X: Array, weight: Array | None) -> Frame:
@@ -323,17 +315,12 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
 
 
-class Usual(NamedTuple):
-    """Where the values of each column are: the median, and a deviation on each side."""
+def usual(sample: Sample) -> tuple[Array, Array, Array]:
+    """Where the values of each column are: the median, and a deviation below and above, infinite if most are equal.
 
-    middle: Array  # (p,)
-    below: Array  # (p,) infinite where most values are equal
-    above: Array  # (p,)
-
-
-def usual(sample: Sample) -> Usual:
-    """The larger of the deviations that the median deviation, the quartiles and the outer tenth of a side tell of."""
+    It is the larger of those that the median deviation, the quartiles and the outer tenth of a side tell of.
+    """
     lowest, low, middle, high, highest = quantile(*sample, 0.1, 0.25, 0.5, 0.75, 0.9)
     width = np.maximum(quantile(np.abs(sample.X - middle), sample.weight) * 1.4826, (high - low) / 1.349)
     below, above = (np.maximum(width, side / 1.2816) for side in (middle - lowest, highest - middle))
-    return Usual(middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf))
+    return middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf)

@@ -54,8 +54,6 @@ class DaskSource(Source):
         """The summed weight of the rows."""
         return float(self.survey().total)
 
-    # ---- passes ------------------------------------------------------------------------
-
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all partitions, in their order, in one graph."""
         from dask import delayed
@@ -111,11 +109,8 @@ class DaskSource(Source):
                 try:
                     dask.delayed(len)(part).compute()
                 except Exception as reason:
-                    message = f"partition {number} of X cannot be computed: {_told(reason)}"
-                    raise PartitionError(message) from error
+                    raise PartitionError(f"partition {number} of X cannot be computed: {_told(reason)}") from error
             raise
-
-    # ---- some of the rows ----------------------------------------------------------------
 
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
@@ -143,8 +138,7 @@ class DaskSource(Source):
         """Rows by ascending places on a line along which the partitions have these extents, in one pass."""
         from dask import delayed
 
-        pick = delayed(_picked, pure=False)
-        ends = np.cumsum(extents)
+        pick, ends = delayed(_picked, pure=False), np.cumsum(extents)
         owner = np.minimum(np.searchsorted(ends, places, side="right"), len(ends) - 1)
         tasks = [
             pick(self._parts[i], self._weights[i], places[owner == i] - (ends[i] - extents[i]), self.dtype, by_mass)
@@ -174,6 +168,20 @@ class DaskSource(Source):
         return np.split(weight, np.cumsum(self._lengths)[:-1].astype(int))
 
 
+def _chosen(X: Any, names: list[str] | None) -> list[str]:
+    """The columns to read, all of which must be there and hold numbers."""
+    from pandas.api.types import is_numeric_dtype
+
+    present = list(X.columns)
+    for name in names or []:
+        if name not in present:
+            raise ValueError(f"the dask dataframe has no column {name!r}; it has {', '.join(map(repr, present))}")
+    for name in names or present:
+        if not is_numeric_dtype(X.dtypes[name]):
+            raise ValueError(f"column {name!r} of the dask dataframe holds {X.dtypes[name]}, not numbers; leave it out")
+    return names or present
+
+
 # ---- what runs on the workers --------------------------------------------------------------
 
 
@@ -182,7 +190,7 @@ class _Shared(NamedTuple):
 
     join: Callable[[Iterable[Any]], Any]
     function: Callable[[Block], Any]
-    frame: Frame | None
+    frame: Any  # a survey comes before it
     dtype: Any
     weight_dtype: Any
     n_features: int
@@ -190,7 +198,15 @@ class _Shared(NamedTuple):
 
 def _visited(shared: _Shared, part: Any, weight: Any, number: int) -> Any:
     try:
-        return shared.join(map(shared.function, _blocks(shared, part, weight)))
+        X, size, frame = _array(part, shared.dtype), base.BLOCK_ROWS.get(), shared.frame
+        if X.shape[1:] != (shared.n_features,):
+            raise ValueError(f"it has the shape {X.shape}, where {shared.n_features} features were expected")
+        weight = None if weight is None else _array(weight, shared.weight_dtype)
+        if weight is not None and weight.shape != X.shape[:1]:
+            raise ValueError(f"it has {len(X)} rows, but sample_weight has {len(weight)} there")
+        cuts = [slice(start, start + size) for start in range(0, max(len(X), 1), size)]
+        blocks = (Block(X[cut], None if weight is None else weight[cut], frame) for cut in cuts)
+        return shared.join(map(shared.function, blocks))
     except Exception as error:
         raise PartitionError(f"partition {number} of X cannot be looked at: {_told(error)}") from error
 
@@ -202,19 +218,6 @@ def _columns(answers: Iterable[Answer]) -> tuple[Array, ...]:
 
 def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
-
-
-def _blocks(shared: _Shared, part: Any, weight: Any) -> list[Block]:
-    X = _array(part, shared.dtype)
-    if X.shape[1:] != (shared.n_features,):
-        raise ValueError(f"it has the shape {X.shape}, where {shared.n_features} features were expected")
-    weight = None if weight is None else _array(weight, shared.weight_dtype)
-    if weight is not None and weight.shape != X.shape[:1]:
-        raise ValueError(f"it has {len(X)} rows, but sample_weight has {len(weight)} there")
-    size = base.BLOCK_ROWS.get()
-    cuts = [slice(start, start + size) for start in range(0, max(len(X), 1), size)]
-    frame: Any = shared.frame
-    return [Block(X[cut], None if weight is None else weight[cut], frame) for cut in cuts]
 
 
 def _picked(part: Any, weight: Any, places: Array, dtype: Any, by_mass: bool) -> tuple[Array, Array]:
@@ -231,19 +234,3 @@ def _array(part: Any, dtype: Any) -> Array:
     """A partition as an array of NumPy."""
     pandas = hasattr(part, "to_numpy")
     return np.ascontiguousarray(part.to_numpy(dtype=dtype, na_value=np.nan) if pandas else part, dtype=dtype)
-
-
-# ---- what people pass ------------------------------------------------------------------------
-
-
-def _chosen(X: Any, names: list[str] | None) -> list[str]:
-    from pandas.api.types import is_numeric_dtype
-
-    present = list(X.columns)
-    for name in names or []:
-        if name not in present:
-            raise ValueError(f"the dask dataframe has no column {name!r}; it has {', '.join(map(repr, present))}")
-    for name in names or present:
-        if not is_numeric_dtype(X.dtypes[name]):
-            raise ValueError(f"column {name!r} of the dask dataframe holds {X.dtypes[name]}, not numbers; leave it out")
-    return names or present

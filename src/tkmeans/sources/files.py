@@ -17,8 +17,6 @@ from tkmeans.tables import Reading, Table, choose, read_table
 
 T = TypeVar("T")
 
-_RUNS_AHEAD = 8
-
 
 @final
 class DataFile:
@@ -95,9 +93,8 @@ class FileSource(BlockSource):
 
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int, names: list[str] | None = None) -> None:
         self._table, self._names = open_table(file, names)
-        self._stamp = self._table.stamp()
+        self._path, self._stamp = file.path, self._table.stamp()
         super().__init__(weight, None, n_threads, BLOCK_ROWS.get())
-        self._path = file.path
         # One for all passes: what an allocator keeps for a thread is lost with it.
         self._reader = ThreadPoolExecutor(1)
         self.names = None if self._table.is_matrix else self._names
@@ -118,7 +115,7 @@ class FileSource(BlockSource):
         """The rows, read ahead, in chunks that are multiples of a block."""
         n_rows = run_rows(self.n_features * self.dtype.itemsize, self.block_rows)
         runs = regrouped(self._table.batches(self._names, n_rows), self.block_rows)
-        return self._counted(read_ahead(runs, _RUNS_AHEAD, self._reader))
+        return self._counted(read_ahead(runs, depth=8, reader=self._reader))
 
     def _counted(self, runs: Iterator[Array]) -> Iterator[Array]:
         """The same runs, of a file that nobody writes to meanwhile: passes over different rows have no sum."""

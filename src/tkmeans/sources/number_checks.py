@@ -39,8 +39,7 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     shape_checked(weights, "weights", (n_components,))
     fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
-        found = f"max value {np.min(weights):.5f}, min value {np.max(weights):.5f}"
-        fault = f"in the range [0, 1], but got {found}"
+        fault = f"in the range [0, 1], but got max value {np.min(weights):.5f}, min value {np.max(weights):.5f}"
     elif not np.isclose(np.sum(weights), 1.0):
         fault = f"normalized, but got sum(weights) = {np.sum(weights):.5f}"
     if fault:
@@ -48,9 +47,8 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     return weights
 
 
-def checked_precisions(precisions: Any, kind: str, n_components: int, n_features: int) -> Array:
+def checked_precisions(precisions: Any, kind: str, K: int, p: int) -> Array:
     """Inverses of scale matrices of a kind, positive definite, or a ValueError as GaussianMixture has it."""
-    K, p = n_components, n_features
     precisions = np.asarray(as_numbers(precisions, "precisions_init"), dtype=np.float64)
     shape = {"full": (K, p, p), "tied": (p, p), "diag": (K, p), "spherical": (K,)}[kind]
     shape_checked(precisions, f"{kind} precision", shape)
@@ -79,7 +77,12 @@ def as_numbers(values: Any, name: str) -> Any:
     elif type(values).__name__ == "LazyFrame":  # of polars
         values = values.collect()
     if isinstance(values, (list, tuple)):
-        values = _array_of(values, name)
+        others = (value for value in values if not isinstance(value, np.ndarray))
+        if not any(hasattr(value, "__array_namespace__") for value in others):  # not another library's
+            try:
+                values = np.asarray(values)
+            except ValueError as error:
+                raise ValueError(f"{name} must be a table with rows of equal length; {error}") from None
     if isinstance(values, np.ma.MaskedArray):
         if values.dtype.kind in "biu":
             values = values.astype(np.float64)
@@ -88,7 +91,13 @@ def as_numbers(values: Any, name: str) -> Any:
         values = values.filled()
     if isinstance(values, np.ndarray):
         _refuse_what_is_no_number(values, name)
-        return _native_floats(values)
+        if values.dtype.kind != "f":
+            return values
+        # In this machine's byte order, so that single precision is seen to be that, and none longer than double: one
+        # that is too large for double precision becomes infinite, and is refused as such.
+        dtype = np.dtype(np.float64) if values.dtype.itemsize > 8 else values.dtype.newbyteorder("=")
+        with np.errstate(over="ignore"):
+            return values.astype(dtype, copy=False)
     if hasattr(values, "columns") and hasattr(values, "dtypes"):  # of pandas or polars
         for column in values.columns:
             if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
@@ -98,15 +107,6 @@ def as_numbers(values: Any, name: str) -> Any:
             if not str(field.type).startswith(("int", "uint", "float", "double", "half", "bool")):
                 _refuse_what_is_no_number(np.asarray(values.column(field.name)), f"{name} in column {field.name!r}")
     return values
-
-
-def _array_of(values: Any, name: str) -> Any:
-    if any(hasattr(value, "__array_namespace__") and not isinstance(value, np.ndarray) for value in values):
-        return values  # of another library's arrays
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a table with rows of equal length; {error}") from None
 
 
 def _refuse_what_is_no_number(values: Array, name: str) -> None:
@@ -119,14 +119,3 @@ def _refuse_what_is_no_number(values: Array, name: str) -> None:
         kind, found = "U", f" such as {text!r}"
     if kind in _NO_NUMBERS:
         raise TypeError(f"{name} holds {_NO_NUMBERS[kind]}{found}; convert it to numbers, as by astype(float)")
-
-
-def _native_floats(values: Array) -> Array:
-    """Floats in this machine's byte order, so that single precision is seen to be that, and none longer than double.
-
-    One that is too large for double precision becomes infinite, and is refused as such.
-    """
-    if values.dtype.kind != "f":
-        return values
-    with np.errstate(over="ignore"):
-        return values.astype(np.float64 if values.dtype.itemsize > 8 else values.dtype.newbyteorder("="), copy=False)

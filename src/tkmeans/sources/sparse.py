@@ -21,9 +21,7 @@ FULL_SAMPLE, FEW_COLUMNS = 2**22, 1000
 SUBSPACE, EXTRA, ROUNDS = 10, 5, 1  # the fewest vectors, how many more make them come out well, and iterations
 ONE_LENGTH = 1e-6  # rows whose squared lengths differ by less, as those of tf-idf, have one length in the subspace too
 DOF_PER_COLUMN = 10.0  # at least, among many columns: a row near a centre counts no more than 1.1 times
-
-# A block's sums have the size of all centres, so it should have many times as many entries as there are columns.
-ENTRIES_PER_COLUMN = 10
+ENTRIES_PER_COLUMN = 10  # of a block, at least: its sums have the size of all centres
 
 
 @final
@@ -76,7 +74,8 @@ class SparseSource(BlockSource):
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
         """About `size` rows; with all features, or if these are too many, in a subspace that `lift` leads back from."""
-        numbers, weight = ArraySource(np.arange(float(self.n_rows))[:, None], self.weight, _PLAIN).sample(size, rng)
+        all_numbers = ArraySource(np.arange(float(self.n_rows))[:, None], self.weight, Frame(np.zeros(1), 1.0))
+        numbers, weight = all_numbers.sample(size, rng)
         picked = numbers[:, 0].astype(np.int64)
         if len(picked) * self.n_features <= FULL_SAMPLE and self.n_features <= max(len(picked), FEW_COLUMNS):
             return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
@@ -109,9 +108,6 @@ class SparseSource(BlockSource):
         return Frame(origin.astype(self.dtype), spread)
 
 
-_PLAIN = Frame(np.zeros(1), 1.0)
-
-
 class Subspace(NamedTuple):
     """Rows in the directions in which they differ most, for a search among many columns."""
 
@@ -125,9 +121,8 @@ class Subspace(NamedTuple):
         """That of the largest singular vectors, by subspace iteration; far rows count no more than others."""
         squares = X.power(2).sum(axis=1)
         counted = diags_array(np.sqrt(weight / np.maximum(np.median(squares) + squares, np.finfo(float).tiny))) @ X
-        size = min(size, min(X.shape))
-        tried = min(size + EXTRA, min(X.shape))
-        Z = counted @ np.random.RandomState(0).standard_normal((X.shape[1], tried))
+        size = min(size, *X.shape)
+        Z = counted @ np.random.RandomState(0).standard_normal((X.shape[1], min(size + EXTRA, *X.shape)))
         for _ in range(ROUNDS):
             Z = counted @ (counted.T @ _orthonormal(Z))
         basis = _orthonormal(counted.T @ _orthonormal(Z))[:, :size]  # (p, q)
@@ -147,8 +142,7 @@ class Subspace(NamedTuple):
             total = shares.sum(axis=1)[:, None]
             means = (shares @ self.X).toarray() / np.where(total > 0, total, 1.0)
             centers = np.where(total > 0, means, centers @ self.basis.T) - origin
-        d2 = _nearest(self.X, centers + origin)[1]
-        return centers, float(quantile(d2, self.weight)) / self.X.shape[1]
+        return centers, float(quantile(_nearest(self.X, centers + origin)[1], self.weight)) / self.X.shape[1]
 
 
 def _orthonormal(Z: Array) -> Array:
@@ -161,5 +155,4 @@ def _nearest(X: Any, centers: Array) -> tuple[Array, Array]:
     """The nearest centre of each row, dense or sparse, and its squared distance."""
     half = X @ centers.T - np.sum(centers**2, axis=1) / 2  # (m, K)
     squares = np.sum(X**2, axis=1) if isinstance(X, np.ndarray) else X.power(2).sum(axis=1)
-    d2 = squares - 2 * np.max(half, axis=1)
-    return np.argmax(half, axis=1), np.maximum(d2, 0.0)
+    return np.argmax(half, axis=1), np.maximum(squares - 2 * np.max(half, axis=1), 0.0)
