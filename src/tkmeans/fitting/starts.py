@@ -22,7 +22,7 @@ from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import Usual, out_of_bounds, quantile, usual
+from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -226,7 +226,7 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
     return best.found, Agreement(n_searches, best.n_searches, float(min(margins, default=np.inf)))
 
 
-def within_reach(sample: Sample, spread: Usual | None = None) -> Array:
+def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = None) -> Array:
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
     middle, below, above = spread or usual(sample)
@@ -282,7 +282,9 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
 # the start: what is near one is not bad.
 
 
-def limits(sample: Sample, centers: Array | None = None, spread: Usual | None = None) -> tuple[Array, Array]:
+def limits(
+    sample: Sample, centers: Array | None = None, spread: tuple[Array, Array, Array] | None = None
+) -> tuple[Array, Array]:
     """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
 
     They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
@@ -304,7 +306,7 @@ def limits(sample: Sample, centers: Array | None = None, spread: Usual | None = 
     return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
 
 
-def without_bad_cells(sample: Sample, n_clusters: int, spread: Usual | None = None) -> Sample:
+def without_bad_cells(sample: Sample, n_clusters: int, spread: tuple[Array, Array, Array] | None = None) -> Sample:
     """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
     X, weight = sample
     low, high = limits(sample, None, spread)

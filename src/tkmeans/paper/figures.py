@@ -21,7 +21,7 @@ def pyplot() -> Any:
         from matplotlib import pyplot as plt
     except ImportError:
         raise ImportError("figures need matplotlib: pip install 'tkmeans[plots]'") from None
-    plt.matplotlib.use("Agg")
+    plt.switch_backend("Agg")
     return plt
 
 
