@@ -19,9 +19,10 @@ def pyplot() -> Any:
     """matplotlib's, without a window."""
     try:
         from matplotlib import pyplot as plt
+        from matplotlib import use
     except ImportError:
         raise ImportError("figures need matplotlib: pip install 'tkmeans[plots]'") from None
-    plt.matplotlib.use("Agg")
+    use("Agg")
     return plt
 
 
