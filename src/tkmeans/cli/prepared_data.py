@@ -153,6 +153,5 @@ def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, 
 
 def _quartiles(column: Array) -> Array:
     """The quartiles of the values that are there; of very many rows, some at random, but always the same."""
-    many = len(column) > _ENOUGH
-    some = column[np.random.default_rng(0).integers(len(column), size=_ENOUGH)] if many else column
+    some = column if len(column) <= _ENOUGH else np.random.default_rng(0).choice(column, _ENOUGH)
     return np.nanquantile(some if np.any(~np.isnan(some)) else column, [0.25, 0.5, 0.75])

@@ -74,10 +74,9 @@ def _mixture(dof: float | str, start: str, max_iter: int = 500, tol: float = 1e-
 def t_k_means(X: Array, centers: Array, scale: float) -> Outcome[Any, Any]:
     """The paper's equations with the exact nu, from these centres, alpha_0 and the released nu_0."""
     params = Params(centers, scale, FIRST_DOF, np.full(len(centers), -np.log(len(centers))))
-    source = ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0))
     # A floor, because centres that no row is near may leave the others fewer rows than features.
     model = Student(engine=engines.select("auto"), scale_floor=1e-12)
-    return em(source, model, params, stop=SmallGain(1e-6), max_iter=500)
+    return em(ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0)), model, params, stop=SmallGain(1e-6), max_iter=500)
 
 
 def _t_k_means(scale: Callable[[Array], float]) -> Fitting:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from itertools import groupby, product
-from operator import attrgetter
 from string import Template
 from typing import Any, NamedTuple
 
@@ -26,7 +25,6 @@ COLUMN_TITLES |= {"better start": "better start", "defaults": "our defaults"}
 
 _MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
 _HEADER = ("method", "published", "as released", "z", *list(COLUMN_TITLES.values())[1:])
-_place = attrgetter("dataset", "measure")
 
 
 class Mean(NamedTuple):
@@ -123,10 +121,8 @@ def pipes(lines: Iterable[Sequence[str]]) -> str:
 
 def number(mean: Mean | None, measure: str) -> str:
     """A mean and its standard deviation with the paper's digits."""
-    if mean is None:
-        return "-"
     digits = {"iterations": 2, "seconds": 4}.get(measure, 3)
-    return f"{mean.mean:.{digits}f} ± {mean.std:.{digits}f}"
+    return "-" if mean is None else f"{mean.mean:.{digits}f} ± {mean.std:.{digits}f}"
 
 
 def marked_z(row: Row, column: str = "released") -> str:
@@ -141,15 +137,15 @@ def _cells(row: Row) -> list[str]:
 
 def markdown(table: Iterable[Row]) -> str:
     """A Markdown table for each data set and measure."""
-    rule = ["---"] * len(_HEADER)
-    tables = ((place, pipes([_HEADER, rule, *map(_cells, group)])) for place, group in groupby(table, _place))
+    groups = groupby(table, lambda row: row[:2])
+    tables = ((place, pipes([_HEADER, ["---"] * len(_HEADER), *map(_cells, group)])) for place, group in groups)
     return "\n\n".join(f"**{name}**, {measure}\n\n{lines}" for (name, measure), lines in tables)
 
 
 def html(table: Iterable[Row], title: str) -> str:
     """A page with a table for each data set and measure, coloured by agreement."""
     parts = []
-    for (name, measure), group in groupby(table, _place):
+    for (name, measure), group in groupby(table, lambda row: row[:2]):
         header = "".join(f"<th>{escape(text)}" for text in _HEADER)
         parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>\n<tr>{header}")
         for row in group:

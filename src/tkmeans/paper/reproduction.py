@@ -14,11 +14,11 @@ from tkmeans.datasets import SYNTHETIC
 from tkmeans.paper import experiment_runs, figures, published_values, text_of
 from tkmeans.paper.published_values import COLUMN_TITLES, LEAST_REPETITIONS, METHODS, Cells, Row, markdown, pipes
 
-Told = Callable[[Any], object]
+Hook = Callable[[Any], object]
 
 
 def reproduce(
-    what: str, out: Path, *, reps: int, redo: str | None = None, start: Told = int, tick: Told = int, finish: Told = str
+    what: str, out: Path, *, reps: int, redo: str | None = None, start: Hook = int, tick: Hook = int, finish: Hook = str
 ) -> list[Path]:
     """Run what is missing, write tables and figures, and return the files that were written.
 

@@ -66,10 +66,9 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
         return [1.0] * found.values.shape[1]
     low, high = quantiles(found.values, [0, 1])
     middle = low + (high - low) / 3
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", UserWarning)  # the three rows have no names of columns
         three = np.asarray(scaler.transform(np.array([low, middle, high])), dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
         first, second = (three[1] - three[0]) / (middle - low), (three[2] - three[1]) / (high - middle)
     first, second = (np.where(high > low, slope, 1.0) for slope in (first, second))  # 1 if constant
     return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.values.shape[1]

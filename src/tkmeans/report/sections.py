@@ -233,16 +233,13 @@ def _histogram(found: Clustering, k: int, j: int) -> str:
 
 
 def _examples(found: Clustering, k: int, shown: Array) -> str:
-    header = ["Row", *(named(found.names[j]) for j in shown)]
-
-    def listed(rows: Array, label: str) -> str:
+    header, chosen, tables = ["Row", *(named(found.names[j]) for j in shown)], found.typical(k, _EXAMPLES), []
+    for rows, label in zip(chosen, ("Typical rows", "Least typical rows"), strict=True):
         cells = ([_row_heading(found, i), *(_value(found, i, j) for j in shown)] for i in rows)
-        return markup.table(header, cells, label=f"{label} of cluster {k}")
-
-    typical, rim = found.typical(k, _EXAMPLES)
-    least = f"<h4>Least typical rows that still belong</h4>{listed(rim, 'Least typical rows')}" if len(rim) else ""
+        tables.append(markup.table(header, cells, label=f"{label} of cluster {k}"))
+    least = f"<h4>Least typical rows that still belong</h4>{tables[1]}" if len(chosen[1]) else ""
     unfolded = " open" if len(found.centers) <= _FEW_CLUSTERS else ""
-    return fragment("examples", unfolded=unfolded, typical=listed(typical, "Typical rows"), rim=least)
+    return fragment("examples", unfolded=unfolded, typical=tables[0], rim=least)
 
 
 def _centers(found: Clustering) -> str:

@@ -18,7 +18,6 @@ from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
-_DAY = 86_400_000_000  # microseconds
 
 
 @final
@@ -33,14 +32,8 @@ class ArrowTable(Table):
         super().__init__(source, schema.names, [_kind(field.type) for field in schema])
         self.format, self.known_rows, self.stamp, self._schema, self._batches = format, n_rows, stamp, schema, batches
         self.singles = {field.name for field in schema if str(field.type) in ("float", "halffloat")}
-        self._numerals = Numerals()
-        self._notations: dict[str, str] = {}  # of columns that are read as if they came from a text file
-
-    def read_text(self, numerals: Numerals, columns: Mapping[str, Sequence[str]]) -> None:
-        """Read the cells of these columns, which hold more than numbers, as if they came from a text file."""
-        self._numerals = numerals
-        self._notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
-        self.kinds |= {name: kind if kind in KINDS else "number" for name, kind in self._notations.items()}
+        self.numerals = Numerals()
+        self.notations: dict[str, str] = {}  # of columns that are read as if they came from a text file
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order."""
@@ -53,14 +46,14 @@ class ArrowTable(Table):
 
     def _cells(self, name: str, array: Any) -> Cells:
         arrow, kind = pyarrow(), self.kinds[name]
-        if name in self._notations:
-            return self._numerals.cells(array.dictionary_encode(), self._notations[name])
+        if name in self.notations:
+            return self.numerals.cells(array.dictionary_encode(), self.notations[name])
         if kind == "text":
             known = np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8())))
             return Cells(np.full(len(array), np.nan), known, _as_text(array))
         if kind == "date":
             micros = array.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64())
-            return Cells(numpy_of(micros.cast(arrow.float64(), safe=False)) / _DAY)
+            return Cells(numpy_of(micros.cast(arrow.float64(), safe=False)) / 86_400_000_000)  # in days
         if not (arrow.types.is_integer(array.type) or arrow.types.is_floating(array.type)):
             array = array.cast(arrow.float64())
         values = numpy_of(array)
@@ -263,7 +256,9 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
             arrays.append(arrow.array(texts[name], arrow.string()))
     table = held_table(source, arrow.Table.from_arrays(arrays, names=unique))
     table.notes = notes
-    table.read_text(guess_numerals([cell for cells in texts.values() for cell in cells[:1000]], reading, source), texts)
+    table.numerals = guess_numerals([cell for cells in texts.values() for cell in cells[:1000]], reading, source)
+    table.notations = {name: table.numerals.kind_of(cells) for name, cells in texts.items()}
+    table.kinds |= {name: kind if kind in KINDS else "number" for name, kind in table.notations.items()}
     return table
 
 

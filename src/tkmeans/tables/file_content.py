@@ -69,8 +69,7 @@ class Content(NamedTuple):
         """
         arrow = pyarrow("to read text files")
         if self.packing == "xz":  # which Arrow does not unpack
-            raw = arrow.BufferReader(self.read())
-            return raw, raw
+            return self._replace(path=None, data=self.read(), packing="").native()
         raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
         return arrow.CompressedInputStream(raw, self.packing) if self.packing else raw, raw
 

@@ -31,9 +31,8 @@ class Numerals:
     """How a file writes numbers."""
 
     def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = ()) -> None:
-        self.decimal = decimal
+        self.decimal, self.thousands = decimal, thousands  # any of these signs
         self.words = frozenset(missing)  # further ones for a missing value
-        self.thousands = thousands  # any of these signs
         self.missing = MISSING | {word.strip().casefold() for word in missing}
         sign = f"[{re.escape(thousands)}]" if thousands else ""
         self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
@@ -77,8 +76,10 @@ class Numerals:
         is_plain = kind in ("number", "code", "text")
         if is_plain and (quick := self._plain_numbers(cells)) is not None:
             return quick, []
-        readers = {"boolean": lambda cell: _TRUTH.get(cell.casefold()), "date": day_number}
-        read = self.number if is_plain else readers.get(kind, lambda cell: self.number(without_unit(cell, kind)))
+        readers: dict[str, Any] = {"boolean": lambda cell: _TRUTH.get(cell.casefold()), "date": day_number}
+        readers["%"] = lambda cell: self.number(cell.replace("%", "", 1).strip()) if "%" in cell else None
+        unit = "" if is_plain else kind  # a number that has another one keeps it
+        read = readers.get(kind, lambda cell: self.number(cell.replace(unit, "", 1).strip()))
         found = [np.nan if self.is_missing(cell) else read(cell.strip()) for cell in cells]
         bad = [i for i, value in enumerate(found) if value is None]
         return np.array([np.nan if value is None else value for value in found], dtype=np.float64), bad
@@ -107,11 +108,6 @@ def unit_of(cell: str) -> str:
     """The currency or per cent sign in a cell that is a number otherwise; empty if there is none."""
     found = _UNIT.findall(cell)
     return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_UNIT.sub("", cell).strip()) else ""
-
-
-def without_unit(cell: str, unit: str) -> str:
-    """The number without its unit; as it is if it has another one, or lacks the per cent sign."""
-    return f"{cell} (no %)" if unit == "%" and "%" not in cell else cell.replace(unit, "", 1).strip()
 
 
 def day_number(cell: str) -> float | None:
@@ -145,11 +141,8 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
 def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """How often a sign stands before decimals, between groups of three digits, or in a place that could be either."""
     before, between, either = Counter[str](), Counter[str](), Counter[str]()
-    for cell in cells:
-        numeric = _NUMERIC.fullmatch((_UNIT.sub("", cell) if unit_of(cell) else cell).strip())
-        if not numeric:
-            continue
-        text = numeric[1]
+    plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells)
+    for text in (numeric[1] for numeric in map(_NUMERIC.fullmatch, plain) if numeric):
         if any(sign in text for sign in SPACES):
             between[" "] += 1
             text = text.translate(str.maketrans(dict.fromkeys(SPACES)))

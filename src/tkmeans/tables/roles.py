@@ -115,10 +115,9 @@ def _counts(known: Array, distinct: Array) -> bool:
 
 def _throughout(table: Table, column: Column) -> bool:
     """Whether a column that is constant or empty at first stays so."""
-    if table.known_rows is not None and len(column.values) >= table.known_rows:
-        return True
+    whole = table.known_rows is not None and len(column.values) >= table.known_rows
     known = column.values[~np.isnan(column.values)][:1]
-    return all(np.all(np.isnan(X) | np.isin(X, known)) for X in table.batches([column.name], CHUNK))
+    return whole or all(np.all(np.isnan(X) | np.isin(X, known)) for X in table.batches([column.name], CHUNK))
 
 
 def levels(table: Table, names: Sequence[str]) -> list[str]:

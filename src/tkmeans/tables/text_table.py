@@ -210,13 +210,11 @@ class TextTable(Table):
         return io.TextIOWrapper(file, encoding=layout.found.encoding, newline="")
 
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
-        layout = self._layout
-        body = raw.rstrip("\r\n")
-        newline = raw[len(body) :] or layout.newline
-        body = body.rstrip().removesuffix(layout.delimiter) if trailing else body
-        special = (layout.delimiter, '"')
-        quoted = ('"' + cell.replace('"', '""') + '"' if any(s in cell for s in special) else cell for cell in cells)
-        return layout.delimiter.join([body, *quoted]) + newline
+        body, sign = raw.rstrip("\r\n"), self._layout.delimiter
+        newline = raw[len(body) :] or self._layout.newline
+        body = body.rstrip().removesuffix(sign) if trailing else body
+        quoted = ('"' + cell.replace('"', '""') + '"' if sign in cell or '"' in cell else cell for cell in cells)
+        return sign.join([body, *quoted]) + newline
 
 
 def _n_lines(text: str) -> int:

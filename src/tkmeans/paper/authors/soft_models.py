@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from itertools import accumulate
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -195,8 +194,7 @@ class ReleasedGMM(SoftModel):
         with np.errstate(all="ignore"):
             raw = rows.means(tau)  # NaN and all: the sums see it
             covariances = carried(rows.scatters(tau, raw), sizes)
-            small = ~(np.linalg.det(covariances) > 1e-10)
-            covariances[small] += 1e-10 * np.eye(raw.shape[1])
+            covariances[~(np.linalg.det(covariances) > 1e-10)] += 1e-10 * np.eye(raw.shape[1])
             new = Components(numbers(raw), covariances, sizes / tau.shape[1], params.dof)
             return new._replace(measured=new.measure(rows))
 
@@ -232,7 +230,7 @@ class ReleasedTMM(SoftModel):
 
 def carried(sums: Array, sizes: Array) -> Array:
     """S/n for each component, where the sums S and n go on from the component before."""
-    return np.array(list(accumulate(sums))) / np.cumsum(sizes)[:, None, None]
+    return np.cumsum(sums, axis=0) / np.cumsum(sizes)[:, None, None]
 
 
 class Spheres(NamedTuple):
