@@ -19,11 +19,8 @@ def select(name: str) -> ModuleType:
     except ImportError as why:
         if name == "native":
             raise ImportError(f'engine="native" is not built here ({why}); reinstall tkmeans, or use "auto"') from why
-        warnings.warn(
-            "tkmeans runs on its reference engine, which gives the same answers many times slower: the native one is "
-            f"not built ({why}). To have it, install a C++17 compiler, then tkmeans with pip's --no-cache-dir.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        slow = "tkmeans runs on its reference engine, which gives the same answers many times slower: the native one is"
+        remedy = "To have it, install a C++17 compiler, then tkmeans with pip's --no-cache-dir."
+        warnings.warn(f"{slow} not built ({why}). {remedy}", RuntimeWarning, stacklevel=2)
         return reference
     return native
