@@ -15,11 +15,8 @@ from tkmeans.stats import Array
 # Between a user's line and a warning there is code of ours and, where it calls us, of scikit-learn.
 _LIBRARIES = (Path(__file__).parent, Path(sklearn.__file__).parent)
 
-# Of an equal share of the rows: a cluster with less holds hardly any.
-TINY_CLUSTER = 0.02
-
-# Nats per row: clusters that are better by more are the better ones, even if only one search found them.
-CLEARLY_BETTER = 0.02
+TINY_CLUSTER = 0.02  # of an equal share of the rows: a cluster with less holds hardly any
+CLEARLY_BETTER = 0.02  # nats per row: clusters better by more are the better ones, even if one search alone found them
 
 
 def warn_user(message: str, category: type[Warning] = ConvergenceWarning) -> None:
@@ -42,10 +39,9 @@ def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
 def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> None:
     """Warn of rows that have no observed value."""
     named = ", ".join(map(str, first)) + (", ..." if n_empty > len(first) else "")
-    what = (
-        "they do not influence the clusters; their probabilities are the cluster weights, and their p-values are NaN."
-    )
-    warn_user(f"{n_empty} of {n_rows} rows without a single observed value (row {named}): {what}", UserWarning)
+    found = f"{n_empty} of {n_rows} rows without a single observed value (row {named}): they do not influence"
+    effect = "the clusters; their probabilities are the cluster weights, and their p-values are NaN."
+    warn_user(f"{found} {effect}", UserWarning)
 
 
 def warn_of_tiny_clusters(sizes: Array) -> None:
@@ -54,10 +50,8 @@ def warn_of_tiny_clusters(sizes: Array) -> None:
     if not len(tiny):
         return
     named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
-    warn_user(
-        f"{len(tiny)} of {len(sizes)} clusters hold hardly any or none of the {sizes.sum():g} rows: {named}. "
-        "They may lie on outliers, or there are fewer clusters: try a smaller number."
-    )
+    found = f"{len(tiny)} of {len(sizes)} clusters hold hardly any or none of the {sizes.sum():g} rows: {named}."
+    warn_user(f"{found} They may lie on outliers, or there are fewer clusters: try a smaller number.")
 
 
 def warn_of_split_searches(n_searches: int, n_agreeing: int, margin: float, n_clusters: int) -> None:
@@ -70,8 +64,6 @@ def warn_of_split_searches(n_searches: int, n_agreeing: int, margin: float, n_cl
 
 def warn_of_collapse(scale: float, n_clusters: int, n_features: int) -> None:
     """Warn that the likelihood has no maximum."""
-    warn_user(
-        f"The scale collapsed to {scale:.3g}: {n_clusters} centres fit equal rows, or a few rows in "
-        f"{n_features} dimensions, ever better, so the likelihood has no maximum. "
-        "Labels are usable, p-values are not: use fewer clusters or a larger dof such as 30."
-    )
+    why = f"{n_clusters} centres fit equal rows, or a few rows in {n_features} dimensions, ever better"
+    remedy = "Labels are usable, p-values are not: use fewer clusters or a larger dof such as 30."
+    warn_user(f"The scale collapsed to {scale:.3g}: {why}, so the likelihood has no maximum. {remedy}")

@@ -9,10 +9,10 @@ import numpy as np
 
 from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left, entropy_of
 from tkmeans.models.covariances import SHAPES, Shape
-from tkmeans.models.mixture import MixtureParams, StudentMixture, part_of, patterns
+from tkmeans.models.mixture import MixtureParams, StudentMixture, by_observed
 from tkmeans.shape_stats import ShapeKernel, ShapeRows
 from tkmeans.sources import Source
-from tkmeans.sources.base import nearest_to_zero, observed_features
+from tkmeans.sources.base import nearest_to_zero
 from tkmeans.stats import LARGEST_SINGLE, Array, Block, Frame, namespace
 
 
@@ -64,8 +64,7 @@ class Components(NamedTuple):
 
     def take(self, order: Array) -> Components:
         """The same with the components in another order."""
-        centers, covariances, dof, weights = (by_component[order] for by_component in self[:4])
-        return self._replace(centers=centers, covariances=covariances, dof=dof, weights=weights)
+        return Components._make([*(by_component[order] for by_component in self[:4]), *self[4:]])
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes, by name."""
@@ -126,11 +125,7 @@ class ShapePosterior(NamedTuple):
     components: Components
     params: MixtureParams  # in the frame
     log_unit: float  # of the frame
-
-    @property
-    def unit(self) -> float:
-        """A component's own metric has none."""
-        return 1.0
+    unit: float = 1.0  # a component's own metric has none
 
     def log_volume(self, n_observed: Any) -> Any:
         """Every feature has the same unit."""
@@ -167,14 +162,13 @@ class ShapePosterior(NamedTuple):
 
     def _by_pattern(self, block: Block, look: Callable[[Any, Block, ShapeKernel], tuple[Array, ...]]) -> list[Array]:
         """What `look` answers for the rows, which it sees by what was observed of them, in their own order."""
-        if isinstance(observed_features(block.X), int):
-            kernel = self.model.kernel(self.params)
-            return list(look(self.model.engine_for(kernel), block, kernel))
         found, places = [], []
-        for observed, rows in patterns(block.X):
+        for part, observed, numbers in by_observed(block):
             kernel = self.model.kernel(self.params, observed)
-            found.append(look(self.model.engine_for(kernel), part_of(block, rows, observed), kernel))
-            places.append(rows)
+            found.append(look(self.model.engine_for(kernel), part, kernel))
+            places.append(numbers)
+        if part is block:
+            return list(found[0])
         xp = namespace(block.X)
         order = xp.asarray(np.argsort(np.concatenate(places)), device=block.X.device)
         return [xp.take(xp.concat(parts), order, axis=0) for parts in zip(*found, strict=True)]

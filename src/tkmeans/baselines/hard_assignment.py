@@ -88,8 +88,7 @@ class HardModel(ABC):
         def label(block: Block) -> Labelled:
             distances = distances_between(block.X, params.centers, self.metric)
             weight = np.ones(len(block.X)) if block.weight is None else block.weight
-            nearest = distances.argmin(axis=1)
-            return Labelled(block.X, weight, nearest, -float(weight @ distances[np.arange(len(nearest)), nearest]))
+            return Labelled(block.X, weight, distances.argmin(axis=1), -float(weight @ distances.min(axis=1)))
 
         return label
 

@@ -95,8 +95,7 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         medoids = hard.distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
         if self.method == "alternate":
             return hard.alternating(Medoids(self.metric), sample, sample.X[medoids], self.max_iter)
-        distances = hard.distances_between(sample.X, sample.X, self.metric)
-        return partial(_run_of, sample, distances, medoids, self.max_iter)
+        return partial(_run_of, sample, hard.distances_between(sample.X, sample.X, self.metric), medoids, self.max_iter)
 
 
 def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any) -> Outcome[Any, Any]:

@@ -79,8 +79,7 @@ def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
     gain = _by_row(kernel.gain, n_observed, x)[:, None]
     u = gain / (1 + kernel.slope * d2)
     log_u = xp.log(gain) - log_base
-    exponent = _by_row(kernel.exponent, n_observed, x)[:, None]
-    log_f = _like(params.log_weights, x)[None, :] - exponent * log_base
+    log_f = _like(params.log_weights, x)[None, :] - _by_row(kernel.exponent, n_observed, x)[:, None] * log_base
     top = xp.max(log_f, axis=1, keepdims=True)
     f = xp.exp(log_f - top)
     total = xp.sum(f, axis=1, keepdims=True)

@@ -4,6 +4,7 @@ Rows are complete here, and sums are in double precision whatever the rows are.
 `tkmeans.engines.native.shapes` returns the same numbers, quickly.
 """
 
+from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
@@ -16,11 +17,7 @@ from tkmeans.stats import Array, Block, namespace
 
 def of(engine: ModuleType) -> ModuleType:
     """The part of an engine that knows shapes."""
-    if engine is reference:
-        import tkmeans.engines.shapes as shapes
-    else:
-        import tkmeans.engines.native.shapes as shapes  # type: ignore[no-redef]
-    return shapes
+    return import_module("tkmeans.engines.shapes" if engine is reference else "tkmeans.engines.native.shapes")
 
 
 class _EStep(NamedTuple):

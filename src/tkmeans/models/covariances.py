@@ -25,9 +25,7 @@ class Ellipsoid:
 
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
         """The most likely shapes of components with these scale matrices, (K, p, p), and masses, (K,)."""
-        if not self.tied:
-            return matrices
-        return np.repeat(np.average(matrices, axis=0, weights=mass)[None], len(mass), axis=0)
+        return np.repeat(np.average(matrices, axis=0, weights=mass)[None], len(mass), axis=0) if self.tied else matrices
 
     def diagonal(self, variances: Array) -> Array:
         """One shape with these variances of the features, (p,)."""
@@ -167,8 +165,7 @@ def sizes_within(sizes: Array, mass: Array, ratio: float) -> Array:
     least = np.where(held > 0, bound / np.where(held > 0, held, 1.0), inner[:, 0])[:, None]  # (m, 1)
     options = np.clip(sizes, least, ratio * least)
     loss = (mass * (np.log(options) + sizes / options)).sum(axis=1)
-    best: Array = options[np.argmin(loss)]
-    return best
+    return options[np.argmin(loss)]
 
 
 def cholesky(covariances: Array) -> Array:

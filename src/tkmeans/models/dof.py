@@ -10,10 +10,8 @@ from tkmeans.stats import Array
 
 # Below 1 tails are heavier than Cauchy's; above 200 rows cannot tell a t from a Gaussian: the estimate would drift.
 BOUNDS = (1.0, 200.0)
-
 # The most that a row on a centre may weigh more than an ordinary one where nothing is known yet: u(0) = 1 + p/nu.
 MOST_TRUST = 9.0
-
 # From here on asymptotic series are exact to double precision; the difference of nearly equal large numbers is not.
 _SERIES_FROM = 20.0
 
@@ -34,8 +32,7 @@ def least_dof(n_clusters: int, n_features: int, n_rows: float) -> float:
     would vanish if nu were less than K p / (n - K); twice that is on the safe side.
     """
     K = int(n_clusters)
-    limit = 2 * K * n_features / max(n_rows - K, 1)
-    return min(max(BOUNDS[0], limit), BOUNDS[1])
+    return min(max(BOUNDS[0], 2 * K * n_features / max(n_rows - K, 1)), BOUNDS[1])
 
 
 def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:

@@ -64,9 +64,6 @@ class Prior(NamedTuple):
     mass: float = 0.0  # rows that each component's weight is worth more
 
 
-NO_PRIOR = Prior()
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class StudentMixture:
@@ -77,9 +74,8 @@ class StudentMixture:
     shared_dof: bool = False
     least_dof: float = BOUNDS[0]  # when it is estimated
     size_ratio: float = math.inf
-    prior: Prior = NO_PRIOR
+    prior: Prior = Prior()  # noqa: RUF009 - a tuple
     engine: ModuleType = reference
-
     climbs = True
 
     def kernel(self, params: MixtureParams, observed: Array | None = None, whitening: Any = None) -> ShapeKernel:
@@ -88,7 +84,6 @@ class StudentMixture:
         `whitening` is that of the shapes, where it is known already.
         """
         centers, covariances, dof = params.centers, params.covariances, params.dof
-        n_features = centers.shape[1]
         if observed is not None:
             centers, covariances = centers[:, observed], self.shape.part(covariances, observed)
         p = centers.shape[1]
@@ -99,7 +94,7 @@ class StudentMixture:
         if params.noise > 0:
             center, bulk = params.bulk_center, params.bulk[None]
             if observed is not None:  # over fewer features the bulk is as much nearer
-                center, bulk = center[observed], self.shape.part(bulk, observed) * (max(p, 1) / n_features)
+                center, bulk = center[observed], self.shape.part(bulk, observed) * (max(p, 1) / len(observed))
             inside = params.noise if p else params.noise + params.beyond  # what was not observed lies nowhere
             noise = noise_kernel(inside, params.beyond, center, *self.shape.whitening(bulk, p))
         return ShapeKernel(centers, factors, height, (dof + p) / 2, 1 / dof, (dof + p) / dof, noise)
@@ -112,7 +107,7 @@ class StudentMixture:
 
         def summarize(block: Block) -> ShapeStats:
             parts = []
-            for part, observed in by_observed(block):
+            for part, observed, _ in by_observed(block):
                 kernel = whole if observed is None else self.kernel(params, observed)
                 stats = self.engine_for(kernel).summarize(part, kernel)
                 half = kernel.exponent  # E(ln u) - ln E(u)
@@ -222,37 +217,24 @@ class StudentMixture:
             dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), self.least_dof, BOUNDS[1]), n_components)
         noise = beyond = 0.0
         if like.noise > 0:
-            shares = np.exp(normalized(log_weights)[-2:])
-            noise, beyond = (float(share) for share in np.clip(shares, *NOISE_BOUNDS))
+            noise, beyond = np.clip(np.exp(normalized(log_weights)[-2:]), *NOISE_BOUNDS).tolist()
         log_weights = normalized(log_weights[:n_components]) + math.log1p(-noise - beyond)
         like = like._replace(dof=dof, log_weights=log_weights, noise=noise, beyond=beyond)
         new = np.broadcast_to(new, like.covariances.shape).copy()
         return like._replace(centers=centers.reshape(n_components, p), covariances=new)
 
 
-def by_observed(block: Block) -> Iterator[tuple[Block, Array | None]]:
-    """The rows of a block by the features that they have: (rows, mask of features, or None for all)."""
-    if isinstance(observed_features(block.X), int):
-        yield block, None
+def by_observed(block: Block) -> Iterator[tuple[Block, Array | None, Array]]:
+    """The rows of a block by the features that they have: (rows over these, their mask or None for all, numbers)."""
+    (X, weight, frame), xp = block, namespace(block.X)
+    if isinstance(observed_features(X), int):
+        yield block, None, np.arange(X.shape[0])
         return
-    for observed, rows in patterns(block.X):
-        yield part_of(block, rows, observed), None if np.all(observed) else observed
-
-
-def patterns(X: Array) -> list[tuple[Array, Array]]:
-    """Every set of features that some rows have, a mask (p,), with the numbers of these rows."""
-    known = ~np.isnan(to_numpy(X))
-    masks, which = np.unique(known, axis=0, return_inverse=True)
-    order = np.argsort(which.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(which.reshape(-1)))
-    return list(zip(masks, np.split(order, ends[:-1]), strict=True))
-
-
-def part_of(block: Block, rows: Array, observed: Array) -> Block:
-    """Some rows of a block, over the features that they have."""
-    X, weight, frame = block
-    xp = namespace(X)
-    rows, features = (xp.asarray(each, device=X.device) for each in (rows, np.flatnonzero(observed)))
-    own = frame._replace(origin=xp.take(frame.origin, features))
-    X = xp.take(xp.take(X, rows, axis=0), features, axis=1)
-    return Block(X, None if weight is None else xp.take(weight, rows), own)
+    masks, which = np.unique(~np.isnan(to_numpy(X)), axis=0, return_inverse=True)
+    order, ends = np.argsort(which.reshape(-1), kind="stable"), np.cumsum(np.bincount(which.reshape(-1)))
+    for observed, numbers in zip(masks, np.split(order, ends[:-1]), strict=True):
+        rows, features = (xp.asarray(each, device=X.device) for each in (numbers, np.flatnonzero(observed)))
+        own = frame._replace(origin=xp.take(frame.origin, features))
+        part = Block(xp.take(xp.take(X, rows, axis=0), features, axis=1), weight, own)
+        part = part if weight is None else part._replace(weight=xp.take(weight, rows))
+        yield part, None if np.all(observed) else observed, numbers

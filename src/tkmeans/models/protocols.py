@@ -14,15 +14,12 @@ class Model(Protocol[P, S]):
     @property
     def climbs(self) -> bool:
         """Whether an M-step can never lower the objective."""
-        ...
 
     def e_step(self, params: P) -> Callable[[Block], S]:
         """A function that sums the E-step under `params` over one block of rows."""
-        ...
 
     def m_step(self, stats: S, params: P) -> P:
         """The parameters that follow from the statistics at `params`."""
-        ...
 
 
 def log_shares(masses: Array) -> Array:

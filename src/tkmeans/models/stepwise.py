@@ -36,7 +36,6 @@ class Stepwise:
 
     model: Any
     half_life: float | None = None  # in rows
-
     climbs = False  # every iteration is about other rows, so nothing is sure to grow
 
     def e_step(self, tracked: Tracked) -> Callable[[Block], Stats]:
@@ -46,9 +45,7 @@ class Stepwise:
     def m_step(self, stats: Stats, tracked: Tracked) -> Tracked:
         """What the model makes of the memory and the new batch together."""
         rows = tracked.rows + stats.total
-        kept = tracked.rows / rows
-        if self.half_life is not None:
-            kept *= halved(stats.total, self.half_life)
+        kept = tracked.rows / rows * (1.0 if self.half_life is None else halved(stats.total, self.half_life))
         memory = tracked.memory.faded(kept).merge(stats)
         params = self.model.m_step(memory, tracked.params)
         return Tracked(params, memory.around(params.centers - tracked.centers), rows)

@@ -45,7 +45,6 @@ class Student:
     want_entropy: bool = True  # without it a fixed dof allows a shorter way through the rows
     least_dof: float = BOUNDS[0]  # when it is estimated
     scale_floor: float = 0.0  # in the frame's units, squared
-
     climbs = True
 
     def kernel(self, params: Params) -> Kernel:

@@ -79,13 +79,12 @@ def robust_search(
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
     n_rows, p = sample.X.shape
     tails = tails or first_dof(p)
-    if n_rows <= n_clusters:
-        return _every_row_a_center(sample, n_clusters)
-    search: Search
-    if (engine := engines.select("auto")).NAME == "native":
-        search = engine.new_search(*sample, n_clusters, tails, NOISE_REACH, seconds)
-    else:
-        search = ReferenceSearch(*sample, n_clusters, tails)
+    if n_rows <= n_clusters:  # every row is a centre
+        rows = np.arange(n_clusters) % n_rows
+        return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[:n_rows], np.zeros(n_rows), 0.0, 0.0)
+    engine, asked = engines.select("auto"), (*sample, n_clusters, tails)
+    native = engine.NAME == "native"
+    search: Search = engine.new_search(*asked, NOISE_REACH, seconds) if native else ReferenceSearch(*asked)
     many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
@@ -126,8 +125,7 @@ def _breathe(search: Search, sample: Sample, n_clusters: int, quiet_breaths: int
     room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
     search.refine(1)
     search.fix_noise()  # states are compared against the noise level of the best one so far
-    best, cost, complete = _state(search, sample), search.cost, search.clusters == n_clusters
-    quiet = 0
+    best, cost, complete, quiet = _state(search, sample), search.cost, search.clusters == n_clusters, 0
     while quiet < STARVING_BREATHS:
         if quiet >= quiet_breaths:
             masses = _state(search, sample).masses
@@ -190,8 +188,3 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
         loss = (nu + p)[:, 0] / 2 * (np.log1p(d2 / spread) @ weight) - log_norm[:, 0]  # minus the mean log-density
     best = int(np.argmin(loss))
     return found._replace(scale=float(scale[best]), dof=float(nu[best, 0]))
-
-
-def _every_row_a_center(sample: Sample, n_clusters: int) -> Found:
-    rows = np.arange(n_clusters) % len(sample.X)
-    return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[: len(sample.X)], np.zeros(len(sample.X)), 0.0, 0.0)

@@ -118,8 +118,7 @@ def noise_loss(state: State) -> float:
 
 def cap(state: State) -> float:
     """The squared distance from which on a row is noise: where `loss` reaches `noise_loss`."""
-    h = (state.dof + state.centers.shape[1]) / 2
-    return state.dof * state.scale * math.expm1(noise_loss(state) / h)
+    return state.dof * state.scale * math.expm1(noise_loss(state) / ((state.dof + state.centers.shape[1]) / 2))
 
 
 def seen_from_others(d1: Array, mass: Array) -> Array:

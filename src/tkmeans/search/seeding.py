@@ -5,6 +5,7 @@ random state, not on the order of the rows nor on whether a row stands twice or 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -15,6 +16,7 @@ from tkmeans.stats import Array
 
 FIRST_WIDTH = 10.0  # a first alpha over the median squared distance to the nearest centre, per feature
 _ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # distances at once, and in all
+_squared_distances = partial(cdist, metric="sqeuclidean")
 
 Seeding = Callable[[Sample, int, np.random.RandomState], Array]
 
@@ -27,8 +29,7 @@ def uniform(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Arra
 
 def random_rows(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Array:
     """Distinct rows, drawn in proportion to their weight."""
-    weight = sample.weight.copy()
-    chosen = []
+    weight, chosen = sample.weight.copy(), []
     for _ in range(n_clusters):
         chosen.append(drawn(weight, rng.random_sample()))
         weight[chosen[-1]] = 0
@@ -62,9 +63,7 @@ def starting_scale(sample: Sample, centers: Array) -> float:
     X, weight = (values[:: 1 + len(sample.X) * len(centers) // _MOST_ENTRIES] for values in sample)
     blocks = np.array_split(X, 1 + len(X) * len(centers) // _ENTRIES)
     nearest = np.concatenate([_squared_distances(rows, centers).min(axis=1) for rows in blocks])
-    middle = quantile(nearest, weight)
-    if middle == 0:
-        middle = np.average(nearest, weights=weight)
+    middle = quantile(nearest, weight) or np.average(nearest, weights=weight)
     return min(FIRST_WIDTH * float(middle) / sample.X.shape[1], 1.0)
 
 
@@ -72,7 +71,3 @@ def drawn(odds: Array, uniform: float) -> int:
     """An index in proportion to `odds`, never one whose odds are 0."""
     up_to = np.cumsum(odds)
     return int(np.searchsorted(up_to, uniform * up_to[-1], side="right"))
-
-
-def _squared_distances(X: Array, centers: Array) -> Array:
-    return cdist(X, centers, "sqeuclidean")

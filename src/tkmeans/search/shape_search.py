@@ -110,8 +110,7 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Arr
     m, p = mean.shape
     prior_rows, strays = p + 2.0, strays + 1.0
     pooled = np.sum(scatter, axis=0) / np.sum(mass)
-    variances = np.diagonal(pooled)
-    pooled = pooled + RIDGE * np.diag(np.maximum(variances, 1e-6))  # columns are in their units
+    pooled = pooled + RIDGE * np.diag(np.maximum(np.diagonal(pooled), 1e-6))  # columns are in their units
 
     def cost(mass: Array, scatter: Array) -> Array:
         """Of groups as one ellipse each."""
