@@ -22,7 +22,7 @@ from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
-from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
+from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
@@ -141,8 +141,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
-            fit = best_run(plan.runs, plan.merit, rng, observers, left)
-            self._publish_fit(plan, fit, source)
+            with nullcontext() if left is None else resuming(self, resume):
+                fit = best_run(plan.runs, plan.merit, rng, observers, left)
+                self._publish_fit(plan, fit, source)
             if survey.n_empty:
                 fit_warnings.warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
             if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
@@ -582,6 +583,13 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             way_out = 'use "auto", which runs the reference engine where the array is'
             raise ValueError(f'engine="native" reads NumPy arrays, got one of {source.array_library}; {way_out}')
         return engines.reference
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy to be fitted elsewhere, many times perhaps: it does not write to this one's checkpoint."""
+        copy: Self = super().__sklearn_clone__()
+        if getattr(copy, "checkpoint", None) is not None:
+            copy.checkpoint = None
+        return copy
 
     @property
     def _n_features_out(self) -> int:
