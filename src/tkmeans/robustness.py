@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.datasets.generators import strays
-from tkmeans.estimators.validation import check_choice, check_integer, check_real
+from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
 from tkmeans.sources.number_checks import checked_points
 from tkmeans.stats import Array
 
@@ -112,8 +112,8 @@ def breakdown_curve(
     check_choice("kind", kind, choices=KINDS)
     check_integer("n_draws", n_draws, least=1)
     check_real("distance", distance, positive=True)
-    X = checked_points(X, "X")
-    shares = np.asarray(fractions, dtype=float)
+    X = _checked(estimator, X, n_jobs)
+    shares = checked_points([fractions], "fractions")[0]
     if not (shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
         raise ValueError(f"fractions must be numbers from 0 to below 1, got {fractions!r}")
     clean = _fitted(estimator, X)
@@ -164,8 +164,8 @@ def influence_curve(
     array([1., 3., 9.])
     array([2.2, 1. , 0.3])
     """
-    X = checked_points(X, "X")
-    at = np.arange(0, 30.5, 1.0) if distances is None else np.asarray(distances, dtype=float)
+    X = _checked(estimator, X, n_jobs)
+    at = np.arange(0, 30.5, 1.0) if distances is None else checked_points([distances], "distances")[0]
     clean = _fitted(estimator, X)
     if clean.centers is None:
         raise ValueError(f"{type(estimator).__name__} has no centres, so no row can move them; use one that has")
@@ -177,6 +177,12 @@ def influence_curve(
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, row])) for row in rows)
     moved = np.array([_shift(clean.centers, fit.centers) for fit in fits])
     return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(clean.labels == k) + 1)})
+
+
+def _checked(estimator: Any, X: Any, n_jobs: int | None) -> Array:
+    check_clusterer("estimator", estimator)
+    check_n_jobs("n_jobs", n_jobs)
+    return checked_points(X, "X")
 
 
 class _Found(NamedTuple):

@@ -15,8 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from tkmeans.cluster_stability import Progress, stability, with_progress
 from tkmeans.estimators import TKMeans
 from tkmeans.estimators.inputs import checked_sample_weight
-from tkmeans.estimators.validation import check_choice, check_integer
-from tkmeans.fitted import n_round_parameters
+from tkmeans.estimators.validation import check_choice, check_integer, check_n_jobs
+from tkmeans.fitted import FARTHEST_SQUARE, n_round_parameters
 from tkmeans.sources.base import observed_features
 from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
@@ -194,6 +194,7 @@ def select_n_clusters(
     """
     check_choice("criterion", criterion, CRITERIA)
     check_integer("n_resamples", n_resamples, least=1)
+    check_n_jobs("n_jobs", n_jobs)
     floats, name = [np.float64, np.float32], "select_n_clusters"
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = check_array(as_numbers(X, "X"), dtype=floats, ensure_all_finite="allow-nan", estimator=name)
@@ -242,7 +243,7 @@ def _criteria(estimator: TKMeans, X: Array, weight: Array) -> tuple[float, float
     counted = weight > 0
     X, weight = X[counted], weight[counted]
     p = np.broadcast_to(observed_features(X), len(X))[:, None]
-    d2 = estimator.transform(X).astype(np.float64) ** 2  # (n, K)
+    d2 = np.minimum(estimator.transform(X).astype(np.float64), FARTHEST_SQUARE**0.5) ** 2  # (n, K)
     nu, alpha = estimator.dof_, estimator.scale_
     pull = estimator.predict_proba(X) * (nu + p) / (nu + d2 / alpha)  # tau u, (n, K)
     share = np.minimum(weight, 1)[:, None] * pull / np.maximum(weight @ pull, np.finfo(float).tiny)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, check_array
 
 _HOME = "https://raw.githubusercontent.com/THUYimingLi/t-k-means/e33b4ab1c9700c911431be52f84ce03dfa4b7998/datamat/"
 
@@ -78,7 +78,9 @@ def scaled(X: Any) -> Any:
            [ 0. , -0.5],
            [ 1. ,  1. ]])
     """
-    X = np.asarray(X, dtype=float)
+    X = check_array(X, dtype=np.float64, input_name="X")
+    if not np.all(np.ptp(X, axis=0) > 0):
+        raise ValueError("X must have no constant column; drop it")
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     return 2 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1
 

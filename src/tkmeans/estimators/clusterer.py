@@ -20,7 +20,7 @@ from tkmeans import engines, fit_warnings
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
-from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
+from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_path, check_real
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
@@ -120,6 +120,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_params(self, self._checks)
         if resume is not None and not hasattr(self, "checkpoint"):
             raise TypeError(f"{type(self).__name__} writes no checkpoints to resume from; fit without resume")
+        if resume is not None:
+            check_path("resume", resume)
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
             self._fit_source(source, resume)
         return self
@@ -265,6 +267,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             label = partial(fitted.ask, "label")
             if outlier_label is not None:
                 check_integer("outlier_label", outlier_label, least=-(2**31))
+                if outlier_label >= 2**31:  # labels of rows in files have 32 bits
+                    raise ValueError(f"outlier_label must be below 2**31, got {outlier_label!r}")
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
@@ -606,6 +610,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 def answer(source: Source, function: Callable[[Block], Answer], column: Column, out: Any = None) -> Any:
     """Something for each row: in the kind of array the rows came in, or for a file, in a file beside it."""
+    if out is not None:
+        check_path("out", out)
     out = source.beside(column.name) if out is None else out
     if out is None:
         return source.collect(function, [column])[0][0]

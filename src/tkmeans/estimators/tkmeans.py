@@ -159,6 +159,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     cluster_centers_: Floats
     inertia_: float
     _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.CELLS
+    _checks |= {"accelerate": validation.check_switch}
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import __version__
 from tkmeans.atomic import replacing
-from tkmeans.estimators.validation import check_params
+from tkmeans.estimators.validation import check_params, check_path, check_switch
 from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
 from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
 from tkmeans.sources.base import to_numpy
@@ -59,6 +59,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     >>> again.predict([[0, 0], [9, 9]])
     array([0, 1])
     """
+    check_path("path", path)
+    check_switch("training_rows", training_rows)
     names, scaler, last = None, None, estimator  # the names of a pipeline's steps
     if isinstance(estimator, Pipeline):
         if len(estimator.steps) != 2:
@@ -99,6 +101,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Traceback (most recent call last):
     tkmeans.persistence.encoding.ModelFileError: ... is not a model file of tkmeans: its format is 'another'
     """
+    check_path("path", path)
     data = Path(path).read_bytes()
     try:
         return _read(data)

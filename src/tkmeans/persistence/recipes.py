@@ -1,8 +1,8 @@
 """Which classes a model file may hold, and what there is to keep of each.
 
-A field's kind is a word of `_SCALARS`, `_LISTS`, `_ARRAYS` or "sketch", which has a type and a range, for arrays with the
-shape in brackets: K clusters, p features, n training rows. "?" marks what may be absent, as after an interrupted fit, or
-None, "|" alternatives.
+A field's kind is a word of `_SCALARS`, `_LISTS`, `_ARRAYS` or "sketch", which has a type and a range; arrays have their
+shape in brackets: K clusters, p features, n training rows. "?" marks what may be absent, as after an interrupted fit,
+or None, "|" alternatives.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,12 @@ class Recipe(NamedTuple):
 
 
 _ALL: Fields = {"n_features_in_": "count from 1 on", "feature_names_in_": "names[p]?"}
-_HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "labels[n]?", "inertia_": "number from 0 on?", "n_iter_": "count"}
+_HARD = _ALL | {
+    "cluster_centers_": "floats[K,p]",
+    "labels_": "labels[n]?",
+    "inertia_": "number from 0 on?",
+    "n_iter_": "count",
+}
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
 _PATH |= {"agreement_": "share?", "n_searches_": "count?", "margin_": "number?"}
 _SOFT = _HARD | _PATH | {"scale_": "number above 0", "dof_": "degrees of freedom", "cluster_weights_": "weights[K]"}
@@ -134,12 +139,12 @@ _SCALARS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "degrees of freedom": (float, lambda x: LEAST_DOF <= x < np.inf),
     "count": (int, lambda x: 0 <= x < 2**63),
     "count from 1 on": (int, lambda x: 1 <= x < 2**63),
-    "truth": (bool, lambda x: True),
+    "truth": (bool, np.isfinite),
 }
 _LISTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "numbers": (float, lambda x: len(x) > 0 and np.all(np.isfinite(x))),
     "noise shares": (float, lambda x: len(x) == 2 and x[0] > 0 and x[1] >= 0 and sum(x) < 1),
-    "names": (str, lambda x: True),
+    "names": (str, len),
 }
 _ARRAYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "floats": ("f", np.isfinite),

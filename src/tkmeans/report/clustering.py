@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans.cluster_descriptions import SIGMA, Description, described, median
+from tkmeans.estimators.validation import check_clusterer
 from tkmeans.plots.projections import centers_of, column_names, full_covariances
 from tkmeans.report.markup import decimals_of
 from tkmeans.row_answers import RowAnswers, answers
@@ -87,6 +88,7 @@ class Clustering:
 
 def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any, categories: Any) -> Clustering:
     """Ask a fitted estimator all that it can answer about X; the parameters are those of `write_report`."""
+    check_clusterer("estimator", estimator)
     check_is_fitted(estimator)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)
