@@ -180,6 +180,8 @@ def describe(
     Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
     """
     check_clusterer("model", model)
+    if categories is not None and not isinstance(categories, Mapping):
+        raise TypeError(f"categories must be a mapping of names to columns of text, got {categories!r}")
     if issparse(X):
         raise TypeError("X is sparse, and describe looks at every value; pass X.toarray(), or some of its columns")
     values, names, texts = _columns(model, X, feature_names)
@@ -218,6 +220,8 @@ def described(
     spread = _spread(some - medians[of])
     few = min(_LEVELS, max(2, len(labels) // 2))
     categories = {name: np.asarray(cells, dtype=object) for name, cells in texts.items()}
+    if odd := [name for name, cells in categories.items() if cells.shape != labels.shape]:
+        raise ValueError(f"categories must have one value for each of the {len(labels)} rows; {odd[0]!r} has not")
     shares = [_shares(name, cells, groups) for name, cells in categories.items() if len({*cells}) <= few]
     sure, found = rows.probability, []
     for k, group in enumerate(groups):

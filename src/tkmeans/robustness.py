@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.datasets.generators import strays
@@ -117,7 +117,7 @@ def breakdown_curve(
     if not (shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
         raise ValueError(f"fractions must be numbers from 0 to below 1, got {fractions!r}")
     clean = _fitted(estimator, X)
-    y = clean.labels if y is None else np.asarray(y)
+    y = clean.labels if y is None else column_or_1d(y)
     check_consistent_length(X, y)
     rng = check_random_state(random_state)
     added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
@@ -172,7 +172,8 @@ def influence_curve(
     _, spread = _clusters(X, clean.labels)
     away = clean.centers - clean.centers.mean(axis=0)
     k = int(np.argmax(np.linalg.norm(away, axis=1)))
-    way = away[k] if len(away) > 1 else check_random_state(random_state).standard_normal(X.shape[1])
+    rng = check_random_state(random_state)
+    way = away[k] if len(away) > 1 else rng.standard_normal(X.shape[1])
     rows = clean.centers[k] + spread * at[:, None] * way / np.linalg.norm(way)
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, row])) for row in rows)
     moved = np.array([_shift(clean.centers, fit.centers) for fit in fits])
@@ -182,7 +183,10 @@ def influence_curve(
 def _checked(estimator: Any, X: Any, n_jobs: int | None) -> Array:
     check_clusterer("estimator", estimator)
     check_n_jobs("n_jobs", n_jobs)
-    return checked_points(X, "X")
+    X = checked_points(X, "X", 1e100)
+    if not np.all(np.ptp(X, axis=0) > 1e-100):
+        raise ValueError("X must have a spread in every column; drop those that are constant")
+    return X
 
 
 class _Found(NamedTuple):

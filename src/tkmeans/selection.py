@@ -205,6 +205,8 @@ def select_n_clusters(
         rows = np.sort(rng.choice(len(X), size, replace=False))
         X, weight = X[rows], None if weight is None else weight[rows]
     template = TKMeans() if estimator is None else estimator
+    if not hasattr(template, "set_params"):
+        raise TypeError(f"estimator must be a TKMeans or None, got {estimator!r}")
     seeds = rng.randint(np.iinfo(np.int32).max, size=len(numbers))
     resamples = n_resamples if criterion == "stability" else 0
     with warnings.catch_warnings():  # a wrong number of clusters is what they would tell of
@@ -263,11 +265,13 @@ def _criteria(estimator: TKMeans, X: Array, weight: Array) -> tuple[float, float
 
 
 def _checked_numbers(n_clusters: Iterable[int], X: Array, weight: Array | None) -> list[int]:
-    numbers = sorted(set(n_clusters))
-    if not numbers:
-        raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
+    if not isinstance(n_clusters, Iterable):
+        raise TypeError(f"n_clusters must be numbers of clusters such as range(1, 21), got {n_clusters!r}")
+    numbers = list(n_clusters)
     for k in numbers:
         check_integer("n_clusters", k, least=1)
+    if not (numbers := sorted(set(numbers))):
+        raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
     n_rows = len(X) if weight is None else int(np.count_nonzero(weight))
     if numbers[-1] > n_rows:
         raise ValueError(f"n_clusters must be at most the {n_rows} rows of X, got {numbers[-1]}")

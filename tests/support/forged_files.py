@@ -197,7 +197,6 @@ def model_case(random: Random) -> str:
         _hold(getattr(model, "checkpoint", None) is None, "a model file brought a checkpoint")
         rows = ROWS[:-1, : model.n_features_in_]
         rows = rows if rows.shape[1] == model.n_features_in_ else np.ones((3, model.n_features_in_))
-        rows = pd.DataFrame(rows, columns=model.feature_names_in_) if hasattr(model, "feature_names_in_") else rows
         for name in ANSWERS:
             if hasattr(model, name):
                 _check_answer(model, name, rows)
@@ -291,7 +290,7 @@ def _changed_arrays(random: Random, arrays: dict[str, np.ndarray]) -> None:
     elif array.dtype.kind in "fiub" and array.size:
         flat = array.reshape(-1)
         values = [0, -1, 1e300, -1e300, 1e-300, np.nan, np.inf, 1e154, 2**40, 0.5, 1e99, -1e101]
-        value = random.choice(values) if random.random() < 0.7 else flat.flat[0] * random.choice([-1, 1e20, 1e-20, 0])
+        value = random.choice(values) if random.random() < 0.7 else float(flat[0]) * random.choice([-1, 1e20, 1e-20, 0])
         where = slice(None) if random.random() < 0.3 else random.randrange(array.size)
         with np.errstate(all="ignore"):
             if array.dtype.kind != "f":

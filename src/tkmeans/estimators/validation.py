@@ -1,6 +1,7 @@
 """Checks of estimator parameters, and their error messages."""
 
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from numbers import Integral, Real
@@ -37,7 +38,8 @@ def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None
     """Complain unless `value` is a finite number, positive or at least not negative."""
     wanted = "a positive number" if positive else "a number of at least 0"
     real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not real or not 0 <= value <= np.finfo(float).max or (positive and value == 0):
+    too_large = isinstance(value, int) and value > sys.float_info.max  # and for other types float() is infinite
+    if not real or too_large or not 0 <= float(value) < np.inf or (positive and value == 0):
         raise (ValueError if real else TypeError)(f"{name} must be {wanted}{hint}, got {value!r}")
 
 

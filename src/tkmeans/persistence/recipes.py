@@ -143,7 +143,7 @@ _SCALARS: dict[str, tuple[type, Callable[[Any], Any]]] = {
 }
 _LISTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "numbers": (float, lambda x: len(x) > 0 and np.all(np.isfinite(x))),
-    "noise shares": (float, lambda x: len(x) == 2 and x[0] > 0 and x[1] >= 0 and sum(x) < 1),
+    "noise shares": (float, lambda x: len(x) == 2 and min(x) > 0 and sum(x) < 1),
     "names": (str, len),
 }
 _ARRAYS: dict[str, tuple[str, Callable[[Any], Any]]] = {

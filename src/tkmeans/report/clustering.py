@@ -89,6 +89,8 @@ class Clustering:
 def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any, categories: Any) -> Clustering:
     """Ask a fitted estimator all that it can answer about X; the parameters are those of `write_report`."""
     check_clusterer("estimator", estimator)
+    if scaler is not None and not hasattr(scaler, "inverse_transform"):
+        raise TypeError(f"scaler must be a fitted scaler of scikit-learn, got {scaler!r}")
     check_is_fitted(estimator)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)

@@ -73,6 +73,8 @@ def write_report(
     >>> folder.cleanup()
     """
     check_path("path", path)
+    if selection is not None and not hasattr(selection, "ranking"):
+        raise TypeError(f"selection must be what select_n_clusters returns, got {selection!r}")
     found = look(estimator, X, feature_names, row_names, scaler, categories)
     title = title or f"{count(len(found.centers), 'cluster')} in {count(len(found.values), 'row')}"
     page = _page(found, estimator, scaler, selection, title, call)

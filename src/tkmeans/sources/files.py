@@ -1,6 +1,7 @@
 """Files as a source of rows; they may be larger than memory."""
 
 import math
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +71,10 @@ class DataFile:
         missing: Sequence[str] = (),
         table: str | None = None,
     ) -> None:
+        if not isinstance(path, (str, os.PathLike)) and type(path).__module__ != "pyarrow._dataset":
+            raise TypeError(f"path must be a str, a path or a dataset of pyarrow, got {path!r}")
+        if isinstance(path, str) and "\0" in path:
+            raise ValueError(f"path must name a file, got {path!r}")
         for name, lists in {"columns": columns or (), "without": without, "keep": keep, "missing": missing}.items():
             if isinstance(lists, str) or not all(isinstance(each, str) for each in lists):
                 raise TypeError(f"{name} must be a list of str, got {lists!r}")

@@ -28,9 +28,12 @@ def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str =
     return centers
 
 
-def checked_points(points: Any, name: str) -> Array:
-    """Points that a parameter of this name holds, such as centres to start from."""
-    return check_array(as_numbers(points, name), dtype=np.float64, input_name=name)
+def checked_points(points: Any, name: str, most: float = np.inf) -> Array:
+    """Points that a parameter of this name holds, such as centres to start from, none of them beyond `most`."""
+    points = check_array(as_numbers(points, name), dtype=np.float64, input_name=name)
+    if np.max(np.abs(points)) > most:
+        raise ValueError(f"{name} must be at most {most:g} in size, for its squares to be numbers; rescale it")
+    return points
 
 
 def checked_weights(weights: Any, n_components: int) -> Array:
