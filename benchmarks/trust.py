@@ -49,7 +49,8 @@ KINDS = {
 
 INTRO = """\
 A result was checked against the definitions, and has no NaN; a refusal must be on
-[the list](../guides/errors.md); a warning that is not ours is an error. {seconds:.0f} CPU seconds ({each:.1f} ms each), numbers {first} to {last} of each kind.
+[the list](../guides/errors.md); a warning that is not ours is an error.
+{seconds:.0f} CPU seconds ({each:.1f} ms each), numbers {first} to {last} of each kind.
 
 """
 

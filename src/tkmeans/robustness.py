@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.datasets.generators import strays
 from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
-from tkmeans.sources.number_checks import checked_points
+from tkmeans.sources.number_checks import as_numbers, checked_points
 from tkmeans.stats import Array
 
 _WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
@@ -113,7 +113,7 @@ def breakdown_curve(
     check_integer("n_draws", n_draws, least=1)
     check_real("distance", distance, positive=True)
     X = _checked(estimator, X, n_jobs)
-    shares = checked_points([fractions], "fractions")[0]
+    shares = np.asarray(as_numbers(fractions, "fractions"), dtype=float)
     if not (shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
         raise ValueError(f"fractions must be numbers from 0 to below 1, got {fractions!r}")
     clean = _fitted(estimator, X)
@@ -165,7 +165,7 @@ def influence_curve(
     array([2.2, 1. , 0.3])
     """
     X = _checked(estimator, X, n_jobs)
-    at = np.arange(0, 30.5, 1.0) if distances is None else checked_points([distances], "distances")[0]
+    at = np.arange(0, 30.5, 1.0) if distances is None else np.asarray(as_numbers(distances, "distances"), dtype=float)
     clean = _fitted(estimator, X)
     if clean.centers is None:
         raise ValueError(f"{type(estimator).__name__} has no centres, so no row can move them; use one that has")

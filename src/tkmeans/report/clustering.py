@@ -37,7 +37,8 @@ class Clustering:
     @cached_property
     def distances(self) -> Array:
         """How far each row is from its centre, as the estimator saw it; over the columns it has, brought up to all."""
-        d2 = np.square(self.inputs - self.input_centers[self.rows.label])
+        away = np.clip(self.inputs, -1e150, 1e150) - np.clip(self.input_centers[self.rows.label], -1e150, 1e150)
+        d2 = np.square(away)  # of the largest numbers the squares are none
         n_observed, total = np.sum(~np.isnan(d2), axis=1), np.nansum(d2, axis=1) * d2.shape[1]
         return np.where(n_observed > 0, np.sqrt(total / np.maximum(n_observed, 1)), np.nan)
 
