@@ -168,7 +168,9 @@ def influence_curve(
     at = np.arange(0, 30.5, 1.0) if distances is None else np.asarray(as_numbers(distances, "distances"), dtype=float)
     clean = _fitted(estimator, X)
     if clean.centers is None:
-        raise ValueError(f"{type(estimator).__name__} has no centres, so no row can move them; use one that has")
+        raise ValueError(
+            f"{type(estimator).__name__} has no centres, so no row can move them; use an estimator that has"
+        )
     _, spread = _clusters(X, clean.labels)
     away = clean.centers - clean.centers.mean(axis=0)
     k = int(np.argmax(np.linalg.norm(away, axis=1)))

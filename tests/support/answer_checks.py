@@ -30,7 +30,7 @@ REFUSALS: dict[str, tuple[tuple[type[Exception], ...], str]] = {
         (ValueError, TypeError),
         r"X (in column .* )?(holds|must be) |Expected 2D array|Found array with dim|inhomogeneous"
         r"|Complex data not supported|argument must be .*string.* or .*number|np.matrix is not supported"
-        r"|setting an array element|Feature names are only supported",
+        r"|setting an array element|Feature names are only supported|Input should have at least 1 dimension",
     ),
     "sparse": ((TypeError,), r"Sparse data was passed"),
     "empty": ((ValueError,), r"Found array with \d+ (sample|feature)\(s\).*minimum of \d is required"),

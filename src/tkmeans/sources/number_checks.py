@@ -38,7 +38,7 @@ def checked_points(points: Any, name: str, most: float = np.inf) -> Array:
 
 def checked_weights(weights: Any, n_components: int) -> Array:
     """Weights of components: non-negative and summing to 1, or a ValueError as GaussianMixture has it."""
-    weights = np.asarray(as_numbers(weights, "weights_init"), dtype=np.float64)
+    weights = _reals(weights, "weights_init")
     shape_checked(weights, "weights", (n_components,))
     fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
@@ -51,10 +51,17 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     return weights
 
 
+def _reals(values: Any, name: str) -> Array:
+    array = np.asarray(as_numbers(values, name))
+    if array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite real numbers, got {values!r}")
+    return array.astype(np.float64)
+
+
 def checked_precisions(precisions: Any, kind: str, n_components: int, n_features: int) -> Array:
     """Inverses of scale matrices of a kind, positive definite, or a ValueError as GaussianMixture has it."""
     K, p = n_components, n_features
-    precisions = np.asarray(as_numbers(precisions, "precisions_init"), dtype=np.float64)
+    precisions = _reals(precisions, "precisions_init")
     shape = {"full": (K, p, p), "tied": (p, p), "diag": (K, p), "spherical": (K,)}[kind]
     shape_checked(precisions, f"{kind} precision", shape)
     if kind in ("diag", "spherical"):
