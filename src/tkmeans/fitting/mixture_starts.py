@@ -79,6 +79,7 @@ def bulk_of(sample: Sample) -> Bulk:
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
         some = away[:, j] > 0
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
+    units = np.maximum(units, 1e-100)  # whose square is a number
     with np.errstate(over="ignore"):  # of rows that are as good as infinitely far
         p, squares = len(units), np.sum((away / units) ** 2, axis=1)
     core = within_reach(sample)

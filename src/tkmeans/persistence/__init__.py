@@ -111,7 +111,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         words = "is nested too deeply to be a model file"
     except (ArithmeticError, LookupError, TypeError, ValueError) as fault:  # of what no check has thought of
         words = f"is not a model file of tkmeans: {fault}"
-    raise ModelFileError(f"{os.fspath(path)} {words}")
+    raise ModelFileError(f"{os.fspath(path)} {' '.join(words.split())[:500]}")
 
 
 def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
@@ -212,6 +212,7 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
         estimator._restore(values)
     else:
         vars(estimator).update(values)
+        estimator.transform(np.zeros((1, sizes["p"])))  # with all that its parameters need
     return estimator
 
 

@@ -146,7 +146,9 @@ def read_feather(content: Content) -> ArrowTable:
     if content.path is None or content.packing or is_stream:
         read = arrow.ipc.open_stream if is_stream else arrow.ipc.open_file
         with naming(content.source):
-            return held_table(content.source, read(content.in_memory()).read_all(), format="feather")
+            found = read(content.in_memory()).read_all()
+            found.validate(full=True)  # Arrow reads offsets as they come: a damaged file would crash the process
+            return held_table(content.source, found, format="feather")
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
         fields = [schema.names.index(name) for name in names]
@@ -154,6 +156,7 @@ def read_feather(content: Content) -> ArrowTable:
             reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
+                batch.validate(full=True)
                 for start in range(0, batch.num_rows, n_rows):
                     yield batch.slice(start, n_rows)
 
