@@ -241,7 +241,7 @@ def test_a_feather_file_whose_text_points_outside_of_it_is_refused(tmp_path):
     data = path.read_bytes()
     assert data.count(offsets) == 1
     path.write_bytes(data.replace(offsets, (np.arange(len(X) + 1, dtype=np.int32) * 10**7).tobytes()))
-    with pytest.raises((ValueError, OSError), match="t.feather"):
+    with pytest.raises((ValueError, OSError), match=r"t\.feather"):
         TKMeans(2).fit(path)
 
 
