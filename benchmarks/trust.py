@@ -1,11 +1,14 @@
-"""Trust: hostile inputs, and faults on the way; what came of them.
+"""Trust: hostile inputs, calls and files, and faults on the way; what came of them.
 
-python -m benchmarks.trust [--inputs 100000] [--faults 200] [--jobs 1] [--seed 0] [docs/benchmarks/trust.md]
+python -m benchmarks.trust [--inputs 150000] [--calls 50000] [--models 10000] [--checkpoints 10000] [--tables 10000]
+    [--faults 500] [--jobs 1] [--seed 0] [docs/benchmarks/trust.md]
 
-Every input is a fit or a prediction by one of the estimators (`tests/support/hostile_cases.py`), and its outcome is
-checked by `tests/support/answer_checks.py`. It runs in a process of its own kind: one that crashes or hangs is
-replaced, and what it was busy with is counted and named by its number. `python -m benchmarks.trust --only NUMBER`
-tries that one again. The command fails on any wrong answer.
+An input is a fit or a prediction by one of the estimators (`tests/support/hostile_cases.py`), checked by
+`tests/support/answer_checks.py`; a call is one of any public function with one hostile argument
+(`tests/support/public_calls.py`); models, checkpoints and tables are good files that were mutated
+(`tests/support/forged_files.py`). Each runs in a process of its own kind: one that crashes or hangs is
+replaced, and what it was busy with is counted and named by its kind and number. `python -m benchmarks.trust --only
+calls:17` tries that one again. The command fails on anything wrong.
 """
 
 from __future__ import annotations
@@ -32,10 +35,23 @@ PATIENCE = 60.0  # seconds for one input, which takes a hundredth of one
 BATCH = 50  # inputs that a worker is given at a time
 RESULT = "result"
 
+# What is tried, with how many of each the issue of trust asks for, and what the page says of it.
+KINDS = {
+    "inputs": (
+        150_000,
+        "fits and predictions: rows of all sizes and shapes in all containers, with all weights and parameters",
+    ),
+    "calls": (50_000, "calls of every public function, with a hostile value for one of its parameters"),
+    "models": (10_000, "forged model files with a right checksum, or damaged ones; what loads is asked everything"),
+    "checkpoints": (10_000, "forged and damaged checkpoints, from which a fit is resumed"),
+    "tables": (10_000, "damaged tables: text, compressed, Parquet, Feather, NPY, JSON, workbooks, DuckDB"),
+}
+
 INTRO = """\
-{n} hostile inputs to all estimators: rows of all sizes and shapes, in all kinds of containers, with all kinds of
-weights and parameters. A result was checked against the definitions; a refusal must be on
-[the list](../guides/errors.md). {seconds:.0f} CPU seconds ({each:.1f} ms each), seeds {first} to {last}.
+A result was checked against the definitions, and has no NaN; a refusal must be on
+[the list](../guides/errors.md); a warning that is not ours is an error.
+{seconds:.0f} CPU seconds ({each:.1f} ms each), numbers {first} to {last} of each kind.
+
 """
 
 
@@ -57,25 +73,36 @@ class Tally:
 # ---- one input -----------------------------------------------------------------------------
 
 
-def attempt(number: int) -> tuple[str, str, str]:
-    """The kind of the input with this number, its outcome, and the complaint if it is a wrong answer."""
+def attempt(task: tuple[str, int]) -> tuple[str, str, str]:
+    """The kind of this task, its outcome, and the complaint if it is a wrong answer."""
     from support.answer_checks import WrongAnswer, outcome_of
-    from support.hostile_cases import hostile_case
 
-    made = hostile_case(Random(number))
-    kind = made.kind.partition(":")[0]
+    suite, number = task
+    kind, told = suite, ""
     try:
-        return kind, outcome_of(made), ""
+        if suite == "inputs":
+            from support.hostile_cases import hostile_case
+
+            made = hostile_case(Random(number))
+            kind, told = f"inputs, {made.kind.partition(':')[0]}", f"{made.kind}, {type(made.estimator).__name__}: "
+            return kind, outcome_of(made), ""
+        if suite == "calls":
+            from support.public_calls import hostile_call, outcome_of_call
+
+            return kind, outcome_of_call(hostile_call(Random(number))), ""
+        from support.forged_files import CASES
+
+        return kind, CASES[suite](Random(number)), ""
     except WrongAnswer as error:
-        return kind, "wrong answer", f"{number}: {made.kind}, {type(made.estimator).__name__}: {error}"
+        return kind, "wrong answer", f"{suite}:{number}: {told}{error}"
 
 
 def work(link: Connection) -> None:
-    """Try the inputs that come in, one by one; announce each before, and tell its outcome after."""
-    while (numbers := link.recv()) is not None:
-        for number in numbers:
-            link.send(("begin", number))
-            link.send(("end", attempt(number)))
+    """Try the tasks that come in, one by one; announce each before, and tell its outcome after."""
+    while (tasks := link.recv()) is not None:
+        for task in tasks:
+            link.send(("begin", task))
+            link.send(("end", attempt(task)))
         link.send(("more", None))
 
 
@@ -85,7 +112,7 @@ def work(link: Connection) -> None:
 class Worker:
     """A process, what it is busy with, and since when."""
 
-    def __init__(self, batches: Iterator[list[int]]) -> None:
+    def __init__(self, batches: Iterator[list[tuple[str, int]]]) -> None:
         self.batches, self.left = batches, []
         self._start()
 
@@ -95,7 +122,7 @@ class Worker:
         self.process = context.Process(target=work, args=(other,), daemon=True)
         self.process.start()
         other.close()
-        self.busy: int | None = None
+        self.busy: tuple[str, int] | None = None
         self.since = time.monotonic()
         self._feed()
 
@@ -130,16 +157,15 @@ class Worker:
             self._feed()
 
     def _bury(self, kept: list[str], what: str) -> None:
-        kept.append(f"{self.busy}: {what}")
+        kept.append(f"{self.busy}: {what}")  # the kind and the number
         if self.busy in self.left:
             self.left.remove(self.busy)
         self._start()
 
 
-def hostile_inputs(n: int, seed: int, jobs: int) -> Tally:
-    """Try `n` inputs in so many processes."""
-    numbers = range(seed, seed + n)
-    batches = (list(numbers[i : i + BATCH]) for i in range(0, n, BATCH))
+def hostile_tasks(tasks: list[tuple[str, int]], jobs: int) -> Tally:
+    """Try all tasks in so many processes."""
+    batches = (tasks[i : i + BATCH] for i in range(0, len(tasks), BATCH))
     tally, workers = Tally(), [Worker(batches) for _ in range(jobs)]
     told = known = 0
     while not all(worker.done for worker in workers):
@@ -149,37 +175,39 @@ def hostile_inputs(n: int, seed: int, jobs: int) -> Tally:
                 worker.listen(tally)
         tried, failures = sum(tally.outcomes.values()), tally.failures
         if len(failures) > known:
+            print("failed:", *failures[known:], sep="\n  ", flush=True)
             known = len(failures)
-            print("failed so far:", *failures, sep="\n  ", flush=True)
         if tried >= told + 5000:
             told = tried
-            print(f"{tried} inputs, {known} failures", flush=True)
+            print(f"{tried} of {len(tasks)}, {known} failures", flush=True)
     for worker in workers:
         worker.process.join()
     return tally
 
 
-def inputs_suite(options: argparse.Namespace) -> tuple[str, list[str]]:
-    """The section about inputs, and what failed."""
+def tasks_suite(options: argparse.Namespace) -> tuple[str, list[str]]:
+    """The section about inputs, calls and files, and what failed."""
     before = _cpu_seconds()
-    tally = hostile_inputs(options.inputs, options.seed, options.jobs)
-    seconds = _cpu_seconds() - before
-    n = sum(tally.outcomes.values()) + len(tally.crashes) + len(tally.hangs)
-    text = INTRO.format(n=n, seconds=seconds, each=1000 * seconds / n, first=options.seed, last=options.seed + n - 1)
-    kinds = sorted({kind for kind, _ in tally.outcomes})
+    sizes = {kind: getattr(options, kind) for kind in KINDS}
+    tasks = [(kind, options.seed + i) for kind, n in sizes.items() for i in range(n)]
+    tally = hostile_tasks(tasks, options.jobs)
+    seconds, n = _cpu_seconds() - before, len(tasks)
+    last = options.seed + max(sizes.values()) - 1
+    text = "".join(f"- {size} {KINDS[kind][1]}\n" for kind, size in sizes.items() if size) + "\n"
+    text += INTRO.format(seconds=seconds, each=1000 * seconds / max(n, 1), first=options.seed, last=last)
     refusals = sorted({outcome for _, outcome in tally.outcomes} - {RESULT, "wrong answer"})
     rows = []
-    for kind in kinds:
+    for kind in sorted({kind for kind, _ in tally.outcomes}):
         by_outcome = {outcome: count for (k, outcome), count in tally.outcomes.items() if k == kind}
         refused = sum(by_outcome.get(name, 0) for name in refusals)
         row = [kind, sum(by_outcome.values()), by_outcome.get(RESULT, 0), refused, by_outcome.get("wrong answer", 0)]
         rows.append([str(cell) for cell in row])
-    text += "\n## Inputs by kind\n\n" + markdown(["what is hostile", "tried", "results", "refused", "wrong"], rows)
+    text += "## By kind\n\n" + markdown(["what is hostile", "tried", "results", "refused", "wrong"], rows)
     counts = Counter[str]()
     for (_, outcome), count in tally.outcomes.items():
         counts[outcome] += count
     outcomes = [RESULT, *sorted(refusals, key=lambda name: -counts[name])]
-    text += "\n## Inputs by outcome\n\n" + markdown(["outcome", "inputs"], [[o, str(counts[o])] for o in outcomes])
+    text += "\n## By outcome\n\n" + markdown(["outcome", "tried"], [[o, str(counts[o])] for o in outcomes])
     return text + _failures(tally), tally.failures
 
 
@@ -191,7 +219,7 @@ def _failures(tally: Tally) -> str:
         ["crashes", str(len(tally.crashes))],
         [f"hangs (more than {PATIENCE:.0f} s)", str(len(tally.hangs))],
     ]
-    return "\n## What must not be\n\n" + markdown(["", "inputs"], rows)
+    return "\n## What must not be\n\n" + markdown(["", "tried"], rows)
 
 
 # ---- faults ------------------------------------------------------------------------------------
@@ -216,7 +244,7 @@ def faults_suite(options: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 Suite = Callable[[argparse.Namespace], tuple[str, list[str]]]
-SUITES: list[Suite] = [inputs_suite, faults_suite]
+SUITES: list[Suite] = [tasks_suite, faults_suite]
 
 
 def _cpu_seconds() -> float:
@@ -229,14 +257,16 @@ def main() -> None:
     """Print the figures, and fail on anything that must not be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path, nargs="?")
-    parser.add_argument("--inputs", type=int, default=100_000)
-    parser.add_argument("--faults", type=int, default=200)
+    for kind, (size, _) in KINDS.items():
+        parser.add_argument(f"--{kind}", type=int, default=size)
+    parser.add_argument("--faults", type=int, default=500)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--seed", type=int, default=0, help="the number of the first input")
-    parser.add_argument("--only", type=int, help="try the input with this number, and tell")
+    parser.add_argument("--seed", type=int, default=0, help="the number of the first of each kind")
+    parser.add_argument("--only", help="try the one with this kind and number, as calls:17, and tell")
     options = parser.parse_args()
     if options.only is not None:
-        print(*attempt(options.only))
+        kind, _, number = options.only.rpartition(":")
+        print(*attempt((kind or "inputs", int(number))))
         return
     for library in ("OPENBLAS", "MKL", "OMP"):  # the processes to come inherit it
         os.environ[f"{library}_NUM_THREADS"] = "1"

@@ -1,6 +1,6 @@
 """Whatever is passed: a right answer or a refusal that is on the list, never a crash, NaN or silent cast.
 
-Here a few hundred inputs, and every kind of rows once; `python -m benchmarks.trust` tries 100 000.
+Here a few hundred inputs, calls and files, and every kind of rows once; `python -m benchmarks.trust` tries 230 000.
 """
 
 import re
@@ -11,8 +11,22 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from support.answer_checks import REFUSALS, WrongAnswer, outcome_of
+from support.forged_files import CASES
 from support.hostile_cases import HostileCase, any_hostile_case, hostile_case
 from support.hostile_values import CONTAINERS, DTYPES, INVALID_TABLES, INVALID_WEIGHTS, ROW_KINDS, WEIGHTS
+from support.public_calls import (
+    ALL_PARAMETERS,
+    CALLS,
+    PARAMETERS,
+    RECORDS,
+    VALUES,
+    Hostile,
+    HostileCall,
+    hostile_call,
+    kind_of,
+    made_call,
+    outcome_of_call,
+)
 
 from tkmeans import StudentTMixture, TKMeans
 from tkmeans.baselines import KMedoids
@@ -61,6 +75,63 @@ def test_sample_weights_of_every_kind_are_used_or_refused(name):
     mass = None if wrong else np.broadcast_to(np.asarray(weight, float), len(X))
     outcome = outcome_of(HostileCase(name, TKMeans(2, random_state=0), X, weight, rows=X, mass=mass, refused=wrong))
     assert outcome in {"result", "weights", "fewer rows than clusters"}
+
+
+# ---- every public function, by reflection -----------------------------------------------------
+
+
+def test_every_parameter_of_every_public_function_has_hostile_values():
+    """Whoever adds a public name or a parameter says in tests/support/public_calls.py what is hostile to it."""
+    without_a_call = {function for function, _ in ALL_PARAMETERS} - set(CALLS)
+    without_values = set()
+    for function, parameter in ALL_PARAMETERS:
+        try:
+            assert VALUES[kind_of(function, parameter)]
+        except KeyError:
+            without_values.add(f"{function}({parameter})")
+    assert (without_a_call, without_values) == (set(), set())
+
+
+def test_no_kind_of_hostile_values_is_for_parameters_that_are_gone():
+    assert set(PARAMETERS) <= {parameter for _, parameter in ALL_PARAMETERS}
+    assert not RECORDS & {function for function, _ in ALL_PARAMETERS}
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_a_hostile_argument_of_a_public_function_leads_to_a_result_or_a_documented_refusal(seed):
+    outcome_of_call(hostile_call(Random(seed)))
+
+
+@pytest.mark.parametrize("function", ["TKMeans", "FastTKMeans", "MiniBatchTKMeans", "KMedians", "KMedoids"])
+def test_integers_of_every_width_are_taken_by_every_parameter_that_counts(function):
+    for owner, parameter in ALL_PARAMETERS:
+        if owner == function and kind_of(owner, parameter).startswith("count"):
+            for hostile in VALUES["count"]:
+                if hostile.taken:
+                    assert outcome_of_call(made_call(Random(0), function, parameter, hostile)) == "result"
+
+
+def test_hostile_calls_detect_undocumented_exceptions_and_accepted_nonsense():
+    def careless(X):
+        return X["no such key"]
+
+    made = HostileCall("scaled", "X", careless, {"X": {}}, Hostile({}))
+    with pytest.raises(WrongAnswer, match="undocumented KeyError"):
+        outcome_of_call(made)
+    with pytest.raises(WrongAnswer, match="was accepted"):
+        outcome_of_call(made._replace(call=lambda X: X, hostile=Hostile({}, refused=True)))
+    with pytest.raises(WrongAnswer, match="RuntimeWarning"):
+        outcome_of_call(made._replace(call=lambda X: np.log(np.zeros(1))))
+
+
+# ---- forged and damaged files --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("first", [0, 20])
+def test_a_forged_or_damaged_file_is_refused_or_leads_to_finite_answers(kind, first):
+    outcomes = {CASES[kind](Random(number)) for number in range(first, first + 20)}
+    assert outcomes <= {"result", "refused"}
 
 
 # ---- the outcome_of itself -------------------------------------------------------------------------

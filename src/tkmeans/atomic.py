@@ -2,13 +2,14 @@
 
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -27,12 +28,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     name = ""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as file:
+        name = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"))
+        # The system takes off what the umask forbids; a file that others may not read is not theirs to read meanwhile.
+        mode = 0o666 if before is None else stat.S_IMODE(before.st_mode) & 0o666
+        with os.fdopen(os.open(name, _NEW, mode), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, _usual_mode() if before is None else stat.S_IMODE(before.st_mode))
+        if before is not None:
+            os.chmod(name, stat.S_IMODE(before.st_mode))
         os.replace(name, target)
     except BaseException as fault:  # Ctrl-C too
         with suppress(OSError):
@@ -48,10 +52,3 @@ def _is_about(fault: OSError, target: Path) -> bool:
     if fault.filename is None:
         return fault.errno in _DISK_FULL
     return os.fspath(fault.filename).startswith(str(target.with_name(f".{target.name}.")))
-
-
-def _usual_mode() -> int:
-    """What a new file may do: mkstemp grants less, because its files are private."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans.docstrings import documented
+from tkmeans.estimators.validation import check_clusterer
 from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.sources.files import DataFile, open_table
+from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
@@ -178,6 +181,9 @@ def describe(
     Cluster 0 (60 rows): short flipper, light; 100 % Adelie
     Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
     """
+    check_clusterer("model", model)
+    if categories is not None and not isinstance(categories, Mapping):
+        raise TypeError(f"categories must be a mapping of names to columns of text, got {categories!r}")
     if issparse(X):
         raise TypeError("X is sparse, and describe looks at every value; pass X.toarray(), or some of its columns")
     values, names, texts = _columns(model, X, feature_names)
@@ -215,6 +221,8 @@ def described(
     spread = _spread(some - medians[of])
     few = min(_LEVELS, max(2, len(labels) // 2))
     categories = {name: np.asarray(cells, dtype=object) for name, cells in texts.items()}
+    if odd := [name for name, cells in categories.items() if cells.shape != labels.shape]:
+        raise ValueError(f"categories must have one value for each of the {len(labels)} rows; {odd[0]!r} has not")
     shares = [_shares(name, cells, groups) for name, cells in categories.items() if len({*cells}) <= few]
     sure, found = rows.probability, []
     for k, group in enumerate(groups):
@@ -298,7 +306,7 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
         others = {str(name): np.asarray(X[name], dtype=object) for name in X.columns if name not in chosen}
         texts = {name: cells for name, cells in others.items() if any(isinstance(cell, str) for cell in cells)}
     else:
-        values = np.asarray(X, dtype=np.float64)
+        values = check_array(as_numbers(X, "X"), dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
         chosen = list(names or fitted or [f"x{j}" for j in range(values.shape[1])])
     if len(chosen) != values.shape[1]:
         raise ValueError(f"feature_names must name the {values.shape[1]} columns of X, got {len(chosen)} names")

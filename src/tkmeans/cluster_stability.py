@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans.docstrings import documented
 from tkmeans.estimators.inputs import checked_sample_weight
-from tkmeans.estimators.validation import check_integer
+from tkmeans.estimators.validation import check_clusterer, check_integer, check_n_jobs
 from tkmeans.stats import Array
 
 # Hennig's marks for the mean similarity of a cluster that is believed, and of one that is not to be.
@@ -141,6 +141,8 @@ def stability(
     ['stable', 'stable', 'unstable', 'unstable']
     """
     check_integer("n_resamples", n_resamples, least=1)
+    check_n_jobs("n_jobs", n_jobs)
+    check_clusterer("estimator", estimator)
     (X,) = indexable(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     weight = checked_sample_weight(sample_weight, np.empty((n_rows, 0)))

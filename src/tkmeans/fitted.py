@@ -92,7 +92,9 @@ class Clusters(NamedTuple):
         """Ready to look at rows, by the engine of the model."""
         centers = self.centers.astype(np.float64)
         params = Params(frame.enter(centers), 1.0, self.dof, np.log(self.weights))
-        order = np.argsort(np.sum(centers * np.cos(np.arange(1.0, centers.shape[1] + 1)), axis=1), kind="stable")
+        order = by_size(
+            centers, -np.sum(centers / centers.shape[1] * np.cos(np.arange(1.0, centers.shape[1] + 1)), axis=1)
+        )
         compared = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
         return RoundPosterior(model, params, model.kernel(params), frame.unit, self, order, compared)
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from tkmeans.docstrings import documented
 from tkmeans.sources.number_checks import checked_points
 
 __all__ = ["adjusted_rand_score", "centroid_index", "clustering_mse", "within_between_ratio"]
+
+LARGEST = 1e150  # whose square is a number
 
 
 @documented(returns="index : int\n    0 if both clusterings have the same clusters.")
@@ -41,7 +43,7 @@ def centroid_index(centers: Any, other: Any) -> int:
     >>> centroid_index([[0.0], [10.0], [20.0]], [[-1.0], [1.0], [15.0]])
     1
     """
-    ours, theirs = checked_points(centers, "centers"), checked_points(other, "other")
+    ours, theirs = checked_points(centers, "centers", LARGEST), checked_points(other, "other", LARGEST)
     if ours.shape[1] != theirs.shape[1]:
         raise ValueError(f"centers have {ours.shape[1]} features and other {theirs.shape[1]}; give both the same")
     d2 = cdist(ours, theirs, "sqeuclidean")
@@ -69,7 +71,7 @@ def clustering_mse(X: Any, labels: Any) -> float:
     >>> clustering_mse([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
     0.5
     """
-    X, labels = checked_points(X, "X"), np.asarray(labels)
+    X, labels = checked_points(X, "X", LARGEST), column_or_1d(labels)
     check_consistent_length(X, labels)
     names, number = np.unique(labels, return_inverse=True)
     member = (np.arange(len(names))[:, None] == number).astype(float)  # (K, n)
@@ -98,9 +100,14 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     >>> within_between_ratio([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1], [[1.0], [11.0]])
     0.04
     """
-    X, labels = checked_points(X, "X"), np.asarray(labels)
+    X, labels = checked_points(X, "X", LARGEST), column_or_1d(labels)
     check_consistent_length(X, labels)
-    centers = checked_points(centers, "centers")
+    centers = checked_points(centers, "centers", LARGEST)
+    if centers.shape[1] != X.shape[1]:
+        raise ValueError(f"centers must have the {X.shape[1]} features of X, got {centers.shape[1]}")
+    if labels.dtype.kind not in "biu":
+        raise TypeError(f"labels must be row numbers of centers, got {labels.dtype}")
+    labels = labels.astype(np.intp)
     if labels.min() < 0 or labels.max() >= len(centers):
         found = f"got {labels.min()} to {labels.max()}"
         raise ValueError(f"labels must be row numbers of centers, 0 to {len(centers) - 1}, {found}")

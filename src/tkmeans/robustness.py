@@ -10,13 +10,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.datasets.generators import strays
 from tkmeans.docstrings import documented
-from tkmeans.estimators.validation import check_choice, check_integer, check_real
-from tkmeans.sources.number_checks import checked_points
+from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
+from tkmeans.sources.number_checks import as_numbers, checked_points
 from tkmeans.stats import Array
 
 _WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
@@ -121,12 +121,12 @@ def breakdown_curve(
     check_choice("kind", kind, choices=KINDS)
     check_integer("n_draws", n_draws, least=1)
     check_real("distance", distance, positive=True)
-    X = checked_points(X, "X")
-    shares = np.asarray(fractions, dtype=float)
+    X = _checked(estimator, X, n_jobs)
+    shares = np.asarray(as_numbers(fractions, "fractions"), dtype=float)
     if not (shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
         raise ValueError(f"fractions must be numbers from 0 to below 1, got {fractions!r}")
     clean = _fitted(estimator, X)
-    y = clean.labels if y is None else np.asarray(y)
+    y = clean.labels if y is None else column_or_1d(y)
     check_consistent_length(X, y)
     rng = check_random_state(random_state)
     added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
@@ -173,19 +173,31 @@ def influence_curve(
     array([1., 3., 9.])
     array([2.2, 1. , 0.3])
     """
-    X = checked_points(X, "X")
-    at = np.arange(0, 30.5, 1.0) if distances is None else np.asarray(distances, dtype=float)
+    X = _checked(estimator, X, n_jobs)
+    at = np.arange(0, 30.5, 1.0) if distances is None else np.asarray(as_numbers(distances, "distances"), dtype=float)
     clean = _fitted(estimator, X)
     if clean.centers is None:
-        raise ValueError(f"{type(estimator).__name__} has no centres, so no row can move them; use one that has")
+        raise ValueError(
+            f"{type(estimator).__name__} has no centres, so no row can move them; use an estimator that has"
+        )
     _, spread = _clusters(X, clean.labels)
     away = clean.centers - clean.centers.mean(axis=0)
     k = int(np.argmax(np.linalg.norm(away, axis=1)))
-    way = away[k] if len(away) > 1 else check_random_state(random_state).standard_normal(X.shape[1])
+    rng = check_random_state(random_state)
+    way = away[k] if len(away) > 1 else rng.standard_normal(X.shape[1])
     rows = clean.centers[k] + spread * at[:, None] * way / np.linalg.norm(way)
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, row])) for row in rows)
     moved = np.array([_shift(clean.centers, fit.centers) for fit in fits])
     return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(clean.labels == k) + 1)})
+
+
+def _checked(estimator: Any, X: Any, n_jobs: int | None) -> Array:
+    check_clusterer("estimator", estimator)
+    check_n_jobs("n_jobs", n_jobs)
+    X = checked_points(X, "X", 1e100)
+    if not np.all(np.ptp(X, axis=0) > 1e-100):
+        raise ValueError("X must have a spread in every column; drop those that are constant")
+    return X
 
 
 class _Found(NamedTuple):

@@ -66,5 +66,7 @@ def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True,
         pvalue = model.outlier_pvalues_ if fitted else model.outlier_pvalues(X)
     cells = np.asarray(model.find_bad_cells(X)) if hasattr(model, "cell_bounds_") else np.False_
     values = np.asarray(X)
-    known = ~np.isnan(values).all(axis=1) if np.isnan(np.sum(values)) else np.ones(len(values), dtype=bool)
+    with np.errstate(over="ignore", invalid="ignore"):  # of the largest numbers
+        complete = np.isfinite(np.sum(values))
+    known = np.ones(len(values), dtype=bool) if complete else ~np.isnan(values).all(axis=1)
     return RowAnswers(label, known, outlier, probability, pvalue, cells if np.any(cells) else None)

@@ -85,9 +85,11 @@ def select_clusters(
         check_choice("shapes", shape, [*SHAPES])
     if isinstance(shapes, str) or not shapes:
         raise ValueError(f'shapes must be a sequence of at least one shape, such as ("full",), got {shapes!r}')
-    rng, numbers = check_random_state(random_state), sorted(set(n_clusters))
-    for k in numbers:
+    if not isinstance(n_clusters, Iterable):
+        raise TypeError(f"n_clusters must be numbers of clusters such as range(1, 21), got {n_clusters!r}")
+    for k in (numbers := list(n_clusters)):
         check_integer("n_clusters", k, least=1)
+    rng, numbers = check_random_state(random_state), sorted(set(numbers))
     if not numbers:
         raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
     template = StudentTMixture() if estimator is None else estimator

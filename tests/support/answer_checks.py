@@ -23,13 +23,14 @@ REFUSALS: dict[str, tuple[tuple[type[Exception], ...], str]] = {
     "weights": ((ValueError, TypeError), r"sample_weight (must|holds|is)"),
     "start": (
         (ValueError, TypeError),
-        r"\b(init|means_init) (must|contains|holds) |init of the user's own|unexpected keyword argument 'random_state'",
+        r"\b(init|means_init) (must|contains|holds) |init of the user's own|unexpected keyword argument 'random_state'"
+        r"|The parameter '[\w ]+' should |'[\w ]+ precision' should be",
     ),
     "no table": (
         (ValueError, TypeError),
         r"X (in column .* )?(holds|must be) |Expected 2D array|Found array with dim|inhomogeneous"
         r"|Complex data not supported|argument must be .*string.* or .*number|np.matrix is not supported"
-        r"|setting an array element|Feature names are only supported",
+        r"|setting an array element|Feature names are only supported|Input should have at least 1 dimension",
     ),
     "sparse": ((TypeError,), r"Sparse data was passed"),
     "empty": ((ValueError,), r"Found array with \d+ (sample|feature)\(s\).*minimum of \d is required"),
@@ -41,6 +42,10 @@ REFUSALS: dict[str, tuple[tuple[type[Exception], ...], str]] = {
     "other features": ((ValueError,), r"X has \d+ features, but \w+ is expecting \d+"),
     "parameter": ((ValueError, TypeError), r"^\w+ must be |cannot be used to seed|n_jobs"),
     "not fitted yet": ((NotFittedError,), r"go on with partial_fit|not fitted yet"),
+    "checkpoint": (
+        (ValueError,),
+        r"is not a whole checkpoint|checkpoint .* (is of another fit|cannot be resumed from)",
+    ),
     "no file": ((FileNotFoundError,), r"nowhere"),
 }
 

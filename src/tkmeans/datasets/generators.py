@@ -1,9 +1,10 @@
 """Generators of data: clusters with outliers, and sets of the same kind as the paper's synthetic ones."""
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_X_y
 
 from tkmeans.docstrings import documented
 
@@ -46,6 +47,11 @@ def make_contaminated(
     >>> X.shape, int((y == -1).sum())
     ((105, 2), 5)
     """
+    n_samples, n_clusters, n_features = _checked(
+        int, 1, n_samples=n_samples, n_clusters=n_clusters, n_features=n_features
+    )
+    reals = {"outlier_fraction": outlier_fraction, "outlier_range": outlier_range, "cluster_std": cluster_std}
+    outlier_fraction, outlier_range, cluster_std = _checked(float, 0, **reals)
     rng = check_random_state(random_state)
     centers = _spaced_points(n_clusters, n_features, rng)
     y = np.arange(n_samples) % n_clusters
@@ -69,6 +75,7 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
     >>> make_a_like(35, random_state=0)[0].shape
     (5250, 2)
     """
+    (n_clusters,) = _checked(int, 1, n_clusters=n_clusters)
     rng = check_random_state(random_state)
     return _around(_spaced_points(n_clusters, 2, rng), np.full(n_clusters, 150), 0.35 / np.sqrt(n_clusters), rng)
 
@@ -89,6 +96,7 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
     >>> X.shape, int(y.max()) + 1
     ((5000, 2), 15)
     """
+    (overlap,) = _checked(int, 1, overlap=overlap)
     if overlap not in _S_SPREAD:
         raise ValueError(f"overlap must be 1, 2, 3 or 4 (like S1 to S4), got {overlap!r}")
     rng = check_random_state(random_state)
@@ -110,6 +118,7 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
     >>> make_dim_like(64, random_state=0)[0].shape
     (1024, 64)
     """
+    (n_features,) = _checked(int, 1, n_features=n_features)
     rng = check_random_state(random_state)
     return _around(rng.uniform(-1, 1, (16, n_features)), np.full(16, 64), 0.05, rng)
 
@@ -156,12 +165,13 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
     >>> X.shape, int((y == -1).sum())
     ((3150, 2), 150)
     """
-    if kind not in CONTAMINATIONS:
+    if not isinstance(kind, str) or kind not in CONTAMINATIONS:
         raise ValueError(f"kind must be one of {', '.join(CONTAMINATIONS)}, got {kind!r}")
-    if not fraction >= 0:
-        raise ValueError(f"fraction must be at least 0 (0.2 in the paper's code), got {fraction!r}")
+    (fraction,) = _checked(float, 0, fraction=fraction)
     rng = check_random_state(random_state)
-    X, y = np.asarray(X, dtype=float), np.asarray(y)
+    X, y = check_X_y(X, y, dtype=np.float64)
+    if np.max(np.abs(X)) > 1e300:
+        raise ValueError("X must be at most 1e300 in size, for what is far from it to be a number; rescale it")
     n, distance = int(np.ceil(fraction * len(X))), {"far": 10, "clumped": 3}.get(kind, 1)
     return _with_outliers(X, y, strays(X, n, distance, rng, cauchy=kind == "cauchy", heaps=5 * (kind == "clumped")))
 
@@ -176,6 +186,16 @@ def strays(X: Any, n: int, distance: float, rng: Any, *, cauchy: bool, heaps: in
     away = rng.standard_normal((heaps, p))
     places = middle + distance * half * away / np.max(np.abs(away), axis=1, keepdims=True)
     return places[rng.randint(heaps, size=n)] + width * half * rng.standard_normal((n, p))
+
+
+def _checked(kind: type, least: float, **given: Any) -> list[Any]:
+    """These as numbers of Python, int or float; an error names the one that is none, or below `least`."""
+    for name, value in given.items():
+        right = isinstance(value, Integral if kind is int else Real) and not isinstance(value, (bool, np.bool_))
+        if not right or not least <= value <= 10**9:
+            wanted = f"{name} must be at least {least}, at most 1e9" + ", and an integer" * (kind is int)
+            raise (ValueError if right else TypeError)(f"{wanted}, got {value!r}")
+    return [kind(value) for value in given.values()]
 
 
 def _spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:

@@ -21,9 +21,9 @@ from tkmeans.docstrings import documented
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, measure, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
-from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_real
+from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_path, check_real
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
-from tkmeans.fitting.checkpoints import Checkpoint, fingerprint
+from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
@@ -121,6 +121,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_params(self, self._checks)
         if resume is not None and not hasattr(self, "checkpoint"):
             raise TypeError(f"{type(self).__name__} writes no checkpoints to resume from; fit without resume")
+        if resume is not None:
+            check_path("resume", resume)
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
             self.__dict__.pop("selection_", None)
             size = getattr(self, self._size)
@@ -164,8 +166,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
-            fit = best_run(plan.runs, plan.merit, rng, observers, left)
-            self._publish_fit(plan, fit, source)
+            with nullcontext() if left is None else resuming(self, resume):
+                fit = best_run(plan.runs, plan.merit, rng, observers, left)
+                self._publish_fit(plan, fit, source)
             if survey.n_empty:
                 fit_warnings.warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
             if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
@@ -287,6 +290,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             label = partial(fitted.ask, "label")
             if outlier_label is not None:
                 check_integer("outlier_label", outlier_label, least=-(2**31))
+                if outlier_label >= 2**31:  # labels of rows in files have 32 bits
+                    raise ValueError(f"outlier_label must be below 2**31, got {outlier_label!r}")
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
@@ -588,6 +593,13 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             raise ValueError(f'engine="native" reads NumPy arrays, got one of {source.array_library}; {way_out}')
         return engines.reference
 
+    def __sklearn_clone__(self) -> Self:
+        """A copy to be fitted elsewhere, many times perhaps: it does not write to this one's checkpoint."""
+        copy: Self = super().__sklearn_clone__()
+        if getattr(copy, "checkpoint", None) is not None:
+            copy.checkpoint = None
+        return copy
+
     @property
     def n_clusters_(self) -> int:
         """The number of clusters, given or chosen."""
@@ -606,6 +618,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 def answer(source: Source, function: Callable[[Block], Answer], column: Column, out: Any = None) -> Any:
     """Something for each row: in the kind of array the rows came in, or for a file, in a file beside it."""
+    if out is not None:
+        check_path("out", out)
     out = source.beside(column.name) if out is None else out
     if out is None:
         return source.collect(function, [column])[0][0]

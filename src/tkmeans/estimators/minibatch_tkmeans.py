@@ -136,6 +136,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     _checks = validation.SHARED | validation.STUDENT
     _checks |= {"batch_size": validation.at_least_one, "half_life": _half_life}
     _checks |= dict.fromkeys(("init_size", "max_no_improvement"), validation.optional(validation.at_least_one))
+    _checks |= {"verbose": validation.check_verbose, "compute_labels": validation.check_switch}
     _accepts = Accepts(array_api=False, refusal=NOT_IN_MEMORY)
     _objective = "log-likelihood"
     _interruptible = False  # a stream cannot go on from parameters alone

@@ -184,6 +184,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         "size_ratio": validation.check_ratio,
         **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
         "noise": validation.check_auto,
+        **dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch),
         **validation.CELLS,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),

@@ -161,7 +161,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     cluster_centers_: Floats
     inertia_: float
     _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.CELLS
-    _checks |= {"n_clusters": validation.one_or_auto}
+    _checks |= {"n_clusters": validation.one_or_auto, "accelerate": validation.check_switch}
     _objective = "log-likelihood"
 
     def _model(self, engine: Any) -> Student:

@@ -1,5 +1,7 @@
 """Checks of estimator parameters, and their error messages."""
 
+import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from numbers import Integral, Real
@@ -29,8 +31,8 @@ def check_integer(name: str, value: Any, *, least: int, auto: bool = False) -> N
     if auto and isinstance(value, str) and value == "auto":
         return
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not whole or value < least:
-        wanted = f"an integer of at least {least}" + ' or "auto"' * auto
+    if not whole or not least <= value < 2**63:
+        wanted = f"an integer of at least {least}" + ", below 2**63" * (whole and value > least) + ' or "auto"' * auto
         raise (ValueError if whole else TypeError)(f"{name} must be {wanted}, got {value!r}")
 
 
@@ -38,7 +40,8 @@ def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None
     """Complain unless `value` is a finite number, positive or at least not negative."""
     wanted = "a positive number" if positive else "a number of at least 0"
     real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not real or not np.isfinite(float(value)) or value < 0 or (positive and value == 0):
+    too_large = isinstance(value, int) and value > sys.float_info.max  # and for other types float() is infinite
+    if not real or too_large or not 0 <= float(value) < np.inf or (positive and value == 0):
         raise (ValueError if real else TypeError)(f"{name} must be {wanted}{hint}, got {value!r}")
 
 
@@ -74,7 +77,7 @@ def check_fixed_dof(name: str, value: Any, *, hint: str) -> None:
 
 def check_ratio(name: str, value: Any) -> None:
     """Complain unless `value` is a number of at least 1, or infinite."""
-    if value != np.inf:
+    if not isinstance(value, Real) or value != np.inf:
         check_real(name, value, positive=True)
         if value < 1:
             raise ValueError(f"{name} must be at least 1, or inf for no bound, got {value!r}")
@@ -84,6 +87,32 @@ def check_auto(name: str, value: Any) -> None:
     """Complain unless `value` is "auto", True or False."""
     if not isinstance(value, (bool, np.bool_)):
         check_choice(name, value, ["auto"], hint=", True or False")
+
+
+def check_switch(name: str, value: Any) -> None:
+    """Complain unless `value` is True or False, or 1 or 0 in their place."""
+    if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def check_verbose(name: str, value: Any) -> None:
+    """Complain unless `value` is True, False or a number of at least 0."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_integer(name, value, least=0)
+
+
+def check_path(name: str, value: Any) -> None:
+    """Complain unless `value` is the path of a file."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a path, got {value!r}")
+    if not os.fspath(value) or "\0" in str(value):
+        raise ValueError(f"{name} must be a path, and {value!r} names no file")
+
+
+def check_clusterer(name: str, value: Any) -> None:
+    """Complain unless `value` is an estimator that clusters, fitted or not."""
+    if isinstance(value, type) or not (hasattr(value, "predict") or hasattr(value, "fit_predict")):
+        raise TypeError(f"{name} must be a clusterer such as TKMeans(3), got {value!r}")
 
 
 def check_init(
@@ -117,8 +146,9 @@ SHARED: dict[str, Check] = {
     "n_init": one_or_auto,
     "init": check_init,
 }
-KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"])}
+KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"]), "copy_x": check_switch}
 LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
+LONG_FITS |= {"checkpoint": optional(check_path), "verbose": check_verbose}
 CELLS: dict[str, Check] = {"bad_cells": check_auto}
 STUDENT: dict[str, Check] = {
     "dof": check_dof,

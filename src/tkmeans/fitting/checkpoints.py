@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -15,9 +18,14 @@ from tkmeans.em import Anderson, Progress
 from tkmeans.models.mixture import MixtureParams
 from tkmeans.shape_stats import ShapeStats
 from tkmeans.sources import Source
-from tkmeans.stats import Fit, Outcome, Params, Stats
+from tkmeans.stats import Array, Fit, Outcome, Params, Stats
 
 _FORMAT = "tkmeans checkpoint 3"
+_LARGEST = 1e300
+_RANGES = {"params_centers": (-1e101, 1e101), "params_scale": (1e-290, 1e290), "params_log_weights": (-_LARGEST, 1e-6)}
+_RANGES |= {f"stats_{name}": (0.0, _LARGEST) for name in ("n", "w", "observed", "wd2", "cells", "noise", "beyond")}
+_RANGES |= {"params_dof": (1e-6, _LARGEST), "params_noise": (0.0, 1.0), "params_beyond": (0.0, 1.0)}
+_RANGES |= {"n_passes": (0, 2**62), "total": (1e-290, _LARGEST), "movement": (0.0, np.inf)}
 _RECORDS: dict[str, Any] = {"Params": (Params, Stats), "MixtureParams": (MixtureParams, ShapeStats)}
 
 # What may change between a fit and its continuation.
@@ -70,27 +78,69 @@ class Checkpoint:
 
     @staticmethod
     def read(path: Any, fit: dict[str, Any]) -> Checkpoint:
-        """The checkpoint at `path`, which must be of the fit with this fingerprint."""
+        """The checkpoint at `path`, which must be of the fit with this fingerprint; ValueError if it is not."""
         path = Path(path)
         if not path.exists():
             raise FileNotFoundError(f"there is no checkpoint {str(path)!r} to resume from; fit without resume")
         try:
+            with zipfile.ZipFile(path) as members:
+                if any(member.compress_type for member in members.infolist()):  # a few bytes could become very many
+                    raise ValueError("it is compressed")
             with open(path, "rb") as stored, np.load(stored, allow_pickle=False) as file:
                 arrays = dict(file)
             meta = json.loads(str(arrays["meta"]))
             if meta["format"] != _FORMAT:
                 raise ValueError(f"its format is {meta['format']!r}, this version reads {_FORMAT!r}")
+            others = {name: meta["fit"].get(name) for name, value in fit.items() if meta["fit"].get(name) != value}
+            if not others:
+                return _checked(meta, arrays, fit)
         except Exception as error:
             raise ValueError(f"{str(path)!r} is not a whole checkpoint of tkmeans: {error}") from error
-        for name, value in fit.items():
-            if meta["fit"].get(name) != value:
-                other = f"{name} was {meta['fit'].get(name)!r} and is {value!r}"
-                what_to_do = "resume with the same data and settings, or fit without resume"
-                raise ValueError(f"checkpoint {str(path)!r} is of another fit: {other}; {what_to_do}")
-        inner = meta["rng_inner"] | {"key": arrays["rng_key"]}
-        best = _fit(arrays, "best", bool(arrays["best_converged"])) if "best_history" in arrays else None
-        run = _progress(arrays) if "run_history" in arrays else None
-        return Checkpoint(meta["fit"], meta["rng"] | {"state": inner}, meta["n_finished"], best, run)
+        name, value = next(iter(others.items()))
+        what_to_do = "resume with the same data and settings, or fit without resume"
+        other = f"{name} was {value!r} and is {fit[name]!r}; {what_to_do}"
+        raise ValueError(f"checkpoint {str(path)!r} is of another fit: {other}")
+
+
+@contextmanager
+def resuming(estimator: Any, path: Any) -> Iterator[None]:
+    """Refuse a checkpoint that leads to no fit: its numbers may be in range, and yet be of no rows.
+
+    Nothing of NumPy's warns in a fit, so what would is such a checkpoint's doing.
+    """
+    try:
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            yield
+        if not all(np.all(np.isfinite(value)) for value in estimator._fitted_model.params if np.ndim(value)):
+            raise ValueError("its numbers lead to no finite fit")
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"checkpoint {str(path)!r} cannot be resumed from: {error}") from error
+
+
+def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]) -> Checkpoint:
+    """A checkpoint from the entries of a file, each of which has its type, its shape and its range."""
+    K, p = fit["n_components" if "n_components" in fit else "n_clusters"], fit["n_features"]
+    for name, array in arrays.items():
+        place, _, field = name.partition("_")
+        of_numbers = array.dtype == np.float64 or (field in ("n_passes", "best_converged") and array.dtype.kind in "ib")
+        if name in ("meta", "rng_key") or field == "records" or name == "best_converged":
+            continue
+        low, high = _RANGES.get(field, (-_LARGEST, _LARGEST))
+        if not of_numbers or not np.all((array >= low) & (array <= high)):
+            raise ValueError(f"{name} is not numbers between {low:g} and {high:g}")
+        if place in ("best", "run") and field in ("params_centers", "stats_wx") and array.shape != (K, p):
+            raise ValueError(f"{name} has the shape {array.shape} in place of {(K, p)}")
+    state = meta["rng"] | {"state": meta["rng_inner"] | {"key": arrays["rng_key"]}}
+    np.random.RandomState().set_state(state)
+    best = _fit(arrays, "best", bool(arrays["best_converged"])) if "best_history" in arrays else None
+    run = _progress(arrays) if "run_history" in arrays else None
+    wanted = MixtureParams if "n_components" in fit else Params
+    if not all(isinstance(each.params, wanted) for each in (best, run) if each is not None):
+        raise ValueError(f"its parameters are no {wanted.__name__}")
+    n_finished = meta["n_finished"]
+    if type(n_finished) is not int or not 0 <= n_finished < 2**31 or (n_finished > 0) != (best is not None):
+        raise ValueError(f"it has {n_finished!r} runs that are done, and {'the' if best else 'no'} best of them")
+    return Checkpoint(meta["fit"], state, n_finished, best, run)
 
 
 def _flat(prefix: str, fit: Fit) -> dict[str, Any]:

@@ -82,7 +82,9 @@ def bulk_of(sample: Sample) -> Bulk:
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
         some = away[:, j] > 0
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
-    p, squares = len(units), np.sum((away / units) ** 2, axis=1)
+    units = np.maximum(units, 1e-100)  # whose square is a number
+    with np.errstate(over="ignore"):  # of rows that are as good as infinitely far
+        p, squares = len(units), np.sum((away / units) ** 2, axis=1)
     core = within_reach(sample)
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
@@ -106,7 +108,7 @@ def starts(
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
-    prior = settings.shrinkage * (source.n_features + 2) * row, settings.reg_covar * source.total / K
+    prior = float(settings.shrinkage) * (source.n_features + 2) * row, float(settings.reg_covar) * source.total / K
     noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
     dof = None if settings.dof == "estimate" else float(settings.dof)
     setting = Setting(settings._model(settings._engine(source)), K, *prior, bulk_of(sample), noise, dof)
@@ -321,7 +323,8 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
         mass[k] = np.sum(own_weight)
         middle = quantile(x, own_weight)
         width = 1.48 * quantile(np.abs(x - middle), own_weight) + 1e-3 * units
-        trust = own_weight * (dof + p) / (dof + np.sum(((x - middle) / width) ** 2, axis=1))
+        with np.errstate(over="ignore"):  # a row that is as good as infinitely far has no weight
+            trust = own_weight * (dof + p) / (dof + np.sum(((x - middle) / width) ** 2, axis=1))
         centers[k], covariances[k] = _moments(x, trust, mass[k])
         if core and len(x) > 2 * (p + 2):
             for _ in range(2):

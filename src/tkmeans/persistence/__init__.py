@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import __version__
 from tkmeans.atomic import replacing
 from tkmeans.docstrings import documented
-from tkmeans.estimators.validation import check_params
+from tkmeans.estimators.validation import check_params, check_path, check_switch
 from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
 from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
 from tkmeans.sources.base import to_numpy
@@ -24,6 +25,8 @@ from tkmeans.sources.base import to_numpy
 __all__ = ["ModelFileError", "load", "save"]
 
 FORMAT, VERSION = "tkmeans-model", 1
+# Parameters of a machine and a session, which no file carries to another.
+_LOCAL = ("checkpoint", "n_jobs", "verbose")
 _ENVELOPE = {"format", "version", "tkmeans", "scikit-learn", "checksum", "pipeline", "scaler", "estimator"}
 
 
@@ -57,6 +60,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     >>> again.predict([[0, 0], [9, 9]])
     array([0, 1])
     """
+    check_path("path", path)
+    check_switch("training_rows", training_rows)
     names, scaler, last = None, None, estimator  # the names of a pipeline's steps
     if isinstance(estimator, Pipeline):
         if len(estimator.steps) != 2:
@@ -76,6 +81,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator or pipeline, fitted as it was to the last bit, from a file.
 
+    Parameters of the machine it was written on (`checkpoint`, `n_jobs`, `verbose`) are not in the file.
+
     Parameters
     ----------
     path : path-like
@@ -84,7 +91,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file was changed, comes from a newer version, or holds anything unknown.
+        If the file was changed, comes from a newer version, holds anything unknown or any value out of range: whatever
+        is wrong with its content. A file that cannot be opened is an OSError.
 
     Examples
     --------
@@ -95,10 +103,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     Traceback (most recent call last):
     tkmeans.persistence.encoding.ModelFileError: ... is not a model file of tkmeans: its format is 'another'
     """
+    check_path("path", path)
+    data = Path(path).read_bytes()
     try:
-        return _read(Path(path).read_bytes())
+        return _read(data)
     except ModelFileError as fault:
-        raise ModelFileError(f"{os.fspath(path)} {fault}") from None
+        words = str(fault)
+    except RecursionError:
+        words = "is nested too deeply to be a model file"
+    except (ArithmeticError, LookupError, TypeError, ValueError) as fault:  # of what no check has thought of
+        words = f"is not a model file of tkmeans: {fault}"
+    raise ModelFileError(f"{os.fspath(path)} {' '.join(words.split())[:500]}")
 
 
 def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
@@ -107,7 +122,7 @@ def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) ->
         place = "" if allowed is ESTIMATORS else " as the scaler of a pipeline"
         raise TypeError(f"a model file can hold {', '.join(allowed)}{place}, got {estimator!r}")
     check_is_fitted(estimator)
-    params = estimator.get_params(deep=False)
+    params = {key: value for key, value in estimator.get_params(deep=False).items() if key not in _LOCAL}
     wanted = [field for field, kind in kinds(name, params).items() if training_rows or "[n]" not in kind]
     found = {field: getattr(estimator, field, None) for field in wanted}
     there = {field: value for field, value in found.items() if value is not None}
@@ -177,11 +192,12 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
         raise ModelFileError(f"holds {name!r}, which is not one of {', '.join(allowed)}")
     if not isinstance(written["params"], dict) or not isinstance(written["fitted"], dict):
         raise ModelFileError(f"has a {name} whose params and fitted are not named")
-    estimator = _with_params(name, decode(written["params"]))
-    fitted, wanted = decode(written["fitted"]), kinds(name, estimator.get_params(deep=False))
+    params, fitted = ({key: decode(part) for key, part in written[each].items()} for each in ("params", "fitted"))
+    estimator = _with_params(name, params)
+    wanted = kinds(name, estimator.get_params(deep=False))
     if unknown := sorted(set(fitted) - set(wanted)):
         raise ModelFileError(f"has a {name} with the unknown attribute {unknown[0]!r}")
-    sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count", {})}
+    sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count from 1 on", {})}
     if allowed is ESTIMATORS and (size := getattr(estimator, allowed[name].size)) != "auto":
         sizes["K"] = size
     values: dict[str, Any] = {}
@@ -192,10 +208,13 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
             raise ModelFileError(f"has a {name} without {field}")
         elif allowed is SCALERS and not kind.startswith("names"):
             values[field] = None  # of a scaler that does not centre, for example
+    if values.get("noise_weight_") and not {"noise_center_", "noise_covariance_", "_noise_shares"} <= set(values):
+        raise ModelFileError(f"has a {name} with noise_weight_, but without where the noise is")
     if allowed is ESTIMATORS:
         estimator._restore(values)
     else:
         vars(estimator).update(values)
+        estimator.transform(np.zeros((1, sizes["p"])))  # with all that its parameters need
     return estimator
 
 
@@ -204,11 +223,15 @@ def _with_params(name: str, params: dict[str, Any]) -> Any:
     known = estimator.get_params(deep=False)
     if unknown := sorted(set(params) - set(known)):
         raise ModelFileError(f"has a {name} with the unknown parameter {unknown[0]!r}")
-    for key, value in params.items():
-        is_tuple = isinstance(known[key], tuple) and isinstance(value, list)
-        estimator.set_params(**{key: tuple(value) if is_tuple else value})
+    for key in set(params).difference(_LOCAL):
+        is_tuple = isinstance(known[key], tuple) and isinstance(params[key], list)
+        setattr(estimator, key, tuple(params[key]) if is_tuple else params[key])
     try:
-        check_params(estimator, getattr(estimator, "_checks", {}))
+        if name in SCALERS:
+            estimator._validate_params()
+        else:
+            check_params(estimator, estimator._checks)
+            check_random_state(estimator.random_state)
     except (TypeError, ValueError) as fault:
         raise ModelFileError(f"has a {name} that cannot be: {fault}") from None
     return estimator

@@ -79,8 +79,6 @@ def parse(text: str) -> Any:
     """JSON to the letter: no key twice, no NaN, no nesting without end."""
     try:
         return json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse)
-    except RecursionError:
-        raise ModelFileError("is nested too deeply to be a model file") from None
     except ValueError as fault:
         raise ModelFileError(f"is not a model file of tkmeans: {fault}") from None
 
@@ -131,4 +129,4 @@ def _decode_array(written: dict[str, Any]) -> Array:
         with np.errstate(over="raise"):
             return np.array(flat, dtype=dtype).reshape(shape)
     except (OverflowError, FloatingPointError):
-        raise ModelFileError(f"has a number that does not fit into {dtype}") from None
+        raise ModelFileError(f"has a number that does not fit into {dtype}, or a shape beyond all bounds") from None

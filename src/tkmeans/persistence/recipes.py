@@ -1,8 +1,8 @@
 """Which classes a model file may hold, and what there is to keep of each.
 
-A field's kind is one of "number", "number from 0 on", "count" (an integer), "truth", "numbers" (a list), "names",
-"sketch", "floats" and "ints" (arrays), with the shape in brackets: K clusters, p features, n training rows.
-"?" marks what may be absent, as after an interrupted fit, or None, "|" alternatives.
+A field's kind is a word of `_SCALARS`, `_LISTS`, `_ARRAYS` or "sketch", which has a type and a range; arrays have their
+shape in brackets: K clusters, p features, n training rows. "?" marks what may be absent, as after an interrupted fit,
+or None, "|" alternatives.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tkmeans.estimators.validation import LEAST_DOF
 from tkmeans.fitted import Sketch
 from tkmeans.persistence.encoding import ModelFileError
+from tkmeans.stats import Array
 
 Fields = dict[str, str]
 
@@ -25,19 +27,23 @@ class Recipe(NamedTuple):
     size: str = "n_clusters"  # the parameter that K is
 
 
-_ALL: Fields = {"n_features_in_": "count", "feature_names_in_": "names[p]?"}
-_HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "ints[n]?", "inertia_": "number?", "n_iter_": "count"}
-_UP = "number from 0 on"
+_ALL: Fields = {"n_features_in_": "count from 1 on", "feature_names_in_": "names[p]?"}
+_HARD = _ALL | {
+    "cluster_centers_": "floats[K,p]",
+    "labels_": "labels[n]?",
+    "inertia_": "number from 0 on?",
+    "n_iter_": "count",
+}
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
-_PATH |= {"agreement_": "number?", "n_searches_": "count?", "margin_": "number?"}
-_SOFT = _HARD | _PATH | {"scale_": _UP, "dof_": _UP, "cluster_weights_": "floats[K]"}
-_STRAYS = {"cell_bounds_": "floats[2,p]?", "outlier_pvalues_": "floats[n]?", "_training_distances": "sketch?"}
-_MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "floats[K]", "means_": "floats[K,p]", "dof_": "floats[K]"}
-_MIXTURE |= {"labels_": "ints[n]?", "covariances_": "covariances", "noise_weight_": "number"} | _STRAYS
-_MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", "_noise_shares": "numbers?"}
-_STREAM = {"n_steps_": "count", "n_samples_seen_": "count", "cluster_sizes_": "floats[K]", "recent_sizes_": "floats[K]"}
-_STREAM |= {"center_drift_": "floats[K]", "drift_pvalues_": "floats[K]"}
-_SEEN = {"n_samples_seen_": "count|number|ints[p]|floats[p]"}
+_PATH |= {"agreement_": "share?", "n_searches_": "count?", "margin_": "number?"}
+_SOFT = _HARD | _PATH | {"scale_": "number above 0", "dof_": "degrees of freedom", "cluster_weights_": "weights[K]"}
+_STRAYS = {"cell_bounds_": "floats[2,p]?", "outlier_pvalues_": "pvalues[n]?", "_training_distances": "sketch?"}
+_MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "weights[K]", "means_": "floats[K,p]", "dof_": "dofs[K]"}
+_MIXTURE |= {"labels_": "labels[n]?", "covariances_": "covariances", "noise_weight_": "share"} | _STRAYS
+_MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", "_noise_shares": "noise shares?"}
+_STREAM = {"n_steps_": "count", "n_samples_seen_": "count", "cluster_sizes_": "sizes[K]", "recent_sizes_": "sizes[K]"}
+_STREAM |= {"center_drift_": "sizes[K]", "drift_pvalues_": "pvalues[K]"}
+_SEEN = {"n_samples_seen_": "count|number from 0 on|sizes[p]|ints[p]"}
 
 ESTIMATORS = {
     "TKMeans": Recipe("tkmeans.estimators", _SOFT | _STRAYS),
@@ -49,13 +55,14 @@ ESTIMATORS = {
 }
 
 _SCALED = {
-    "StandardScaler": _SEEN | dict.fromkeys(("mean_", "var_", "scale_"), "floats[p]?"),
-    "RobustScaler": dict.fromkeys(("center_", "scale_"), "floats[p]?"),
-    "MinMaxScaler": _SEEN | dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), "floats[p]"),
+    "StandardScaler": _SEEN | {"mean_": "floats[p]?", "var_": "sizes[p]?", "scale_": "scales[p]?"},
+    "RobustScaler": {"center_": "floats[p]?", "scale_": "scales[p]?"},
+    "MinMaxScaler": _SEEN | {"scale_": "scales[p]"} | dict.fromkeys(("min_", "data_min_", "data_max_"), "floats[p]"),
 }
+_SCALED["MinMaxScaler"] |= {"data_range_": "sizes[p]"}
 SCALERS = {name: Recipe("sklearn.preprocessing", _ALL | fields) for name, fields in _SCALED.items()}
 
-_COVARIANCES = {"full": "floats[K,p,p]", "tied": "floats[p,p]", "diag": "floats[K,p]", "spherical": "floats[K]"}
+_COVARIANCES = {"full": "matrices[K,p,p]", "tied": "matrices[p,p]", "diag": "scales[K,p]", "spherical": "scales[K]"}
 
 
 def class_of(name: str) -> type[Any]:
@@ -78,7 +85,8 @@ def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
     """
     for each in kind.removesuffix("?").split("|"):
         word, _, dims = each.removesuffix("]").partition("[")
-        if _is(value, word) and (not dims or _has_shape(value, dims.split(","), sizes)):
+        has_shape = not dims or _has_shape(value, dims.split(","), sizes)
+        if has_shape and _is(value, word) and (word != "labels" or np.all(value < sizes["K"])):
             return _AS.get(word, lambda same: same)(value)
     known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     raise ModelFileError(f"has a {field} that is not {kind.removesuffix('?')} with {known}")
@@ -89,20 +97,64 @@ def _has_shape(value: Any, dims: list[str], sizes: dict[str, int]) -> bool:
     return len(shape) == len(dims) and all(shape[i] == sizes.setdefault(dim, shape[i]) for i, dim in enumerate(dims))
 
 
-def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of this kind, whatever its shape."""
-    if kind in _SCALARS:
-        return type(value) is _SCALARS[kind] and not (kind == _UP and value < 0)
-    if kind in _LISTS:
-        return isinstance(value, list) and all(type(part) is _LISTS[kind] for part in value)
-    if kind in _ARRAYS:
-        return isinstance(value, np.ndarray) and value.dtype.kind == _ARRAYS[kind]
+def _is(value: Any, word: str) -> bool:
+    """Whether a value has the type and the range of this word, whatever its shape."""
+    if word in _SCALARS:
+        kind, in_range = _SCALARS[word]
+        return type(value) is kind and bool(in_range(value))
+    if word in _LISTS:
+        kind, in_range = _LISTS[word]
+        return isinstance(value, list) and all(type(part) is kind for part in value) and bool(in_range(value))
+    if word in _ARRAYS:
+        letter, in_range = _ARRAYS[word]
+        return isinstance(value, np.ndarray) and value.dtype.kind == letter and bool(np.all(in_range(value)))
     if not isinstance(value, dict) or set(value) != set(Sketch._fields):
         return False
     d2, mass = value["d2"], value["mass"]
-    return _is(d2, "floats") and _is(mass, "floats") and d2.ndim == 1 and len(d2) > 0 and d2.shape == mass.shape
+    there = _is(d2, "sizes") and _is(mass, "sizes") and d2.ndim == 1 and len(d2) > 0 and d2.shape == mass.shape
+    return there and bool(np.all(np.diff(d2) >= 0)) and 0 < np.sum(mass) < np.inf
 
 
-_SCALARS: dict[str, Any] = {"number": float, _UP: float, "count": int, "truth": bool}
-_LISTS, _ARRAYS = {"numbers": float, "names": str}, {"floats": "f", "ints": "i"}
+def _of_covariance(matrices: Array) -> bool:
+    """Whether matrices are symmetric with positive variances, and positive definite but for rounding."""
+    variances = np.diagonal(matrices, axis1=-2, axis2=-1)
+    if not np.all(np.isfinite(matrices)) or not np.all(_of_scale(variances)):
+        return False
+    deviations = np.sqrt(variances)
+    correlations = matrices / deviations[..., :, None] / deviations[..., None, :]
+    symmetric = np.allclose(correlations, correlations.swapaxes(-1, -2), rtol=0, atol=1e-9)
+    return symmetric and bool(np.min(np.linalg.eigvalsh(correlations)) > -1e-10)
+
+
+def _of_scale(x: Any) -> Any:
+    return (x > SCALES[0]) & (x < SCALES[1])
+
+
+SCALES = 1e-280, 1e280  # of a variance; no fit reaches them, and what is computed of one between stays a number
+_SCALARS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "number": (float, np.isfinite),
+    "number from 0 on": (float, lambda x: 0 <= x < np.inf),
+    "share": (float, lambda x: 0 <= x <= 1),
+    "number above 0": (float, _of_scale),
+    "degrees of freedom": (float, lambda x: LEAST_DOF <= x < np.inf),
+    "count": (int, lambda x: 0 <= x < 2**63),
+    "count from 1 on": (int, lambda x: 1 <= x < 2**63),
+    "truth": (bool, np.isfinite),
+}
+_LISTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "numbers": (float, lambda x: len(x) > 0 and np.all(np.isfinite(x))),
+    "noise shares": (float, lambda x: len(x) == 2 and min(x) > 0 and sum(x) < 1),
+    "names": (str, len),
+}
+_ARRAYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "floats": ("f", np.isfinite),
+    "sizes": ("f", lambda x: (x >= 0) & (x < np.inf)),
+    "scales": ("f", _of_scale),
+    "dofs": ("f", lambda x: (x >= LEAST_DOF) & (x < np.inf)),
+    "weights": ("f", lambda x: (x >= 0) & (abs(np.sum(x) - 1) < 1e-6)),
+    "pvalues": ("f", lambda x: np.isnan(x) | ((x >= 0) & (x <= 1))),
+    "matrices": ("f", _of_covariance),
+    "ints": ("i", lambda x: x >= 0),
+    "labels": ("i", lambda x: x >= 0),
+}
 _AS: dict[str, Callable[[Any], Any]] = {"names": lambda names: np.array(names, object), "sketch": lambda d: Sketch(**d)}

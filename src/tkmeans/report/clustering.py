@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans.cluster_descriptions import SIGMA, Description, described, median
+from tkmeans.estimators.validation import check_clusterer
 from tkmeans.plots.projections import centers_of, column_names, full_covariances
 from tkmeans.report.markup import decimals_of
 from tkmeans.row_answers import RowAnswers, answers
@@ -36,7 +37,8 @@ class Clustering:
     @cached_property
     def distances(self) -> Array:
         """How far each row is from its centre, as the estimator saw it; over the columns it has, brought up to all."""
-        d2 = np.square(self.inputs - self.input_centers[self.rows.label])
+        away = np.clip(self.inputs, -1e150, 1e150) - np.clip(self.input_centers[self.rows.label], -1e150, 1e150)
+        d2 = np.square(away)  # of the largest numbers the squares are none
         n_observed, total = np.sum(~np.isnan(d2), axis=1), np.nansum(d2, axis=1) * d2.shape[1]
         return np.where(n_observed > 0, np.sqrt(total / np.maximum(n_observed, 1)), np.nan)
 
@@ -87,6 +89,9 @@ class Clustering:
 
 def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any, categories: Any) -> Clustering:
     """Ask a fitted estimator all that it can answer about X; the parameters are those of `write_report`."""
+    check_clusterer("estimator", estimator)
+    if scaler is not None and not hasattr(scaler, "inverse_transform"):
+        raise TypeError(f"scaler must be a fitted scaler of scikit-learn, got {scaler!r}")
     check_is_fitted(estimator)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)

@@ -9,6 +9,7 @@ from string import Template
 from typing import Any
 
 from tkmeans.atomic import replacing
+from tkmeans.estimators.validation import check_path
 from tkmeans.report import sections
 from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, fragment, part, swatch, text
@@ -71,6 +72,9 @@ def write_report(
     '<!DOCTYPE html>'
     >>> folder.cleanup()
     """
+    check_path("path", path)
+    if selection is not None and not hasattr(selection, "ranking"):
+        raise TypeError(f"selection must be what select_n_clusters returns, got {selection!r}")
     found = look(estimator, X, feature_names, row_names, scaler, categories)
     title = title or f"{count(len(found.centers), 'cluster')} in {count(len(found.values), 'row')}"
     page = _page(found, estimator, scaler, selection, title, call)

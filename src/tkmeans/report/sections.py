@@ -277,7 +277,8 @@ def _row_table(found: Clustering, rows: Array) -> str:
 def _reason(found: Clustering, i: int) -> str:
     """The column in which a row is the most spreads from its centre, its value, and that of the centre."""
     k = found.rows.label[i]
-    away = np.abs(found.inputs[i] - found.input_centers[k]) / found.deviations[k]
+    with np.errstate(over="ignore"):  # of the largest numbers
+        away = np.abs(found.inputs[i] - found.input_centers[k]) / found.deviations[k]
     if np.isnan(away).all():
         return '<span class="missing">all values missing</span>'
     j = int(np.nanargmax(away))

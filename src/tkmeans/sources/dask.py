@@ -8,6 +8,7 @@ import numpy as np
 
 from tkmeans.sources import base
 from tkmeans.sources.base import Answer, Column, M, Sample, Source, Survey, merged
+from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array, Block, Frame
 
 _MERGED_AT_ONCE = 8  # summaries, on the way from the partitions to the one of all rows
@@ -231,6 +232,9 @@ def _picked(part: Any, weight: Any, places: Array, dtype: Any, by_mass: bool) ->
 
 
 def _array(part: Any, dtype: Any) -> Array:
-    """A partition as an array of NumPy."""
+    """A partition as an array of NumPy; its numbers are numbers, whatever its collection has declared."""
     pandas = hasattr(part, "to_numpy")
+    found = as_numbers(part.to_frame() if pandas and part.ndim == 1 else part, "it")
+    if not pandas and found.dtype.kind == "c":
+        raise TypeError("it holds complex numbers; choose real ones, as by .real or abs()")
     return np.ascontiguousarray(part.to_numpy(dtype=dtype, na_value=np.nan) if pandas else part, dtype=dtype)

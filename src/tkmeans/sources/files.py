@@ -1,6 +1,7 @@
 """Files as a source of rows; they may be larger than memory."""
 
 import math
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -68,6 +69,21 @@ class DataFile:
         missing: Sequence[str] = (),
         table: str | None = None,
     ) -> None:
+        if not isinstance(path, (str, os.PathLike)) and type(path).__module__ != "pyarrow._dataset":
+            raise TypeError(f"path must be a str, a path or a dataset of pyarrow, got {path!r}")
+        if isinstance(path, str) and "\0" in path:
+            raise ValueError(f"path must name a file, got {path!r}")
+        for name, lists in {"columns": columns or (), "without": without, "keep": keep, "missing": missing}.items():
+            if isinstance(lists, str) or not all(isinstance(each, str) for each in lists):
+                raise TypeError(f"{name} must be a list of str, got {lists!r}")
+        signs = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands}
+        for name, text in ({"encoding": encoding, "table": table} | signs).items():
+            if text is not None and not isinstance(text, str):
+                raise TypeError(f"{name} must be a str or None, got {text!r}")
+            if text is not None and name in signs and (len(text) != 1 or not (text.isprintable() or text == "\t")):
+                raise ValueError(f"{name} must be one sign, got {text!r}")
+        if header is not None and not isinstance(header, (bool, np.bool_)):
+            raise TypeError(f"header must be True, False or None, got {header!r}")
         self.path, self.columns, self.without, self.keep = path, columns, without, keep
         self.reading = Reading(delimiter, decimal, thousands, encoding, header, tuple(missing), table)
 

@@ -28,14 +28,17 @@ def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str =
     return centers
 
 
-def checked_points(points: Any, name: str) -> Array:
-    """Points that a parameter of this name holds, such as centres to start from."""
-    return check_array(as_numbers(points, name), dtype=np.float64, input_name=name)
+def checked_points(points: Any, name: str, most: float = np.inf) -> Array:
+    """Points that a parameter of this name holds, such as centres to start from, none of them beyond `most`."""
+    points = check_array(as_numbers(points, name), dtype=np.float64, input_name=name)
+    if np.max(np.abs(points)) > most:
+        raise ValueError(f"{name} must be at most {most:g} in size, for its squares to be numbers; rescale it")
+    return points
 
 
 def checked_weights(weights: Any, n_components: int) -> Array:
     """Weights of components: non-negative and summing to 1, or a ValueError as GaussianMixture has it."""
-    weights = np.asarray(as_numbers(weights, "weights_init"), dtype=np.float64)
+    weights = _reals(weights, "weights_init")
     shape_checked(weights, "weights", (n_components,))
     fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
@@ -47,9 +50,16 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     return weights
 
 
+def _reals(values: Any, name: str) -> Array:
+    array = np.asarray(as_numbers(values, name))
+    if array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite real numbers, got {values!r}")
+    return array.astype(np.float64)
+
+
 def checked_precisions(precisions: Any, kind: str, K: int, p: int) -> Array:
     """Inverses of scale matrices of a kind, positive definite, or a ValueError as GaussianMixture has it."""
-    precisions = np.asarray(as_numbers(precisions, "precisions_init"), dtype=np.float64)
+    precisions = _reals(precisions, "precisions_init")
     shape = {"full": (K, p, p), "tied": (p, p), "diag": (K, p), "spherical": (K,)}[kind]
     shape_checked(precisions, f"{kind} precision", shape)
     if kind in ("diag", "spherical"):

@@ -134,14 +134,18 @@ def read_feather(content: Content) -> ArrowTable:
     if content.path is None or content.packing or is_stream:
         read = arrow.ipc.open_stream if is_stream else arrow.ipc.open_file
         with naming(content.source):
-            return held_table(content.source, read(content.read()).read_all(), format="feather")
+            found = read(content.read()).read_all()
+            found.validate(full=True)  # Arrow reads offsets as they come: a damaged file would crash the process
+            return held_table(content.source, found, format="feather")
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
         fields = [schema.names.index(name) for name in names]
         with arrow.OSFile(str(content.path)) as file:
             reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
             for i in range(reader.num_record_batches):
-                yield from arrow.Table.from_batches([reader.get_batch(i)]).to_batches(n_rows)
+                batch = reader.get_batch(i)
+                batch.validate(full=True)
+                yield from arrow.Table.from_batches([batch]).to_batches(n_rows)
 
     with naming(content.source), arrow.OSFile(str(content.path)) as file:
         schema = arrow.ipc.open_file(file).schema
@@ -197,16 +201,19 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     try:
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.read()))
         sheets = book.sheet_names
+        if reading.table is not None and reading.table not in sheets:
+            raise TableError(f"{source} has no sheet {reading.table!r}; it has {', '.join(map(repr, sheets))}")
+        for name in [reading.table] if reading.table is not None else sheets:
+            rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            if any(cell != "" for row in rows for cell in row):
+                break
+        else:
+            raise TableError(f"{source} is empty: it has no filled sheet")
+    except TableError:
+        raise
     except Exception as fault:
         raise TableError(f"{source} is a damaged workbook or a zip archive ({fault}); unpack it") from None
-    if reading.table is not None and reading.table not in sheets:
-        raise TableError(f"{source} has no sheet {reading.table!r}; it has {', '.join(map(repr, sheets))}")
-    for name in [reading.table] if reading.table is not None else sheets:
-        rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-        if places := [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]:
-            break
-    else:
-        raise TableError(f"{source} is empty: it has no filled sheet")
+    places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
     used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
     filled = [[None if rows[i - 1][j] == "" else rows[i - 1][j] for j in used] for i in places]
     sample = [[*map(_word, row)] for row in filled[:500]]
@@ -228,12 +235,15 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source} is a DuckDB database, which must be a file that is not compressed")
     duckdb = imported("duckdb", f"{source} is a DuckDB database, which needs duckdb: pip install duckdb")
     try:
-        with duckdb.connect(str(content.path), read_only=True) as base:
+        # Without external access neither a view nor a query of the database's own making reads other files.
+        alone = {"enable_external_access": "false"}
+        with duckdb.connect(str(content.path), read_only=True, config=alone) as base:
             tables = [row[0] for row in base.execute("SELECT table_name FROM information_schema.tables").fetchall()]
             wanted = reading.table or (tables[0] if len(tables) == 1 else None)
             if wanted is None:
                 raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
-            query = wanted if re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE) else f'FROM "{wanted}"'
+            asked = reading.table is not None and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
+            query = wanted if asked else 'FROM "' + wanted.replace('"', '""') + '"'
             return held_table(source, base.sql(query).to_arrow_table())
     except duckdb.Error as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from None

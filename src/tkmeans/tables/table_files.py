@@ -4,6 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO, final
 
@@ -119,7 +120,7 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
     content = content_of(path)
     try:
         return _read(content, reading)
-    except (OSError, EOFError) as fault:
+    except (OSError, EOFError, LZMAError) as fault:
         if not content.packing:
             raise
         raise TableError(f"{content.source} cannot be unpacked: it is damaged ({fault})") from None
