@@ -83,8 +83,7 @@ def bulk_of(sample: Sample) -> Bulk:
         some = away[:, j] > 0
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
     units = np.maximum(units, 1e-100)  # whose square is a number
-    with np.errstate(over="ignore"):  # of rows that are as good as infinitely far
-        p, squares = len(units), np.sum((away / units) ** 2, axis=1)
+    p, squares = len(units), np.sum(np.minimum(away / units, 1e120) ** 2, axis=1)  # beyond, as good as infinitely far
     core = within_reach(sample)
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
@@ -323,8 +322,8 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
         mass[k] = np.sum(own_weight)
         middle = quantile(x, own_weight)
         width = 1.48 * quantile(np.abs(x - middle), own_weight) + 1e-3 * units
-        with np.errstate(over="ignore"):  # a row that is as good as infinitely far has no weight
-            trust = own_weight * (dof + p) / (dof + np.sum(((x - middle) / width) ** 2, axis=1))
+        away = np.minimum(np.abs(x - middle) / width, 1e120)  # beyond, as good as infinitely far
+        trust = own_weight * (dof + p) / (dof + np.sum(away**2, axis=1))
         centers[k], covariances[k] = _moments(x, trust, mass[k])
         if core and len(x) > 2 * (p + 2):
             for _ in range(2):

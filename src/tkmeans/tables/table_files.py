@@ -88,7 +88,7 @@ def read_npy(content: Content) -> Table:
             version = np.lib.format.read_magic(file)
             read_header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
             shape, by_columns, stored = read_header[min(version[0], 2)](file)
-        except ValueError as fault:
+        except Exception as fault:  # of Python's tokenizer, too
             raise TableError(f"{source} is not a whole .npy file: {fault}") from None
         offset = file.tell()
     if len(shape) != 2 - (stored.names is not None) or (stored.names is None and stored.kind not in "fiub"):
