@@ -13,6 +13,8 @@ _SHARED = {
     "X": "X : array-like of shape (n_samples, n_features), path or dask collection\n    The rows.",
     "estimator": "estimator : object\n    A fitted estimator.",
     "ax": "ax : matplotlib Axes, default=None\n    Where to draw; None makes a new figure.",
+    "weights": "weights, outliers : array-likes of shape (n_samples,)\n    As for the class.",
+    "jaccard": "jaccard, sizes : array-likes of shape (n_resamples, K) and (K,)\n    As for the class.",
     "random_state": "random_state : int, RandomState instance or None, default=None\n    Makes the data reproducible.",
 }
 

@@ -107,8 +107,7 @@ def _rows(name: str, data_home: str | os.PathLike[str] | None, base_url: str) ->
 
 def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
     """The file in the cache, fetched if it is not there."""
-    like = "make a set of the same kind with tkmeans.datasets.make_s_like and its neighbours"
-    ways_out = f"set TKMEANS_DATA to a folder that holds it, or {like}"
+    ways_out = "set TKMEANS_DATA to a folder that holds it, or make a set like it with tkmeans.datasets.make_s_like"
     try:
         import pooch
     except ImportError:

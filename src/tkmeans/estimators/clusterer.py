@@ -596,9 +596,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def __sklearn_clone__(self) -> Self:
         """A copy to be fitted elsewhere, many times perhaps: it does not write to this one's checkpoint."""
         copy: Self = super().__sklearn_clone__()
-        if getattr(copy, "checkpoint", None) is not None:
-            copy.checkpoint = None
-        return copy
+        return copy.set_params(checkpoint=None) if hasattr(copy, "checkpoint") else copy
 
     @property
     def n_clusters_(self) -> int:

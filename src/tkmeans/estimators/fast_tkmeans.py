@@ -38,10 +38,8 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Where to begin. "k-means++" is what the code calls fast t-k-means++, "uniform" its fast t-k-means.
     n_init : "auto" or int, default="auto"
         How many starts to try, as of :class:`TKMeans`; the one with the least inertia is kept.
-    max_iter : int, default=300
-        The most iterations of one run.
-    tol : float, default=1e-4
-        A run ends when the centres move by less than this fraction of the data's spread.
+    max_iter, tol : int and float, default=300 and 1e-4
+        The most iterations of one run, which ends when its centres move by less than `tol` of the data's spread.
     engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
         The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
     max_time, checkpoint : float and path, default=None

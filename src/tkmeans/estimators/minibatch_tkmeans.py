@@ -91,15 +91,12 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The weighted sum of squared distances to the nearest centre, of X or the last batch.
     scale_, dof_ : float
         The squared scale alpha that all clusters share, and the degrees of freedom nu.
-    cluster_weights_ : ndarray of shape (n_clusters,)
-        The probability of each cluster.
-    cluster_sizes_ : ndarray of shape (n_clusters,)
-        How many rows are remembered of each cluster; rows that fade count in part.
+    cluster_weights_, cluster_sizes_, recent_sizes_ : ndarrays of shape (n_clusters,)
+        The probability of each cluster; how many rows of it are remembered, where rows that fade count in part; and how
+        many recent ones it has.
     lower_bound_, lower_bounds_ : float and list of float
         The log-likelihood per row, over all that is remembered; and of every batch (in a stream: of the last 1000),
         each judged before it was learned from.
-    recent_sizes_ : ndarray of shape (n_clusters,)
-        How many recent rows each cluster has.
     center_drift_, drift_pvalues_ : ndarrays of shape (n_clusters,)
         How far one look at recent rows would move each centre (with heavy tails somewhat less than they have moved;
         0 after :meth:`fit`), and how probable a drift at least this large is if nothing has changed.

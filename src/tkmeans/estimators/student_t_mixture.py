@@ -74,10 +74,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     weights_init, means_init, precisions_init : array-like, default=None
         First weights, centres and inverses of scale matrices, in place of those of the start. With `means_init`
         there is no search, and the components stay in its order.
-    warm_start : bool, default=False
-        Whether a further call of `fit` begins where the last one ended.
-    accelerate : bool, default=True
-        Extrapolate over iterations (Anderson acceleration).
+    warm_start, accelerate : bool, default=False and True
+        Whether a further call of `fit` begins where the last one ended, and whether to extrapolate over iterations.
     engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
         The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
     max_time, checkpoint : float and path, default=None
@@ -98,16 +96,12 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         n_features) or (n_components,), by `covariance_type`. The covariance proper is nu / (nu - 2) times as large.
     precisions_, precisions_cholesky_ : ndarray
         Inverses of the scale matrices, and their factors, as in :class:`sklearn.mixture.GaussianMixture`.
-    dof_ : ndarray of shape (n_components,)
-        The degrees of freedom.
-    noise_weight_ : float
-        The probability of noise; 0 if there is no noise component.
+    dof_, noise_weight_ : ndarray of shape (n_components,) and float
+        The degrees of freedom; the probability of noise, which is 0 if there is no noise component.
     noise_center_, noise_covariance_ : ndarray
         The ellipsoid in which the density of the noise is flat, if there is noise.
-    labels_ : ndarray of shape (n_samples,)
-        The most probable component of each row, also of noise.
-    outlier_pvalues_ : ndarray of shape (n_samples,)
-        How probable a distance at least this large is for a row of its component.
+    labels_, outlier_pvalues_ : ndarrays of shape (n_samples,)
+        The most probable component of each row, also of noise; how probable a distance so large is for its rows.
     cell_bounds_ : ndarray of shape (2, n_features)
         The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
     agreement_, n_searches_, margin_ : float, int and float

@@ -59,14 +59,10 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         A run ends when an iteration gains less than this in log-likelihood per row.
     accelerate : bool, default=True
         Extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
-    engine : {"auto", "native", "reference"}, default="auto"
-        The code that visits the rows.
-    n_jobs : int, default=None
-        Threads to use, as elsewhere in scikit-learn; -1 means all. Results do not depend on it.
-    max_time : float, default=None
-        Seconds after which a fit ends with what it has; None for no limit.
-    checkpoint : path, default=None
-        A file to keep the state of a long fit in, so that ``fit(X, resume=path)`` can go on after a crash.
+    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
+    max_time, checkpoint : float and path, default=None
+        Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         For starts that are drawn; ``init="robust"`` draws nothing from it.
     verbose : int, default=0
@@ -82,10 +78,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
         The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
-    dof_ : float
-        The degrees of freedom nu.
-    cluster_weights_ : ndarray of shape (n_clusters,)
-        The probability of each cluster.
+    dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
+        The degrees of freedom nu; the probability of each cluster.
     lower_bound_, lower_bounds_ : float and list of float
         The log-likelihood per row at the end; and at the start and after every iteration.
     outlier_pvalues_ : ndarray of shape (n_samples,)

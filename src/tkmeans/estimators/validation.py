@@ -125,32 +125,19 @@ def check_init(
 
 def optional(check: Check) -> Check:
     """The same check, for a parameter that may be None."""
-
-    def check_unless_none(name: str, value: Any) -> None:
-        if value is not None:
-            check(name, value)
-
-    return check_unless_none
+    return lambda name, value: None if value is None else check(name, value)
 
 
 at_least_one: Check = partial(check_integer, least=1)
 one_or_auto: Check = partial(check_integer, least=1, auto=True)
 
 # Of all clusterers that EM is run for, in the order in which complaints come.
-SHARED: dict[str, Check] = {
-    "n_clusters": at_least_one,
-    "max_iter": at_least_one,
-    "tol": partial(check_real, positive=False),
-    "engine": partial(check_choice, choices=engines.CHOICES),
-    "n_jobs": check_n_jobs,
-    "n_init": one_or_auto,
-    "init": check_init,
-}
+SHARED: dict[str, Check] = dict.fromkeys(("n_clusters", "max_iter"), at_least_one)
+SHARED |= {"tol": partial(check_real, positive=False), "engine": partial(check_choice, choices=engines.CHOICES)}
+SHARED |= {"n_jobs": check_n_jobs, "n_init": one_or_auto, "init": check_init}
 KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"]), "copy_x": check_switch}
 LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
 LONG_FITS |= {"checkpoint": optional(check_path), "verbose": check_verbose}
 CELLS: dict[str, Check] = {"bad_cells": check_auto}
-STUDENT: dict[str, Check] = {
-    "dof": check_dof,
-    "cluster_weights": partial(check_choice, choices=["auto", "equal", "estimate"]),
-}
+STUDENT: dict[str, Check] = {"dof": check_dof}
+STUDENT |= {"cluster_weights": partial(check_choice, choices=["auto", "equal", "estimate"])}

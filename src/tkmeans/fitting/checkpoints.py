@@ -97,9 +97,8 @@ class Checkpoint:
         except Exception as error:
             raise ValueError(f"{str(path)!r} is not a whole checkpoint of tkmeans: {error}") from error
         name, value = next(iter(others.items()))
-        what_to_do = "resume with the same data and settings, or fit without resume"
-        other = f"{name} was {value!r} and is {fit[name]!r}; {what_to_do}"
-        raise ValueError(f"checkpoint {str(path)!r} is of another fit: {other}")
+        other = f"is of another fit: {name} was {value!r} and is {fit[name]!r}"
+        raise ValueError(f"checkpoint {str(path)!r} {other}; resume with the same data and settings, or without resume")
 
 
 @contextmanager
@@ -122,7 +121,7 @@ def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]
     K, p = fit["n_components" if "n_components" in fit else "n_clusters"], fit["n_features"]
     for name, array in arrays.items():
         place, _, field = name.partition("_")
-        of_numbers = array.dtype == np.float64 or (field in ("n_passes", "best_converged") and array.dtype.kind in "ib")
+        of_numbers = array.dtype == np.float64 or (field == "n_passes" and array.dtype.kind == "i")
         if name in ("meta", "rng_key") or field == "records" or name == "best_converged":
             continue
         low, high = _RANGES.get(field, (-_LARGEST, _LARGEST))
@@ -155,10 +154,8 @@ def _fit(arrays: dict[str, Any], prefix: str, converged: bool) -> Fit:
         value = arrays[f"{prefix}_{name}"]
         return value if value.ndim else value.item()
 
-    params, stats = (
-        record(*(field(f"{kind}_{name}") for name in record._fields))
-        for kind, record in zip(("params", "stats"), _RECORDS[field("records")], strict=True)
-    )
+    records = zip(("params", "stats"), _RECORDS[field("records")], strict=True)
+    params, stats = (record(*(field(f"{kind}_{name}") for name in record._fields)) for kind, record in records)
     return Outcome(params, stats, field("history").tolist(), field("n_passes"), converged)
 
 

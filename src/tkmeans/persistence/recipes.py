@@ -28,12 +28,8 @@ class Recipe(NamedTuple):
 
 
 _ALL: Fields = {"n_features_in_": "count from 1 on", "feature_names_in_": "names[p]?"}
-_HARD = _ALL | {
-    "cluster_centers_": "floats[K,p]",
-    "labels_": "labels[n]?",
-    "inertia_": "number from 0 on?",
-    "n_iter_": "count",
-}
+_HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "labels[n]?", "n_iter_": "count"}
+_HARD |= {"inertia_": "number from 0 on?"}
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
 _PATH |= {"agreement_": "share?", "n_searches_": "count?", "margin_": "number?"}
 _SOFT = _HARD | _PATH | {"scale_": "number above 0", "dof_": "degrees of freedom", "cluster_weights_": "weights[K]"}

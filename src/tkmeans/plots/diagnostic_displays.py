@@ -233,15 +233,9 @@ class RobustWeightsDisplay(_Display):
         return cls.from_predictions(estimator.robust_weights(X), outliers=outliers, ax=ax)
 
     @classmethod
-    @documented("ax", returns="display : RobustWeightsDisplay")
+    @documented("weights", "ax", returns="display : RobustWeightsDisplay")
     def from_predictions(cls, weights: Any, *, outliers: Any = None, ax: Axes | None = None) -> Self:
-        """Draw weights that were computed elsewhere.
-
-        Parameters
-        ----------
-        weights, outliers : array-likes of shape (n_samples,)
-            As for the class.
-        """
+        """Draw weights that were computed elsewhere."""
         return cls(weights=weights, outliers=outliers).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -291,15 +285,9 @@ class StabilityDisplay(_Display):
         self._figsize = (6.2, 1.6 + 0.28 * len(self.mean))
 
     @classmethod
-    @documented("ax", returns="display : StabilityDisplay")
+    @documented("jaccard", "ax", returns="display : StabilityDisplay")
     def from_predictions(cls, jaccard: Any, *, sizes: Any = None, ax: Axes | None = None) -> Self:
-        """Draw similarities that were computed elsewhere.
-
-        Parameters
-        ----------
-        jaccard, sizes : array-likes of shape (n_resamples, n_clusters) and (n_clusters,)
-            As for the class.
-        """
+        """Draw similarities that were computed elsewhere."""
         return cls(jaccard=jaccard, sizes=sizes).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
