@@ -44,10 +44,8 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
     max_time, checkpoint : float and path, default=None
         Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
-    random_state : int, RandomState instance or None, default=None
-        For starts that are drawn; ``init="robust"`` draws nothing from it.
-    verbose : int, default=0
-        Print every iteration if positive.
+    random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
+        For starts that are drawn; ``init="robust"`` draws nothing from it. Print every iteration if positive.
 
     Attributes
     ----------

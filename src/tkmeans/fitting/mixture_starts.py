@@ -21,7 +21,7 @@ from tkmeans.fitting.starts import Agreement, limits, same_clusters, within_reac
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
-from tkmeans.search.shape_search import start_labels
+from tkmeans.search.shape_search import FARTHEST, start_labels
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import out_of_bounds, quantile
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
@@ -110,10 +110,12 @@ def starts(
     prior = float(settings.shrinkage) * (source.n_features + 2) * row, float(settings.reg_covar) * source.total / K
     noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
     dof = None if settings.dof == "estimate" else float(settings.dof)
-    setting = Setting(settings._model(settings._engine(source)), K, *prior, bulk_of(sample), noise, dof)
+    bulk, model = bulk_of(sample), settings._model(settings._engine(source))
+    reach = FARTHEST * bulk.units  # what is farther is as far
+    sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
+    setting = Setting(model, K, *prior, bulk, noise, dof)
     if before is not None:
-        params = before.params.entered(source.frame)
-        yield with_prior(params, setting), params
+        yield with_prior(params := before.params.entered(source.frame), setting), params
         return
     for number in range(1 if given else settings.n_init):
         if robust:
@@ -322,8 +324,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
         mass[k] = np.sum(own_weight)
         middle = quantile(x, own_weight)
         width = 1.48 * quantile(np.abs(x - middle), own_weight) + 1e-3 * units
-        away = np.minimum(np.abs(x - middle) / width, 1e120)  # beyond, as good as infinitely far
-        trust = own_weight * (dof + p) / (dof + np.sum(away**2, axis=1))
+        trust = own_weight * (dof + p) / (dof + np.sum(((x - middle) / width) ** 2, axis=1))
         centers[k], covariances[k] = _moments(x, trust, mass[k])
         if core and len(x) > 2 * (p + 2):
             for _ in range(2):

@@ -115,7 +115,9 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Arr
     def cost(mass: Array, scatter: Array) -> Array:
         """Of groups as one ellipse each."""
         total = mass + prior_rows
-        log_det = np.linalg.slogdet((scatter + prior_rows * pooled) / total[:, None, None])[1]
+        shapes = (scatter + prior_rows * pooled) / total[:, None, None]
+        log_axes = np.sum(np.log(np.diagonal(shapes, axis1=1, axis2=2)), axis=1)
+        log_det = np.maximum(np.linalg.slogdet(shapes)[1], log_axes - 35.0 * (p - 1))  # thinner is lost in rounding
         return total / 2 * log_det + mass * (p / 2 * (1 + math.log(2 * math.pi)) - np.log(mass))
 
     def union(i: Array, j: Array) -> tuple[Array, Array, Array]:
