@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from tkmeans.cluster_stability import Progress, plain_copy, show_progress, stability
 from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.inputs import open_rows
-from tkmeans.estimators.validation import check_choice, check_integer
+from tkmeans.estimators.validation import check_choice, check_integer, check_n_jobs
 from tkmeans.fitting.selections import CRITERIA, Selection
 from tkmeans.models.covariances import SHAPES
 
@@ -81,18 +81,19 @@ def select_clusters(
     """
     check_choice("criterion", criterion, CRITERIA)
     check_integer("n_resamples", n_resamples, least=1)
+    check_n_jobs("n_jobs", n_jobs)
+    if isinstance(shapes, str) or not isinstance(shapes, Iterable) or not (shapes := list(shapes)):
+        raise ValueError(f'shapes must be a sequence of at least one shape, such as ("full",), got {shapes!r}')
     for shape in shapes:
         check_choice("shapes", shape, [*SHAPES])
-    if isinstance(shapes, str) or not shapes:
-        raise ValueError(f'shapes must be a sequence of at least one shape, such as ("full",), got {shapes!r}')
-    if not isinstance(n_clusters, Iterable):
-        raise TypeError(f"n_clusters must be numbers of clusters such as range(1, 21), got {n_clusters!r}")
-    for k in (numbers := list(n_clusters)):
+    if not isinstance(n_clusters, Iterable) or not (numbers := list(n_clusters)):
+        raise ValueError(f"n_clusters must name at least one number, as range(1, 21) does, got {n_clusters!r}")
+    for k in numbers:
         check_integer("n_clusters", k, least=1)
-    rng, numbers = check_random_state(random_state), sorted(set(numbers))
-    if not numbers:
-        raise ValueError("n_clusters must name at least one number of clusters, got none; range(1, 21) is a start")
+    rng, numbers = check_random_state(random_state), sorted({int(k) for k in numbers})
     template = StudentTMixture() if estimator is None else estimator
+    if not hasattr(template, "set_params"):
+        raise TypeError(f"estimator must be a TKMeans, a StudentTMixture or None, got {estimator!r}")
     reader = plain_copy(template if isinstance(template, StudentTMixture) else StudentTMixture())
     done, total = count(1), len(numbers) * len(shapes)
 

@@ -64,7 +64,7 @@ def test_of_several_starts_the_most_likely_is_kept():
         ({"dof": "guess"}, ValueError, "dof must be one of 'estimate' or a positive number .*got 'guess'"),
         ({"dof": None}, TypeError, "dof must be"),
         ({"dof": np.nan}, ValueError, "dof must be"),
-        ({"n_clusters": 0}, ValueError, "n_clusters must be an integer of at least 1, got 0"),
+        ({"n_clusters": 0}, ValueError, 'n_clusters must be an integer of at least 1 or "auto", got 0'),
         ({"n_clusters": 2.5}, TypeError, "n_clusters must be an integer"),
         ({"n_clusters": True}, TypeError, "n_clusters must be an integer"),
         ({"n_clusters": 301}, ValueError, "n_samples=300 should be >= n_clusters=301; choose at most 300"),
@@ -243,5 +243,5 @@ def test_a_subclass_without_keyword_only_parameters_checks_its_parameters():
             super().__init__(n_clusters)
 
     assert Plain().fit([[0.0], [1.0], [9.0]]).labels_.shape == (3,)
-    with pytest.raises(ValueError, match="n_clusters must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match='n_clusters must be an integer of at least 1 or "auto", got 0'):
         Plain(0).fit([[0.0], [1.0], [9.0]])

@@ -182,7 +182,7 @@ def test_a_mixture_cut_short_by_max_iter_warns():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_components": 0}, "n_components must be an integer of at least 1, got 0"),
+        ({"n_components": 0}, "n_components must be an integer of at least 1 or \"auto\", got 0"),
         ({"covariance_type": "round"}, "covariance_type must be one of 'full', 'tied', 'diag', 'spherical'"),
         ({"dof": -1.0}, "dof must be a positive number"),
         ({"reg_covar": -1.0}, "reg_covar must be a number of at least 0"),

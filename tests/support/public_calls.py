@@ -79,7 +79,10 @@ def _mixture(random: Random) -> Any:
 ONE_FIT = {"n_resamples": 2, "random_state": 0}
 CALLS: dict[str, Callable[[Random], tuple[Callable[..., Any], dict[str, Any]]]] = {
     "DataFile": lambda r: (_fit_of_file, {"path": _folder() / "rows.csv"}),
-    "select_n_clusters": lambda r: (tkmeans.select_n_clusters, {"X": ROWS, "n_clusters": [1, 2], "random_state": 0}),
+    **dict.fromkeys(
+        ("select_clusters", "select_n_clusters"),
+        lambda r: (tkmeans.select_clusters, {"X": ROWS, "n_clusters": [1, 2], "random_state": 0}),
+    ),
     "stability": lambda r: (tkmeans.stability, {"estimator": _fresh(r), "X": ROWS, **ONE_FIT}),
     "breakdown_curve": lambda r: (
         tkmeans.breakdown_curve,
@@ -210,10 +213,11 @@ PARAMETERS |= dict.fromkeys(
 )
 PARAMETERS |= dict.fromkeys(["method", "rule", "criterion", "kind", "name"], "word")
 PARAMETERS |= dict.fromkeys(["delimiter", "decimal", "thousands", "encoding", "table"], "word or None")
-PARAMETERS |= {"overlap": "count"}
+PARAMETERS |= {"overlap": "count", "shapes": "shapes"}
 
 # Where a name means something else, or an ordinary value of the kind would take too long.
-SPECIAL = {"select_n_clusters.n_clusters": "counts", "select_n_clusters.estimator": "TKMeans or None"}
+SPECIAL = dict.fromkeys(("select_clusters.n_clusters", "select_n_clusters.n_clusters"), "counts")
+SPECIAL |= dict.fromkeys(("select_clusters.estimator", "select_n_clusters.estimator"), "TKMeans or None")
 SPECIAL |= {"fetch_benchmark.return_X_y": "switch or None"}
 SPECIAL |= {
     "contaminate.y": "labels",
@@ -306,6 +310,8 @@ VALUES: dict[str, list[Hostile] | list[Callable[[np.ndarray], Any]]] = {
         [{}, None, {"c": ["x"] * 31}, {"c": np.arange(31)}, {5: ["x"] * 31}, {"<b>": ["<i>"] * 31}, [], "c"]
     )
     + _all([{"c": ["x"]}, {"c": None}, {"c": 5}, {"c": [["x"]] * 31}, {"c": [None, np.nan, 1j] + [0] * 28}, object()]),
+    "shapes": _all([("full",), ["tied", "diag"], {"spherical"}], taken=True)
+    + _all(["full", (), [], ["nonsense"], [3], 5, None, [None], {}, 1j, object()], refused=True),
     "path": PATHS,
     "path or None": PATHS,
     "out": _all([None, "/nowhere/at/all", "/", 5, "", "\x00", *JUNK[:9]]),

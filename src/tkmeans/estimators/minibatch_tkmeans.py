@@ -74,10 +74,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         grows: a row that came when it was half as long counts half.
     engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
         The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
-    random_state : int, RandomState instance or None, default=None
-        Makes the start, and the batches of :meth:`fit`, reproducible.
-    verbose : int, default=0
-        Print every iteration if positive.
+    random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
+        Makes the start, and the batches of :meth:`fit`, reproducible. Print every iteration if positive.
     compute_labels, reassignment_ratio : bool, float
         Parameters of MiniBatchKMeans, without effect: labels are always computed, and no centre is reassigned.
 

@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans import engines
+from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
 from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, with_prior
@@ -154,8 +155,9 @@ class Selection:
             lines.append("".join(f"{cell:>17}" for cell in cells) + marks.get(int(record.n_clusters), "") * first)
         return "\n".join(lines)
 
+    @documented("ax", returns="display : tkmeans.plots.SelectionDisplay")
     def plot(self, ax: Any = None) -> Any:
-        """Draw the criterion, a line for each shape, as a :class:`tkmeans.plots.SelectionDisplay`."""
+        """Draw the criterion, with a line for each shape."""
         from tkmeans.plots import SelectionDisplay
 
         shown = ("n_clusters", "values", "criterion", "best", "runner_up", "outlier_fraction", "shapes")

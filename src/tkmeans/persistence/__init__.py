@@ -213,8 +213,10 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
     if allowed is ESTIMATORS:
         estimator._restore(values)
     else:
+        names = {key: values.pop(key) for key in ("feature_names_in_",) if key in values}
         vars(estimator).update(values)
         estimator.transform(np.zeros((1, sizes["p"])))  # with all that its parameters need
+        vars(estimator).update(names)
     return estimator
 
 
