@@ -58,7 +58,7 @@ def test_the_results_in_readme_are_those_of_the_pages_they_link_to():
     for heading, names, cells in rows_of_tables(pages / "r-packages.md"):
         if heading == "README's row of trimmed k-means":
             published |= {
-                ("trimmed k-means, given the share", name): mean_and_deviation(cell)
+                ("trimmed k-means, given the share of outliers", name): mean_and_deviation(cell)
                 for name, cell in zip(names[1:], cells[1:], strict=True)
             }
     tables = [(names, cells) for heading, names, cells in rows_of_tables(README) if heading == "Results"]

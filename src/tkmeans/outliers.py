@@ -171,7 +171,8 @@ def _core_slopes(r: Array, p: int, scale: float, dof: float) -> Array:
 
 def _core_quantile(tail: float, p: int, scale: float, dof: float) -> float:
     """The squared distance that a fraction `tail` of the core exceeds."""
-    return float(scale * dof * (1 / betaincinv(dof / 2, p / 2, tail) - 1))
+    core = max(float(betaincinv(dof / 2, p / 2, tail)), 1e-300)  # 0 where tails are heavier than any number
+    return scale * dof * (1 / core - 1)
 
 
 def _first_stray(p: int, scale: float, dof: float, share: float, low: float, high: float, level: float) -> float | None:

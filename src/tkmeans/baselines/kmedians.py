@@ -47,12 +47,10 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     n_clusters, max_iter : int, default=8 and 300
         The number of clusters, and the most iterations of one run.
-    init : {"k-means++", "random"} or array, default="k-means++"
-        Where to begin.
+    init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
+        Where to begin; makes a start that is drawn reproducible.
     n_init : "auto" or int, default="auto"
         How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
-    random_state : int, RandomState instance or None, default=None
-        Makes the start reproducible.
 
     Attributes
     ----------

@@ -43,12 +43,10 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
         Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
         like k-means: quicker, worse.
-    init : {"k-means++", "random"} or array, default="k-means++"
-        Where to begin. Of an array, the nearest rows are taken.
+    init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
+        Where to begin; of an array, the nearest rows are taken. Makes a start that is drawn reproducible.
     n_init : "auto" or int, default="auto"
         How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
-    random_state : int, RandomState instance or None, default=None
-        Makes the start reproducible.
 
     Attributes
     ----------

@@ -192,7 +192,7 @@ def _checked(kind: type, least: float, **given: Any) -> list[Any]:
     """These as numbers of Python, int or float; an error names the one that is none, or below `least`."""
     for name, value in given.items():
         right = isinstance(value, Integral if kind is int else Real) and not isinstance(value, (bool, np.bool_))
-        if not right or not least <= value <= 10**9:
+        if not right or not least <= (value if isinstance(value, int) else float(value)) <= 10**9:
             wanted = f"{name} must be at least {least}, at most 1e9" + ", and an integer" * (kind is int)
             raise (ValueError if right else TypeError)(f"{wanted}, got {value!r}")
     return [kind(value) for value in given.values()]

@@ -99,7 +99,8 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
     Z = X if scaler is None else scaler.transform(X)
     input_centers = centers_of(estimator)
     if values.shape[1] != (wanted := input_centers.shape[1]):
-        raise ValueError(f"X has {values.shape[1]} columns but {type(estimator).__name__} was fitted on {wanted}")
+        expected = f"{type(estimator).__name__} is expecting {wanted} features as input"
+        raise ValueError(f"X has {values.shape[1]} features, but {expected}")
     with warnings.catch_warnings(record=True) as heard:  # they belong into the report
         warnings.simplefilter("always", UserWarning)
         rows = answers(estimator, Z)._replace(known=~np.isnan(values).all(axis=1))
