@@ -9,6 +9,7 @@ import pickle
 import sqlite3
 import warnings
 import zipfile
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -45,6 +46,11 @@ def written(write):
     file = io.BytesIO()
     write(file)
     return file.getvalue()
+
+
+def database():
+    with closing(sqlite3.connect(":memory:")) as base:
+        return base.execute("CREATE TABLE t (x)").connection.serialize()
 
 
 def with_arrow(stream):
@@ -229,7 +235,7 @@ REFUSED = {
     "half.jsonl": (lambda: FRAME.to_json(orient="records", lines=True)[:-9], "is not JSON throughout"),
     "two tables.duckdb": (lambda folder: database(folder, birds=FRAME, fish=FRAME), "add table='...' for one"),
     "sqlite.db": (
-        lambda: sqlite3.connect(":memory:").execute("CREATE TABLE t (x)").connection.serialize(),
+        database,
         "is an SQLite database; export a table",
     ),
 }

@@ -107,7 +107,8 @@ def starts(
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
-    prior = float(settings.shrinkage) * (source.n_features + 2) * row, float(settings.reg_covar) * source.total / K
+    ridge = min(float(settings.reg_covar), 1e12) * source.total / K  # with more, shapes are round to the last digit
+    prior = min(float(settings.shrinkage), 1e12) * (source.n_features + 2) * row, ridge
     noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
     dof = None if settings.dof == "estimate" else float(settings.dof)
     bulk, model = bulk_of(sample), settings._model(settings._engine(source))
