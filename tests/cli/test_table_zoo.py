@@ -48,7 +48,7 @@ def written(write):
     return file.getvalue()
 
 
-def database():
+def sqlite_database():
     with closing(sqlite3.connect(":memory:")) as base:
         return base.execute("CREATE TABLE t (x)").connection.serialize()
 
@@ -235,7 +235,7 @@ REFUSED = {
     "half.jsonl": (lambda: FRAME.to_json(orient="records", lines=True)[:-9], "is not JSON throughout"),
     "two tables.duckdb": (lambda folder: database(folder, birds=FRAME, fish=FRAME), "add table='...' for one"),
     "sqlite.db": (
-        database,
+        sqlite_database,
         "is an SQLite database; export a table",
     ),
 }
