@@ -288,7 +288,7 @@ VALUES: dict[str, list[Hostile] | list[Callable[[np.ndarray], Any]]] = {
     + COUNT[8:11]
     + _all(JUNK, refused=True),
     "counts": _all(
-        [[np.int8(1), np.uint8(2)], range(1, 3), {2, 1}, iter([2]), np.array([1, 2], np.int8), (2,)], taken=True
+        [[np.int8(1), np.uint8(2)], range(1, 3), {2, 1}, {2: None}.keys(), np.array([1, 2], np.int8), (2,)], taken=True
     )
     + _all([[], [0], [2.5], ["2"], "12", 3, None, [True], [40], {}, 1j, [[1]], [np.nan], object()], refused=True),
     "real": REAL,

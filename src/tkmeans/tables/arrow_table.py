@@ -104,7 +104,7 @@ def naming(source: str) -> Iterator[None]:
         yield
     except arrow.ArrowMemoryError:
         raise  # which is no fault of the file
-    except (arrow.ArrowException, OSError) as fault:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
 
