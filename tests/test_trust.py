@@ -260,3 +260,12 @@ def test_neither_views_nor_names_in_a_duckdb_database_read_other_files(tmp_path)
             ValueError, match=rf"{name}\.duckdb (cannot be read|has no column of numbers)|n_samples=1 should"
         ):
             TKMeans(2).fit(tmp_path / f"{name}.duckdb")
+
+
+@pytest.mark.parametrize("dof", [1.0, 1e6, 1e12, 1e300])
+def test_labels_are_the_most_probable_clusters_with_any_degrees_of_freedom(dof):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(90, 3)) + np.repeat([[0.0], [6.0], [12.0]], 30, axis=0)
+    model = TKMeans(3, dof=dof).fit(rows)
+    np.testing.assert_array_equal(model.predict(rows), model.predict_proba(rows).argmax(axis=1))
+    np.testing.assert_array_equal(np.bincount(model.labels_), [30, 30, 30])

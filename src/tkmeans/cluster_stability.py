@@ -143,7 +143,7 @@ def stability(
     check_integer("n_resamples", n_resamples, least=1)
     check_n_jobs("n_jobs", n_jobs)
     check_clusterer("estimator", estimator)
-    (X,) = indexable(X)
+    (X,) = indexable([] if X is None else X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     weight = checked_sample_weight(sample_weight, np.empty((n_rows, 0)))
     judged = estimator

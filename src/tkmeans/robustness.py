@@ -122,8 +122,8 @@ def breakdown_curve(
     check_integer("n_draws", n_draws, least=1)
     check_real("distance", distance, positive=True)
     X = _checked(estimator, X, n_jobs)
-    shares = np.asarray(as_numbers(fractions, "fractions"), dtype=float)
-    if not (shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
+    shares = np.asarray(as_numbers(fractions, "fractions"))
+    if not (shares.dtype.kind in "biuf" and shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
         raise ValueError(f"fractions must be numbers from 0 to below 1, got {fractions!r}")
     clean = _fitted(estimator, X)
     y = clean.labels if y is None else column_or_1d(y)

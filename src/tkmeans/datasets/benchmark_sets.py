@@ -86,7 +86,7 @@ def scaled(X: Any) -> Any:
            [ 0. , -0.5],
            [ 1. ,  1. ]])
     """
-    X = check_array(X, dtype=np.float64, input_name="X")
+    X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if np.max(np.abs(X)) > 1e150 or not np.all(X.std(axis=0, ddof=1) > 1e-150):
         raise ValueError("X must have a spread in every column, between 1e-150 and 1e150; drop or rescale it")
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)

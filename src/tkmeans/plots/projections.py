@@ -115,7 +115,7 @@ def centers_of(estimator: Any) -> Array:
     for name in ("cluster_centers_", "means_"):
         if hasattr(estimator, name):
             return np.asarray(getattr(estimator, name), dtype=float)
-    raise ValueError(f"{type(estimator).__name__} has neither cluster_centers_ nor means_: is it fitted?")
+    raise ValueError(f"the estimator {type(estimator).__name__} has neither cluster_centers_ nor means_: is it fitted?")
 
 
 def full_covariances(estimator: Any) -> Array | None:

@@ -149,7 +149,7 @@ def read_feather(content: Content) -> ArrowTable:
 
     with naming(content.source), arrow.OSFile(str(content.path)) as file:
         schema = arrow.ipc.open_file(file).schema
-    return ArrowTable(content.source, schema, batches, "feather", stamp=content.stamp)
+        return ArrowTable(content.source, schema, batches, "feather", stamp=content.stamp)
 
 
 def dataset_table(dataset: Any) -> ArrowTable:
