@@ -151,8 +151,8 @@ def test_medians_that_agree_in_one_column_are_told_apart_by_another_and_with_as_
     corners = 1234567 + np.array([[0, 0], [0, 0.5], [0.5, 0], [0.5, 0.5]])
     rows = np.repeat([*corners, [0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], 30, axis=0)
     rows += np.tile([-0.01, 0, 0.01], 90)[:, None]
-    labels = np.repeat([0, 1, 2, 3, 4], [30, 30, 30, 30, 150])
-    found = described(RowAnswers(labels, labels >= 0), [*rows.T], ["x", "y"], {}, 5)
+    labels = np.repeat(range(9), 30)
+    found = described(RowAnswers(labels, labels >= 0), [*rows.T], ["x", "y"], {}, 9)
     words = wording(found.sentences())
     assert {frozenset(each.partition(";")[0].split(", ")) for each in words[:4]} == {frozenset(["high x", "high y"])}
     assert [each.partition("; ")[2] for each in words] == [
@@ -160,9 +160,17 @@ def test_medians_that_agree_in_one_column_are_told_apart_by_another_and_with_as_
         "median x 1234567, median y 1234567.5",
         "median x 1234567.5, median y 1234567",
         "median x 1234567.5, median y 1234567.5",
-        "",
+        *[""] * 5,
     ]
     assert found.records()[0]["medians"] == ("median x 1234567", "median y 1234567")
+
+
+@pytest.mark.parametrize("sizes", [(90, 70, 50), (50, 70, 90), (70, 71, 70)])
+def test_a_cluster_between_two_others_is_neither_high_nor_low_whatever_their_sizes(sizes):
+    labels = np.repeat([0, 1, 2], sizes)
+    rows = np.repeat([20.0, 50.0, 80.0], sizes) + np.random.default_rng(0).normal(size=len(labels))
+    found = described(RowAnswers(labels, labels >= 0), [rows], ["x"], {}, 3)
+    assert wording(found.sentences()) == ["low x", "no column sets it apart", "high x"]
 
 
 def test_clusters_that_differ_in_no_median_keep_the_same_sentence():

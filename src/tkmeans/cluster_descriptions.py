@@ -36,12 +36,12 @@ _UNITS = {"mm", "cm", "m", "km", "g", "kg", "s", "ms", "min", "h", "usd", "eur",
 
 
 class Trait(NamedTuple):
-    """How a column of numbers differs between a cluster and the other rows."""
+    """How a column of numbers differs between a cluster and the others."""
 
     column: str
     effect: float  # difference of the medians in units of the spread within clusters
     median: float  # of the cluster
-    others: float  # median of all other rows
+    others: float  # median of the medians of all other clusters
 
     def __str__(self) -> str:
         words = [word for word in re.split(r"[\W_]+", self.column) if word] or [self.column]
@@ -146,7 +146,7 @@ def describe(
 ) -> Description:
     """Describe in words what sets the clusters of a fitted model apart.
 
-    A column of numbers is compared by its median in the cluster and in all other rows, in units of the median
+    A column of numbers is compared by its median in the cluster and in the other clusters, in units of the median
     absolute deviation within clusters, so that outliers have no influence. A column of text is compared by the share of
     its most frequent value. Medians of very many rows are those of 10 000 rows, drawn at random.
 
@@ -226,7 +226,7 @@ def described(
     shares = [_shares(name, cells, groups) for name, cells in categories.items() if len({*cells}) <= few]
     sure, found = rows.probability, []
     for k, group in enumerate(groups):
-        others = median(some[of != k])
+        others = median(np.delete(medians, k, axis=0))  # of clusters, so that sizes do not decide what is high
         effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be

@@ -32,8 +32,8 @@ class RowAnswers(NamedTuple):
 
     @property
     def n_unsure(self) -> int:
-        """How many rows lie between clusters."""
-        return 0 if self.probability is None else int(np.sum(self.probability[self.known] < UNSURE))
+        """How many rows lie between clusters; outliers are far from all of them."""
+        return 0 if self.probability is None else int(np.sum(self.probability[self.core] < UNSURE))
 
     @property
     def sentence(self) -> str:

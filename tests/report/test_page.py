@@ -118,7 +118,7 @@ def test_two_reports_of_the_same_fit_are_equal_byte_by_byte(tmp_path, quick, dat
 def test_a_report_that_fails_leaves_the_old_file_unchanged(tmp_path, quick, data, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("the old one")
-    with pytest.raises(ValueError, match="columns"):
+    with pytest.raises(ValueError, match="features"):
         write_report(path, quick, data[:, :1])
     monkeypatch.setattr(write, "_page", lambda *_: "\ud800" if path.read_text() == "the old one" else "")
     write_report(path, quick, data)

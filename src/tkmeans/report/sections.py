@@ -51,7 +51,7 @@ def remarks(found: Clustering, estimator: Any) -> str:
     if getattr(estimator, "converged_", True) is False:
         heard.append(f"The fit did not settle within {estimator.n_iter_} iterations: the clusters may still be moving.")
     if blank := int(np.sum(~found.rows.known)):
-        heard.append(f"{count(blank, 'row')} without a single value: they belong to no cluster.")
+        heard.append(f"{count(blank, 'row')} without a single value, and so without a cluster.")
     if empty := sum(cluster.n_rows == 0 for cluster in found.description):
         heard.append(f"{count(empty, 'cluster')} without any row: there may be fewer clusters than were asked for.")
     return "".join(f'<p class="remark" role="note">{text(words)}</p>' for words in heard)
@@ -84,9 +84,9 @@ def how_many(found: Clustering, selection: Any) -> str:
 
 def how_sure(found: Clustering) -> str:
     """How clearly rows belong to their clusters."""
-    if found.rows.probability is None or len(found.centers) == 1:
+    if found.rows.probability is None or len(found.centers) == 1 or not np.any(found.rows.core):
         return ""
-    sure = found.rows.probability[found.rows.known]
+    sure = found.rows.probability[found.rows.core]  # outliers are far from all clusters, not between them
     words = {"sure": f"clear: probability at least {_SURE}", "likely": f"likely: {UNSURE} to {_SURE}"}
     words["open"] = f"between clusters: below {UNSURE}"
     rows = sure >= _SURE, (sure >= UNSURE) & (sure < _SURE), sure < UNSURE
