@@ -70,14 +70,14 @@ def fit(
         screen.tell(found.sentence)
         table = "the table with the cluster of each row"
         summary.print_written({output.out: table, model: "the model", report: "the report"})
-        again, k = options.typed_again(choice, reading), n_clusters
+        again, k, given = options.typed_again(choice, reading), n_clusters, () if selection else ("-k", n_clusters)
         to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}"))
         suggestions = [
             (output.out is None, ("fit", file, "-k", k, *again, *to), "writes your table with the cluster of each row"),
-            (report is None, ("report", file, "-k", k, *again), "writes a report to look at and to pass on"),
+            (report is None, ("report", file, *given, *again), "writes a report to look at and to pass on"),
             (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
             (True, ("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"),
-            (True, ("select-k", file, *again), f"checks whether {k} is a good number of clusters"),
+            (bool(given), ("select-k", file, *again), f"checks whether {k} is a good number of clusters"),
         ]
         summary.print_next(file, *((summary.typed(*words), why) for wanted, words, why in suggestions if wanted))
 

@@ -17,7 +17,7 @@ Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how column
 Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters
 Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
 
-_FILE = "CSV, Parquet, Feather, JSON, xlsx, ods, DuckDB or NPY, recognised by content; - for standard input."
+_FILE = "CSV, Parquet, Feather, JSON, xlsx, xls, ods, DuckDB or NPY, recognised by content; - for standard input."
 _SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows."
 _CLUSTERS = typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")
 _reading = partial(typer.Option, rich_help_panel="How to read the file")
