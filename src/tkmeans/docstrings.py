@@ -7,25 +7,46 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "References", "Examples")  # in their order
+_SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
 _BETWEEN = re.compile(rf"\n\n(?=(?:{'|'.join(_SECTIONS)})\n---)")
-_SHARED = {
-    "X": "X : array-like of shape (n_samples, n_features), path or dask collection\n    The rows.",
-    "estimator": "estimator : object\n    A fitted estimator.",
-    "ax": "ax : matplotlib Axes, default=None\n    Where to draw; None makes a new figure.",
-    "weights": "weights, outliers : array-likes of shape (n_samples,)\n    As for the class.",
-    "jaccard": "jaccard, sizes : array-likes of shape (n_resamples, K) and (K,)\n    As for the class.",
-    "random_state": "random_state : int, RandomState instance or None, default=None\n    Makes the data reproducible.",
-}
+_ENTRIES = """\
+X : array-like of shape (n_samples, n_features), path or dask collection
+    The rows.
+estimator : object
+    A fitted estimator.
+ax : matplotlib Axes, default=None
+    Where to draw; None makes a new figure.
+weights, outliers : array-likes of shape (n_samples,)
+    As for the class.
+jaccard, sizes : array-likes of shape (n_resamples, K) and (K,)
+    As for the class.
+random_state : int, RandomState instance or None, default=None
+    Makes the data reproducible.
+engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
+    The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
+max_time, checkpoint : float and path, default=None
+    Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
+verbose, random_state : int, default=0, and int, RandomState instance or None, default=None
+    Print every iteration if positive; for starts that are drawn (``init="robust"`` draws nothing from it).
+agreement_, n_searches_, margin_ : float, int and float
+    The share of independent searches for a start that ended in these clusters, if there were searches, and how
+    many there were; how much better they are than the next best clusters, in nats per row, if there were others.
+n_iter_, converged_ : int and bool
+    Iterations of the best run, and whether it ended before `max_iter`.
+n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
+    The number of features, and their names, where X had some."""
+_SHARED = {re.split(r"\W", entry)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES)}  # by their first names
 
 
 def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
-    """Add to a docstring the description of shared parameters, after its own ones, and of what is returned."""
+    """Add to a docstring what shared parameters and attributes are, after its own ones, and what is returned."""
+    attributes = [_SHARED[name] for name in shared if name.endswith("_")]
+    parameters = [_SHARED[name] for name in shared if not name.endswith("_")]
 
     def complete(function: F) -> F:
         summary, *found = _BETWEEN.split(inspect.cleandoc(function.__doc__ or ""))
         sections = {section.partition("\n")[0]: section for section in found}
-        for name, lines in {"Parameters": [_SHARED[name] for name in shared], "Returns": [returns]}.items():
+        for name, lines in {"Parameters": parameters, "Attributes": attributes, "Returns": [returns]}.items():
             if any(lines):
                 sections[name] = "\n".join([sections.get(name, f"{name}\n{'-' * len(name)}"), *lines])
         ordered = [sections[name] for name in _SECTIONS if name in sections]

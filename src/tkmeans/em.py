@@ -223,8 +223,9 @@ class Anderson:
             return None
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
         gram = products / (lengths[:, None] * lengths) + 1e-6 * np.eye(len(lengths))
-        mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths)
-        return gx - np.einsum("i,id->d", mix / lengths, image_steps)
+        mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths) / lengths
+        # Any mix will do that is near the best. Of a round one, another processor's rounding errors change nothing.
+        return gx - np.einsum("i,id->d", np.round(mix, 3), image_steps)
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""

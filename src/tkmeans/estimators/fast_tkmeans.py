@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from tkmeans.docstrings import documented
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats
@@ -21,6 +22,7 @@ from tkmeans.stats import Params
 
 
 @final
+@documented("engine", "max_time", "verbose", "agreement_", "n_iter_", "n_features_in_")
 class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Fast t-k-means: the rule of the authors' code for a vanishing scale.
 
@@ -40,12 +42,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         How many starts to try, as of :class:`TKMeans`; the one with the least inertia is kept.
     max_iter, tol : int and float, default=300 and 1e-4
         The most iterations of one run, which ends when its centres move by less than `tol` of the data's spread.
-    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
-        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
-    max_time, checkpoint : float and path, default=None
-        Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
-    random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
-        For starts that are drawn; ``init="robust"`` draws nothing from it. Print every iteration if positive.
 
     Attributes
     ----------
@@ -59,13 +55,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The degrees of freedom nu; the probability of each cluster, which is the same for all.
     lower_bound_, lower_bounds_ : float and list of float
         What the memberships maximise, at the end, and at the start and after every iteration; steps need not raise it.
-    n_iter_, converged_ : int and bool
-        Iterations of the best run, and whether it ended before `max_iter`.
-    agreement_, n_searches_, margin_ : float, int and float
-        The share of independent searches for a start that ended in these clusters, if there were searches, and how
-        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
-        The number of features, and their names, where X had some.
 
     See Also
     --------

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from tkmeans.docstrings import documented
 from tkmeans.em import Observer, Plateau, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats, transaction
@@ -40,6 +41,7 @@ _half_life = validation.optional(partial(validation.check_real, positive=True, h
 
 
 @final
+@documented("engine", "agreement_", "n_features_in_")
 class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means for rows that arrive in batches, or are too many for one look at all of them.
 
@@ -72,8 +74,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     half_life : float, default=None
         For streams that change: the number of rows after which a row counts half. None forgets only as the stream
         grows: a row that came when it was half as long counts half.
-    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
-        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
     random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
         Makes the start, and the batches of :meth:`fit`, reproducible. Print every iteration if positive.
     compute_labels, reassignment_ratio : bool, float
@@ -102,11 +102,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Passes over X in :meth:`fit`, and whether it ended before `max_iter`.
     n_steps_, n_samples_seen_ : int
         Batches learned from, and rows given so far.
-    agreement_, n_searches_, margin_ : float, int and float
-        The share of independent searches for a start that ended in these clusters, if there were searches, and how
-        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
-        The number of features, and their names, where X had some.
 
     See Also
     --------

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 
 from tkmeans import engines, mixture_components
+from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
@@ -27,6 +28,7 @@ LEAST_DOF = 3.0  # beside noise, which takes what is farther out
 
 
 @final
+@documented("engine", "max_time", "agreement_", "n_iter_", "n_features_in_")
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
@@ -76,10 +78,6 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         there is no search, and the components stay in its order.
     warm_start, accelerate : bool, default=False and True
         Whether a further call of `fit` begins where the last one ended, and whether to extrapolate over iterations.
-    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
-        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
-    max_time, checkpoint : float and path, default=None
-        Seconds after which EM ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
     random_state : int, RandomState instance or None, default=None
         For starts that are drawn; ``init_params="robust"`` draws nothing from it.
     verbose, verbose_interval : int, default=0 and 10
@@ -104,17 +102,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         The most probable component of each row, also of noise; how probable a distance so large is for its rows.
     cell_bounds_ : ndarray of shape (2, n_features)
         The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
-    agreement_, n_searches_, margin_ : float, int and float
-        The share of independent searches for a start that ended in these clusters, if there were searches, and how
-        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
-    n_iter_, converged_ : int and bool
-        Iterations of the best run, and whether it ended before `max_iter`.
     lower_bound_, lower_bounds_ : float and list of float
         The penalised log-likelihood per row at the end; and at the start and after every iteration.
     n_components_, n_clusters_, selection_ : int, int and Selection
         The number of components, by two names, and how it was chosen, if `n_components` is "auto".
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
-        The number of features, and their names, where X had some.
 
     See Also
     --------

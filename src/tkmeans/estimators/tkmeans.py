@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats
@@ -25,6 +26,7 @@ COLLAPSED = 1e6
 
 
 @final
+@documented("engine", "max_time", "verbose", "agreement_", "n_iter_", "n_features_in_")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
@@ -59,12 +61,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         A run ends when an iteration gains less than this in log-likelihood per row.
     accelerate : bool, default=True
         Extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
-    engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
-        The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
-    max_time, checkpoint : float and path, default=None
-        Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
-    random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
-        For starts that are drawn; ``init="robust"`` draws nothing from it. Print every iteration if positive.
     copy_x, algorithm : bool, {"lloyd", "elkan"}
         Parameters of KMeans, without effect: rows are neither copied nor changed, and EM has no such variants.
 
@@ -82,17 +78,10 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The log-likelihood per row at the end; and at the start and after every iteration.
     outlier_pvalues_ : ndarray of shape (n_samples,)
         How probable a distance at least this large is for a row of the nearest cluster.
-    n_iter_, converged_ : int and bool
-        Iterations of the best run, and whether it ended before `max_iter`.
     cell_bounds_ : ndarray of shape (2, n_features)
         The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
-    agreement_, n_searches_, margin_ : float, int and float
-        The share of independent searches for a start that ended in these clusters, if there were searches, and how
-        many there were; how much better they are than the next best clusters, in nats per row, if there were others.
     n_clusters_, selection_ : int and Selection
         The number of clusters, and how it was chosen, if `n_clusters` is "auto".
-    n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
-        The number of features, and their names, where X had some.
 
     See Also
     --------
