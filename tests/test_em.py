@@ -102,12 +102,25 @@ def test_anderson_solves_a_linear_fixed_point_in_as_many_steps_as_it_has_dimensi
     A = 0.9 * np.linalg.qr(rng.normal(size=(4, 4)))[0]
     b = rng.normal(size=4)
     exact = np.linalg.solve(np.eye(4) - A, b)
-    mixer, x = Anderson(), np.zeros(4)
-    for _ in range(6):
-        gx = A @ x + b
-        ahead = mixer.extrapolate(x, gx)
-        x = gx if ahead is None else ahead
-    np.testing.assert_allclose(x, exact, atol=1e-9)
+    for bits, n_steps in ((50, 6), (Anderson().bits, 12)):  # a rough mix takes a few more
+        mixer, x = Anderson(bits=bits), np.zeros(4)
+        for _ in range(n_steps):
+            gx = A @ x + b
+            ahead = mixer.extrapolate(x, gx)
+            x = gx if ahead is None else ahead
+        np.testing.assert_allclose(x, exact, atol=1e-9)
+
+
+def test_rounding_errors_in_the_steps_do_not_change_what_anderson_makes_of_them():
+    rng = np.random.default_rng(0)
+    A, b = 0.9 * np.linalg.qr(rng.normal(size=(4, 4)))[0], rng.normal(size=4)
+    steps = [rng.normal(size=4) * 0.5**i for i in range(5)]
+    here, elsewhere = Anderson(), Anderson()
+    for x in steps:
+        noise = 1 + 1e-13 * rng.normal(size=4)
+        found = here.extrapolate(x, A @ x + b), elsewhere.extrapolate(x, (A @ x + b) * noise)
+    assert found[0] is not None
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-11)
 
 
 def test_anderson_extrapolates_nothing_from_equal_steps():
@@ -117,7 +130,7 @@ def test_anderson_extrapolates_nothing_from_equal_steps():
 
 
 def test_the_second_step_of_anderson_is_the_secant_to_the_fixed_point():
-    mixer = Anderson()
+    mixer = Anderson(bits=50)
     assert mixer.extrapolate(np.array([0.0]), np.array([3.0])) is None  # g(x) = x/4 + 3, at rest at 4
     ahead = mixer.extrapolate(np.array([3.0]), np.array([3.75]))
     np.testing.assert_allclose(ahead, [4.0], rtol=1e-6)

@@ -13,6 +13,13 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getat
 _DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
+def check_not_input(path: str | os.PathLike[str], source: str | os.PathLike[str] | None) -> None:
+    """Refuse to write to a file that is the source, or in the folder that is."""
+    there = source is not None and Path(path).exists() and os.path.exists(source)
+    if there and any(place.samefile(source) for place in (Path(path), *Path(path).resolve().parents)):
+        raise FileExistsError(f"{path} is the input or in it, which is not overwritten; choose another name")
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and vanishes when it does not.

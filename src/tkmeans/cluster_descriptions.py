@@ -17,7 +17,7 @@ from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_clusterer
 from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.sources.files import DataFile, open_table
-from tkmeans.sources.number_checks import as_numbers
+from tkmeans.sources.number_checks import as_numbers, check_names
 from tkmeans.stats import Array
 from tkmeans.tables import CHUNK
 
@@ -301,6 +301,7 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
         values = np.concatenate([*table.batches(chosen, CHUNK)])
         texts = {name: np.array(table.cells(name)) for name in table.names if table.column(name).is_text}
     elif hasattr(X, "columns"):
+        check_names(X.columns, "X")
         chosen = fitted or list(X.columns)
         values = np.column_stack([np.asarray(X[name], dtype=np.float64) for name in chosen])
         others = {str(name): np.asarray(X[name], dtype=object) for name in X.columns if name not in chosen}

@@ -11,7 +11,9 @@ _SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also
 _BETWEEN = re.compile(rf"\n\n(?=(?:{'|'.join(_SECTIONS)})\n---)")
 _ENTRIES = """\
 X : array-like of shape (n_samples, n_features), path or dask collection
-    The rows.
+    The rows. For a path, answers for each row go to a Parquet file beside it, and its path is returned.
+y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
+    How often each row counts.
 estimator : object
     A fitted estimator.
 ax : matplotlib Axes, default=None
@@ -22,12 +24,17 @@ jaccard, sizes : array-likes of shape (n_resamples, K) and (K,)
     As for the class.
 random_state : int, RandomState instance or None, default=None
     Makes the data reproducible.
+bad_cells : {"auto", False}, default="auto"
+    Whether values far from all others of their column are treated as missing, where the rest of their row is
+    ordinary; see :meth:`find_bad_cells`. Only with the "robust" start.
 engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
     The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
 max_time, checkpoint : float and path, default=None
     Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
 verbose, random_state : int, default=0, and int, RandomState instance or None, default=None
     Print every iteration if positive; for starts that are drawn (``init="robust"`` draws nothing from it).
+cell_bounds_ : ndarray of shape (2, n_features)
+    The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
 agreement_, n_searches_, margin_ : float, int and float
     The share of independent searches for a start that ended in these clusters, if there were searches, and how
     many there were; how much better they are than the next best clusters, in nats per row, if there were others.
@@ -36,6 +43,7 @@ n_iter_, converged_ : int and bool
 n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
     The number of features, and their names, where X had some."""
 _SHARED = {re.split(r"\W", entry)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES)}  # by their first names
+_SHARED["rows"] = "X : array-like of shape (n_samples, n_features)\n    The rows."
 
 
 def documented(*shared: str, returns: str = "") -> Callable[[F], F]:

@@ -203,6 +203,7 @@ class Anderson:
 
     residuals: deque[Array] = field(default_factory=partial(deque, maxlen=6))  # of the last steps, one more than depth
     images: deque[Array] = field(default_factory=partial(deque, maxlen=6))
+    bits: int = 10  # of the mix. Any near the best will do; of a rough one, rounding errors elsewhere change nothing
 
     def extrapolate(self, x: Array, gx: Array) -> Array | None:
         """The next point to try, or None while there is nothing to combine."""
@@ -224,8 +225,8 @@ class Anderson:
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
         gram = products / (lengths[:, None] * lengths) + 1e-6 * np.eye(len(lengths))
         mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths) / lengths
-        # Any mix will do that is near the best. Of a round one, another processor's rounding errors change nothing.
-        return gx - np.einsum("i,id->d", np.round(mix, 3), image_steps)
+        unit = 2.0 ** (max(int(np.frexp(np.abs(mix).max())[1]), 0) - self.bits)
+        return gx - np.einsum("i,id->d", unit * np.round(mix / unit), image_steps)
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from tkmeans.datasets.generators import strays
 from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
-from tkmeans.sources.number_checks import as_numbers, checked_points
+from tkmeans.sources.number_checks import as_numbers, checked_points, reals
 from tkmeans.stats import Array
 
 _WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
@@ -174,7 +174,7 @@ def influence_curve(
     array([2.2, 1. , 0.3])
     """
     X = _checked(estimator, X, n_jobs)
-    at = np.arange(0, 30.5, 1.0) if distances is None else np.asarray(as_numbers(distances, "distances"), dtype=float)
+    at = np.arange(0, 30.5, 1.0) if distances is None else reals(distances, "distances")
     clean = _fitted(estimator, X)
     if clean.centers is None:
         raise ValueError(

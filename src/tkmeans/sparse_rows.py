@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
@@ -9,6 +10,17 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from tkmeans.stats import Array
+
+
+def check_indices(X: Any) -> None:
+    """Refuse a matrix or array of SciPy with indices beyond its shape: who follows them crashes."""
+    try:
+        if hasattr(X, "check_format"):
+            copy(X).check_format(full_check=True)  # which may trim what it checks
+        elif X.format == "coo" and any(np.any((at < 0) | (at >= n)) for at, n in zip(X.coords, X.shape, strict=True)):
+            raise ValueError("coordinates beyond its shape")
+    except ValueError as error:
+        raise ValueError(f"X is a damaged sparse matrix ({error}); make it anew from its entries") from None
 
 
 @final

@@ -48,7 +48,7 @@ class Frame(NamedTuple):
         horizon = HORIZON["float64"] * self.unit
         if points.dtype == xp.float32:
             horizon = min(HORIZON["float32"] * self.unit, LARGEST_SINGLE)
-        with np.errstate(over="ignore"):  # what is infinitely far is held at the horizon
+        with np.errstate(over="ignore", invalid="ignore"):  # what is infinitely far is held at the horizon
             return xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
 
     def leave(self, points: Array) -> Array:

@@ -59,7 +59,7 @@ def test_a_command_with_an_unusable_file_exits_with_1_and_leaves_standard_output
         ((csv_file(), "-k", 3, "--out", tmp_path / "no" / "out.csv"), "there is no folder"),
         ((csv_file(), "-k", 3, "--out", tmp_path), "is a folder"),
         ((csv_file(), "-k", 3, "--out", tmp_path / "out.xlsx"), "not .xlsx"),
-        ((csv_file(), "-k", 3, "--out", csv_file()), "is the input, which is not overwritten"),
+        ((csv_file(), "-k", 3, "--out", csv_file()), "is the input or in it, which is not overwritten"),
     ]:
         done = run("fit", *words, code=1)
         assert said in done.stderr

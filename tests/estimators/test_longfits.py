@@ -189,7 +189,7 @@ def test_ctrl_c_leaves_the_best_parameters_so_far_on_the_estimator_and_says_so(m
     assert not model.converged_
     assert model.predict(X).shape == (len(X),)
     assert not hasattr(model, "labels_")
-    with pytest.raises(NotFittedError, match="interrupted before its outliers"):
+    with pytest.raises(NotFittedError, match="distances of the training rows are lost"):
         model.outliers(X)
     resumed = model.fit(X, resume=path)
     np.testing.assert_array_equal(resumed.cluster_centers_, whole.cluster_centers_)

@@ -131,7 +131,7 @@ def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
             raise TableError(f"{wanted}, but {table.source} has {len(columns)}: {listed(columns)}")
         return columns
     columns = [str(name) for name in first.feature_names_in_]
-    if lost := [name for name in columns if name not in table.names and table.indicated(name) is None]:
+    if lost := [name for name in columns if name not in table.kinds and table.indicated(name) is None]:
         lacks = f"{table.source} lacks {', '.join(map(repr, lost))}, which {model} was fitted on"
         raise TableError(f"{lacks}; its columns are {listed(table.names)}")
     del first.feature_names_in_  # it has done its work, and the rows go on without names

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from tkmeans.atomic import replacing
+from tkmeans.atomic import check_not_input, replacing
 from tkmeans.cli import screen
 from tkmeans.cli.options import OutputOptions
 from tkmeans.cli.prepared_data import Data
@@ -34,8 +34,7 @@ def check_files(table: Path | None, *others: Path | None, source: str, json: boo
             raise TableError(f"there is no folder {folder} to write {path.name} to")
         if not os.access(path if path.exists() else folder, os.W_OK):
             raise TableError(f"{path} cannot be written: no permission")
-        if path.exists() and Path(source).exists() and path.samefile(source):
-            raise TableError(f"{path} is the input, which is not overwritten; choose another name")
+        check_not_input(path, source)
     if len({path.resolve() for path in paths}) < len(paths):
         raise typer.BadParameter(f"{paths[0]} cannot take two things", param_hint="--out, --model, --report")
     if table is not None:

@@ -87,7 +87,7 @@ def scaled(X: Any) -> Any:
            [ 1. ,  1. ]])
     """
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
-    if np.max(np.abs(X)) > 1e150 or not np.all(X.std(axis=0, ddof=1) > 1e-150):
+    if np.max(np.abs(X)) > 1e150 or not np.all(np.ptp(X, axis=0) > 1e-150):
         raise ValueError("X must have a spread in every column, between 1e-150 and 1e150; drop or rescale it")
     X = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
     return 2 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1

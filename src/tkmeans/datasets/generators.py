@@ -11,9 +11,12 @@ from tkmeans.docstrings import documented
 # The standard deviation that makes clusters overlap about as much as in S1 to S4.
 _S_SPREAD = {1: 0.09, 2: 0.117, 3: 0.172, 4: 0.197}
 _LABELLED = "X, y : ndarrays of shape (n_samples, n_features) and (n_samples,)\n    The rows, and the cluster of each."
+_WITH_OUTLIERS = """X, y : ndarrays of shape (n_samples + n_outliers, n_features) and (n_samples + n_outliers,)
+    The rows, outliers last, and the cluster of each; -1 for outliers."""
 CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
+@documented(returns=_WITH_OUTLIERS)
 def make_contaminated(
     n_samples: int = 3000,
     n_clusters: int = 15,
@@ -34,11 +37,6 @@ def make_contaminated(
         Outliers as a fraction of `n_samples`; they are uniform in [-outlier_range, outlier_range]^p.
     cluster_std, random_state : float and as in scikit-learn, default=0.05 and None
         The standard deviation of a cluster, in every feature; makes the data reproducible.
-
-    Returns
-    -------
-    X, y : ndarrays of shape (n_samples + n_outliers, n_features) and (n_samples + n_outliers,)
-        The rows, outliers last, and the cluster of each; -1 for outliers.
 
     Examples
     --------
@@ -140,6 +138,7 @@ def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
     return _around(np.vstack([dense, wide]), np.repeat([2000, 100], [3, 5]), np.repeat([0.03, 0.05], [3, 5]), rng)
 
 
+@documented(returns=_WITH_OUTLIERS)
 def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:
     """Add rows that belong to no cluster.
 
@@ -152,11 +151,6 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
         of X, moved by Cauchy noise as wide as X. "clumped": five tight heaps outside the box, which look like clusters.
     fraction, random_state : float and as in scikit-learn, default=0.2 and None
         How many, as a fraction of the rows of X; makes the data reproducible.
-
-    Returns
-    -------
-    X, y : ndarrays of shape (n_samples + n_outliers, n_features) and (n_samples + n_outliers,)
-        The rows, outliers last, and the cluster of each; -1 for outliers.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines, fit_warnings
+from tkmeans.atomic import check_not_input
 from tkmeans.docstrings import documented
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, measure, open_rows
@@ -179,14 +180,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
 
+    @documented("X", "y")
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
         """Find the clusters of X and return the label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
-        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
-            How often each row counts.
 
         Returns
         -------
@@ -201,6 +197,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if getattr(self, "verbose", 0):
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:
+            check_not_input(self.checkpoint, source.path)
             yield Checkpointer(self.checkpoint, self._fingerprint(source))
         if getattr(self, "max_time", None) is not None:
             yield TimeLimit(float(self.max_time))
@@ -303,32 +300,20 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         -------
         distances : ndarray of shape (n_samples, n_clusters)
             Euclidean distances; of :class:`StudentTMixture` in the metric of each component, of the baselines in their
-            own. For a path, the Parquet file they were written to.
+            own.
         """
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
     @unless_lacking
-    @documented("X")
+    @documented("X", returns="probabilities : ndarray of shape (n_samples, n_clusters)\n    Every row sums to 1.")
     def predict_proba(self, X: Any) -> Floats:
-        """Predict the probability of each cluster for each row (eqn:tau).
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_clusters)
-            Non-negative; every row sums to 1. For a path, the Parquet file they were written to.
-        """
+        """Predict the probability of each cluster for each row (eqn:tau)."""
         return self._ask(X, "predict_proba", "memberships", "probability", wide=True)
 
     @unless_lacking
-    @documented("X")
+    @documented("X", returns="weights : ndarray of shape (n_samples,)\n    Near 1 for an ordinary row, 0 for outliers.")
     def robust_weights(self, X: Any) -> Floats:
-        """Compute the influence of each row on the fit: the sum over clusters of tau times u.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_samples,)
-            About 1 for an ordinary row, near 0 for an outlier. For a path, the Parquet file they were written to.
-        """
+        """Compute the influence of each row on the fit: the sum over clusters of tau times u."""
         return self._ask(X, "robust_weights", "trust", "robust_weight")
 
     @unless_lacking
@@ -410,15 +395,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return found
 
     @available_if(lambda estimator: "noise" in estimator._family._fields)  # type: ignore[untyped-decorator]
-    @documented("X")
+    @documented("X", returns="probability : ndarray of shape (n_samples,)\n    0 if there is no noise component.")
     def noise_probability(self, X: Any) -> Floats:
-        """Compute the probability that each row is noise: that it belongs to no cluster.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples,)
-            0 for every row if there is no noise component. For a path, the Parquet file they were written to.
-        """
+        """Compute the probability that each row is noise: that it belongs to no cluster."""
         return self._ask(X, "noise_probability", "noise", "noise_probability")
 
     @unless_lacking
@@ -443,7 +422,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if getattr(self._fitted_model.params, "noise", 0):
             return None
         if not hasattr(self, "_training_distances"):
-            raise NotFittedError("the fit was interrupted before its outliers were looked at; let it end, or resume it")
+            raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
         return fit_outlier_model(self._training_distances, self.n_features_in_, level)
 
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
@@ -482,25 +461,14 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- the density ---------------------------------------------------------------
 
     @unless_lacking
-    @documented("X")
+    @documented("X", returns="log_density : ndarray of shape (n_samples,)\n    The logarithm of the mixture's density.")
     def score_samples(self, X: Any) -> Floats:
-        """Compute the log-likelihood of each row.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            The logarithm of the mixture's density.
-        """
+        """Compute the log-likelihood of each row."""
         return self._ask(X, "score_samples", "log_density", "log_density")
 
+    @documented("X", "y")
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute how well the rows fit: the larger, the better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
-        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
-            How often each row counts.
 
         Returns
         -------
@@ -596,7 +564,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def __sklearn_clone__(self) -> Self:
         """A copy to be fitted elsewhere, many times perhaps: it does not write to this one's checkpoint."""
         copy: Self = super().__sklearn_clone__()
-        return copy.set_params(checkpoint=None) if hasattr(copy, "checkpoint") else copy
+        copy.__dict__.update({"checkpoint": None} if hasattr(copy, "checkpoint") else {})  # a subclass may not take it
+        return copy
 
     @property
     def n_clusters_(self) -> int:

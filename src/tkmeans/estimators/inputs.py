@@ -15,7 +15,7 @@ from tkmeans.sources import ArraySource, Source, Survey, TensorSource
 from tkmeans.sources.base import BLOCK_ROWS, survey, to_numpy
 from tkmeans.sources.number_checks import as_numbers
 from tkmeans.sources.sparse import SparseSource
-from tkmeans.sparse_rows import SparseRows
+from tkmeans.sparse_rows import SparseRows, check_indices
 from tkmeans.stats import Array, Block, namespace
 
 # Weights beyond these, times the square of a far row's distance, leave what a number of that type can hold.
@@ -83,6 +83,9 @@ def checked_rows(
     accepts: Accepts = estimator._accepts
     plain = type(X) is np.ndarray and X.dtype in (np.float64, np.float32)
     sparse = not plain and type(X).__module__.startswith("scipy.sparse")
+    if sparse:
+        check_indices(X)
+    sparse |= not plain and hasattr(X, "sparse")  # of pandas
     wanted = {"dtype": [xp.float64, xp.float32] if single else xp.float64, "reset": reset}
     wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing and not sparse else True}
     wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1}

@@ -28,7 +28,7 @@ LEAST_DOF = 3.0  # beside noise, which takes what is farther out
 
 
 @final
-@documented("engine", "max_time", "agreement_", "n_iter_", "n_features_in_")
+@documented("bad_cells", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
@@ -52,9 +52,6 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     noise : {"auto", True, False}, default="auto"
         Whether there is a noise component: uniform in the bulk of the rows, log-uniform in radius beyond it. "auto"
         drops it if it would take more than 40 % of the rows: so many are a cluster.
-    bad_cells : {"auto", False}, default="auto"
-        Whether values far from all others of their column are treated as missing, where the rest of their row is
-        ordinary; see :meth:`find_bad_cells`. Only with ``init_params="robust"``.
     dof : "estimate" or float, default="estimate"
         The degrees of freedom nu. The estimate lies between 3 (beside noise; 1 without) and 200 (as good as
         Gaussian). A number fixes it; a huge one gives a Gaussian mixture.
@@ -100,8 +97,6 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         The ellipsoid in which the density of the noise is flat, if there is noise.
     labels_, outlier_pvalues_ : ndarrays of shape (n_samples,)
         The most probable component of each row, also of noise; how probable a distance so large is for its rows.
-    cell_bounds_ : ndarray of shape (2, n_features)
-        The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
     lower_bound_, lower_bounds_ : float and list of float
         The penalised log-likelihood per row at the end; and at the start and after every iteration.
     n_components_, n_clusters_, selection_ : int, int and Selection

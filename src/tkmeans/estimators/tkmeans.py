@@ -26,7 +26,7 @@ COLLAPSED = 1e6
 
 
 @final
-@documented("engine", "max_time", "verbose", "agreement_", "n_iter_", "n_features_in_")
+@documented("bad_cells", "engine", "max_time", "verbose", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
@@ -46,9 +46,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
         for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
         keeps the one with the better integrated classification likelihood.
-    bad_cells : {"auto", False}, default="auto"
-        Whether values far from all others of their column are treated as missing, where the rest of their row is
-        ordinary; see :meth:`find_bad_cells`. Only with ``init="robust"``.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
         Where to begin. "robust" compares independent searches on a sample of the rows; neither seeds nor, in tables of
         up to 3000 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
@@ -78,8 +75,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The log-likelihood per row at the end; and at the start and after every iteration.
     outlier_pvalues_ : ndarray of shape (n_samples,)
         How probable a distance at least this large is for a row of the nearest cluster.
-    cell_bounds_ : ndarray of shape (2, n_features)
-        The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
     n_clusters_, selection_ : int and Selection
         The number of clusters, and how it was chosen, if `n_clusters` is "auto".
 

@@ -11,8 +11,6 @@ To the evidence come
 - ln K!, a Poisson prior with mean 1 of the number of clusters.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

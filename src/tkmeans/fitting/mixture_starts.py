@@ -3,8 +3,6 @@
 A start also fixes what a run does not estimate: the pooled shape of the prior, and the ellipsoid of the noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,10 +16,11 @@ from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
 from tkmeans.fitting import starts as of_centers
 from tkmeans.fitting.starts import Agreement, limits, same_clusters, within_reach
+from tkmeans.models.covariances import AxisAligned
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
-from tkmeans.search.shape_search import FARTHEST, start_labels
+from tkmeans.search.shape_search import FARTHEST, MANY_FEATURES, start_labels
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import out_of_bounds, quantile
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
@@ -283,7 +282,7 @@ def judged(sample: Sample, model: StudentMixture, params: MixtureParams) -> tupl
     kernel = model.kernel(params, whitening=whitening)
     rows = model.engine_for(kernel).rows(Block(sample.X, None, Frame(np.zeros(sample.X.shape[1]), 1.0)), kernel)
     objective = sample.weight @ np.asarray(rows.log_density) + model.log_prior(params, *whitening)
-    return float(objective / np.sum(sample.weight)), np.asarray(rows.label), np.asarray(rows.noise)
+    return round(objective / np.sum(sample.weight), 9), np.asarray(rows.label), np.asarray(rows.noise)
 
 
 # ---- from labels to parameters ----------------------------------------------------------------
@@ -312,7 +311,9 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
     (X, weight), K, units = sample, setting.n_components, setting.bulk.units
     p = X.shape[1]
     dof = FIRST_DOF if setting.dof is None else setting.dof
-    mass, centers, covariances = np.full(K, 1e-6), np.zeros((K, p)), np.zeros((K, p, p))
+    aligned = p > MANY_FEATURES and isinstance(setting.model.shape, AxisAligned)  # matrices would be too large
+    squares = units**2 if aligned else np.diag(units**2)
+    mass, centers, covariances = np.full(K, 1e-6), np.zeros((K, p)), np.zeros((K, *squares.shape))
     strays = labels < 0
     for k in range(K):
         own = np.flatnonzero(labels == k)
@@ -326,35 +327,38 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
         middle = quantile(x, own_weight)
         width = 1.48 * quantile(np.abs(x - middle), own_weight) + 1e-3 * units
         trust = own_weight * (dof + p) / (dof + np.sum(((x - middle) / width) ** 2, axis=1))
-        centers[k], covariances[k] = _moments(x, trust, mass[k])
+        centers[k], covariances[k] = _moments(x, trust, mass[k], aligned)
         if core and len(x) > 2 * (p + 2):
             for _ in range(2):
-                d2 = _squares(x - centers[k], covariances[k], units)
+                d2 = _squares(x - centers[k], covariances[k], squares)
                 inner = d2 <= quantile(d2, own_weight)
-                centers[k], covariances[k] = _moments(x[inner], own_weight[inner], np.sum(own_weight[inner]))
-            d2 = _squares(x - centers[k], covariances[k], units)
+                centers[k], covariances[k] = _moments(x[inner], own_weight[inner], np.sum(own_weight[inner]), aligned)
+            d2 = _squares(x - centers[k], covariances[k], squares)
             factor = quantile(d2, own_weight) / chdtri(p, 0.5)
             if factor > 0:  # else most rows of the group are equal
                 covariances[k] *= factor
                 strays[own] = d2 > factor * chdtri(p, STRAY)
-    pooled = np.tensordot(mass / np.sum(mass), covariances, 1) + THINNEST * np.diag(units**2)
+    pooled = np.tensordot(mass / np.sum(mass), covariances, 1) + THINNEST * squares
     rows = p + 2.0  # a start is shrunk in any case: few rows may have no volume
-    covariances = (mass[:, None, None] * covariances + rows * pooled) / (mass + rows)[:, None, None]
+    covariances = ((mass * covariances.T + rows * pooled[..., None]) / (mass + rows)).T
     covariances = setting.model.bounded(setting.model.shape.of_matrices(covariances, mass), mass)
     params = MixtureParams(centers, covariances, np.full(K, dof), np.log(mass / np.sum(mass)))
     return with_noise(params, float(np.average(strays, weights=weight)), setting)
 
 
-def _moments(x: Array, weight: Array, mass: float) -> tuple[Array, Array]:
-    """The weighted mean, and the weighted scatter around it over `mass`."""
+def _moments(x: Array, weight: Array, mass: float, aligned: bool) -> tuple[Array, Array]:
+    """The weighted mean, and the weighted scatter around it, or its diagonal, over `mass`."""
     center = weight @ x / np.sum(weight)
     away = x - center
-    return center, (away * weight[:, None]).T @ away / mass
+    return center, (weight @ away**2 if aligned else (away * weight[:, None]).T @ away) / mass
 
 
-def _squares(away: Array, covariance: Array, units: Array) -> Array:
+def _squares(away: Array, covariance: Array, squares: Array) -> Array:
     """Squared Mahalanobis distances, (n,)."""
-    root = np.linalg.cholesky(covariance + 1e-3 * THINNEST * np.diag(units**2))
+    covariance = covariance + 1e-3 * THINNEST * squares
+    if covariance.ndim == 1:
+        return np.sum(away**2 / covariance, axis=1)
+    root = np.linalg.cholesky(covariance)
     return np.sum(np.linalg.solve(root, away.T) ** 2, axis=0)
 
 

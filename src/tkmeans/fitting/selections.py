@@ -5,17 +5,18 @@ the mixture before, of which two components are joined or one is given to the no
 and from starts of their own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
+from threading import Event
 from typing import Any
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from joblib import effective_n_jobs
 
 from tkmeans import engines
 from tkmeans.docstrings import documented
@@ -170,7 +171,13 @@ def compared(
     """The choice among mixtures of these numbers and shapes, by evidence; `tick` is called after each."""
     descent = Descent(source, max(numbers), rng, settings)
     numbers = [K for K in numbers if max(len(descent.sample.X), min(numbers)) >= K]
-    tried = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(descent.found)(numbers, shape, tick) for shape in shapes)
+    n_threads = min(effective_n_jobs(n_jobs), len(shapes))
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            tried = [*(pool.map if n_threads > 1 else map)(partial(descent.found, numbers, tick), shapes)]
+        except BaseException:  # Ctrl-C too
+            descent.given_up.set()
+            raise
     entries = [(shape, found[K]) for shape, found in zip(shapes, tried, strict=True) for K in numbers]
     shape, best = min(entries, key=lambda entry: entry[1].evidence)
     simpler = {"full": ("spherical", "tied", "diag"), "diag": ("spherical",)}.get(shape, ())
@@ -196,8 +203,9 @@ class Descent:
         self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk, settings
         self._in_units = sample._replace(X=np.clip(sample.X / self.bulk.units, -FARTHEST, FARTHEST))
         self._source = ArraySource(sample.X, weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
+        self.given_up = Event()  # threads end when nobody waits for them any more
 
-    def found(self, numbers: Collection[int], shape: str, tick: Callable[[], None]) -> dict[int, Judged]:
+    def found(self, numbers: Collection[int], tick: Callable[[], None], shape: str) -> dict[int, Judged]:
         """Every number once, the largest first; then the best again, with more of EM and from other starts."""
         top = max(max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
         found, params = dict[int, Judged](), next(self._starts(top, shape))
@@ -244,8 +252,8 @@ class Descent:
     def _climbed(self, params: MixtureParams, shape: str, options: dict[str, Any]) -> Judged:
         setting = self._setting(len(params.centers), shape)
         fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options)
-        if fit.interrupted:
-            raise fit.interrupted
+        if fit.interrupted or self.given_up.is_set():
+            raise fit.interrupted or KeyboardInterrupt
         return judged(self.sample, setting, fit.params, fit.stats)
 
     def _one_less(self, params: MixtureParams, shape: str) -> MixtureParams:

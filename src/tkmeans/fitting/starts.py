@@ -267,7 +267,8 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     params, kernel = fit.params, model.kernel(fit.params)
     labels = np.asarray(model.engine.rows(block, params, kernel).label)
     of_core = model.engine.summarize(block._replace(weight=core_weight), params, kernel)
-    merit, core_merit = (float((stats.objective - stats.entropy) / stats.total) for stats in (fit.stats, of_core))
+    # Without the digits that are rounding errors, so that of equals the first one is the best everywhere.
+    merit, core_merit = (round((each.objective - each.entropy) / each.total, 9) for each in (fit.stats, of_core))
     sizes = np.bincount(labels, weight, K)
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
     n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))

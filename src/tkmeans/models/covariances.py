@@ -43,7 +43,9 @@ class Ellipsoid:
 
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
         """The sums that a shape follows from, around centres that lie `step` away, from an engine's sums."""
-        return scatter - w[:, None, None] * (step[:, :, None] * step[:, None, :])
+        p = scatter.shape[1]
+        left = scatter - w[:, None, None] * (step[:, :, None] * step[:, None, :])
+        return left + 1e-15 * p * np.eye(p) * scatter  # rounding has no sign
 
     def squares(self, factors: Array, scatter: Array) -> Array:
         """The trace of each inverse shape times `scatter`, (K,)."""
@@ -97,8 +99,8 @@ class AxisAligned:
     round: bool = False
 
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
-        """Their diagonals, or the mean of these."""
-        variances = np.diagonal(matrices, axis1=1, axis2=2)
+        """Their diagonals, which may be given instead, or the mean of these."""
+        variances = matrices if matrices.ndim == 2 else np.diagonal(matrices, axis1=1, axis2=2)
         return variances.mean(axis=1, keepdims=True) if self.round else variances.copy()
 
     def diagonal(self, variances: Array) -> Array:

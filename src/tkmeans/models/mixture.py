@@ -21,8 +21,6 @@ their sums continued to all features by conditional moments: exact for the compo
 the features has a density of the same form, which is not the marginal of that over all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

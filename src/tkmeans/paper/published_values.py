@@ -1,4 +1,4 @@
-"""The paper's published values, whether our means agree with them, and tables of both in Markdown, CSV and HTML."""
+"""The paper's published values, whether our means agree with them, and tables of both in Markdown and CSV."""
 
 import csv
 import io
@@ -6,9 +6,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from html import escape
 from itertools import groupby, product
-from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,19 +138,6 @@ def markdown(table: Iterable[Row]) -> str:
     groups = groupby(table, lambda row: row[:2])
     tables = ((place, pipes([_HEADER, ["---"] * len(_HEADER), *map(_cells, group)])) for place, group in groups)
     return "\n\n".join(f"**{name}**, {measure}\n\n{lines}" for (name, measure), lines in tables)
-
-
-def html(table: Iterable[Row], title: str) -> str:
-    """A page with a table for each data set and measure, coloured by agreement."""
-    parts = []
-    for (name, measure), group in groupby(table, lambda row: row[:2]):
-        header = "".join(f"<th>{escape(text)}" for text in _HEADER)
-        parts.append(f"<h2>{escape(name)}, {escape(measure)}</h2><table>\n<tr>{header}")
-        for row in group:
-            tint = {2: f' class="{row.rating()}"', 3: f' class="{row.rating()}"'} if row.rating() else {}
-            parts.append("<tr>" + "".join(f"<td{tint.get(i, '')}>{escape(text)}" for i, text in enumerate(_cells(row))))
-        parts.append("</table>")
-    return Template(text_of("table_page.html")).substitute(title=escape(title), tables="\n".join(parts))
 
 
 def as_csv(table: Sequence[Row]) -> str:

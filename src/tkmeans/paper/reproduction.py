@@ -40,7 +40,6 @@ def reproduce(
     for name, rows in tables.items():
         title = published_values.publication()["titles"][name]
         texts = {"md": f"# {title}\n\n{agreement(rows)}\n\n{markdown(rows)}\n", "csv": published_values.as_csv(rows)}
-        texts["html"] = published_values.html(rows, title)
         written += [_write(out / f"{name}.{suffix}", text) for suffix, text in texts.items()]
     if what in ("figure", "all"):
         written += figures.draw_all(tables.get("table1", []), out)

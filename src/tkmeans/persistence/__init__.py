@@ -215,7 +215,10 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
     else:
         names = {key: values.pop(key) for key in ("feature_names_in_",) if key in values}
         vars(estimator).update(values)
-        estimator.transform(np.zeros((1, sizes["p"])))  # with all that its parameters need
+        try:
+            estimator.transform(np.zeros((1, sizes["p"])))  # with all that its parameters need
+        except (AttributeError, TypeError, ValueError) as fault:
+            raise ModelFileError(f"has a {name} that cannot be: {fault}") from None
         vars(estimator).update(names)
     return estimator
 

@@ -90,7 +90,8 @@ def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
 
 def _has_shape(value: Any, dims: list[str], sizes: dict[str, int]) -> bool:
     shape = np.shape(value)
-    return len(shape) == len(dims) and all(shape[i] == sizes.setdefault(dim, shape[i]) for i, dim in enumerate(dims))
+    wanted = [1 if dim == "1" else sizes.setdefault(dim, n) for dim, n in zip(dims, shape, strict=False)]
+    return len(shape) == len(dims) and [*shape] == wanted
 
 
 def _is(value: Any, word: str) -> bool:

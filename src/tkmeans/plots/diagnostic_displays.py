@@ -223,7 +223,7 @@ class RobustWeightsDisplay(_Display):
         self.outliers: Array = np.zeros(len(self.weights), bool) if outliers is None else np.asarray(outliers, bool)
 
     @classmethod
-    @documented("estimator", "X", "ax", returns="display : RobustWeightsDisplay")
+    @documented("estimator", "rows", "ax", returns="display : RobustWeightsDisplay")
     def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
         """Draw the `robust_weights` and the outliers of X under a fitted estimator."""
         if not hasattr(estimator, "robust_weights"):

@@ -15,6 +15,7 @@ from tkmeans.estimators.validation import check_clusterer
 from tkmeans.plots.projections import centers_of, column_names, full_covariances
 from tkmeans.report.markup import decimals_of
 from tkmeans.row_answers import RowAnswers, answers
+from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
 
 
@@ -93,7 +94,7 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
     if scaler is not None and not hasattr(scaler, "inverse_transform"):
         raise TypeError(f"scaler must be a fitted scaler of scikit-learn, got {scaler!r}")
     check_is_fitted(estimator)
-    values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+    values = check_array(as_numbers(X, "X"), dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     known = getattr(X, "columns", None), getattr(estimator, "feature_names_in_", None)
     names = column_names(values.shape[1], feature_names, *known)
     Z = X if scaler is None else scaler.transform(X)

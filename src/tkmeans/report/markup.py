@@ -69,8 +69,8 @@ def decimals_of(column: Array) -> int | None:
     if len(column) == 0:
         return 0
     largest = max(float(np.abs(column).max()), 1e-300)
-    spread = float(np.diff(np.quantile(column, [0.05, 0.95]))[0]) or largest
-    if largest >= 1e9 or spread < 1e-5:
+    spread = 0.0 if largest >= 1e9 else float(np.diff(np.quantile(column, [0.05, 0.95]))[0]) or largest
+    if spread < 1e-5:
         return None
     enough = int(np.clip(2 - np.floor(np.log10(spread)), 0, 8))
     return next((d for d in range(enough) if np.allclose(column, np.round(column, d), rtol=1e-12, atol=0)), enough)

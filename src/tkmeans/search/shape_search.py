@@ -7,8 +7,6 @@ above: many round pieces, of which always the two are joined whose union costs l
 the one is given to the noise that costs least there. EM then decides (`tkmeans.fitting.mixture_starts`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -30,6 +28,7 @@ ROWS_PER_PIECE = 2  # for each parameter of its centre, on average: the ellipse 
 NEIGHBOURS = 12  # of a piece, with which it may be joined
 RIDGE = 1e-4  # of the pooled variances: rows on a line have a volume
 _MATRIX_ENTRIES = 2**22  # at once
+MANY_FEATURES = 1000  # of more the matrices are not worth their memory for a start
 
 
 class Pieces(NamedTuple):
@@ -69,7 +68,7 @@ def joined_labels(sample: Sample, log_volume: float, n_components: int, rng: np.
     n, p = sample.X.shape
     many = min(max(PIECES_PER_COMPONENT * n_components, LEAST_PIECES), n // 3)
     many = min(many, max(n_components + 1, n // (ROWS_PER_PIECE * (p + 1))))
-    if many <= n_components:
+    if many <= n_components or p > MANY_FEATURES:
         return
     labels = round_labels(sample, many, rng)
     numbers, pieces = summed(sample, labels)

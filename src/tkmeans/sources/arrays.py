@@ -1,7 +1,5 @@
 """Rows in memory, as a NumPy array or as one of another library, and what all sources of blocks share."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

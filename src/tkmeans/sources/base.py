@@ -97,6 +97,7 @@ class Source(AbstractContextManager[Any], ABC):
     n_features: int
     dtype: Any  # NumPy's float64 or float32
     names: list[str] | None = None  # of the features
+    path: Any = None  # of the file or folder that they come from
     frame: Frame
     weight: Any = None  # of each row; None means one each
     n_counted: int = 0  # rows of positive weight, once a fit has surveyed them
@@ -215,14 +216,14 @@ def survey(block: Block) -> Survey:
     """Look for what is missing or infinite; rows that are neither cost one sum."""
     X, weight, xp = block.X, block.weight, namespace(block.X)
     n_rows, n_features = X.shape
-    n_counted, total, weights = n_rows, float(n_rows), (1.0, 1.0, 1.0)
+    n_counted, weights = n_rows, (1.0, 1.0, 1.0)
     if weight is not None and n_rows:
         n_counted = int(xp.sum(xp.astype(weight != 0, xp.int64)))
-        total = float(xp.sum(weight, dtype=xp.float64))
         lightest = xp.min(xp.where(weight > 0, weight, xp.full_like(weight, xp.inf)))
         weights = (float(xp.min(weight)), float(lightest), float(xp.max(weight)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        fine = bool(xp.isfinite(xp.sum(X)))  # a sum of large numbers may overflow: then look again
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum of large numbers may overflow: then look again
+        fine = bool(xp.isfinite(xp.sum(X)))
+        total = float(n_rows if weight is None else xp.sum(weight, dtype=xp.float64))
     if fine:
         return Survey(n_rows, n_counted, total, *weights, np.full(n_features, n_counted), np.zeros(n_features, bool))
     present = ~xp.isnan(X) if weight is None else ~xp.isnan(X) & (weight > 0)[:, None]
@@ -269,14 +270,14 @@ def measure(X: Array, weight: Array | None) -> Frame:
     """
     weight = np.ones(len(X)) if weight is None else weight
     origin = quantile(X, weight)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # some NaN are invalid in themselves
         away = np.abs(X.astype(np.float64) - origin)
         away[np.isnan(away)] = 0  # what was not observed is not away
         largest = np.max(away, axis=1)  # taken out before squaring: no overflow, no underflow
         shape = away / np.where((largest > 0) & np.isfinite(largest), largest, 1)[:, None]
         distance = largest * np.sqrt(np.mean(shape**2, axis=1))
     spread = float(quantile(distance, weight))
-    if not 0 < spread < math.inf:  # most rows are equal: let the others speak
+    if spread == 0:  # most rows are equal: let the others speak
         others = (distance > 0) & np.isfinite(distance)
         spread = float(quantile(distance[others], weight[others])) if np.any(others) else 1.0
     return Frame(origin.astype(X.dtype), spread)

@@ -109,7 +109,8 @@ class FileSource(BlockSource):
 
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int, names: list[str] | None = None) -> None:
         self._table, self._names = open_table(file, names)
-        self._path, self._stamp = file.path, self._table.stamp()
+        self.path = file.path if isinstance(file.path, (str, os.PathLike)) else None
+        self._stamp = self._table.stamp()
         super().__init__(weight, None, n_threads, BLOCK_ROWS.get())
         # One for all passes: what an allocator keeps for a thread is lost with it.
         self._reader = ThreadPoolExecutor(1)
@@ -162,9 +163,9 @@ class FileSource(BlockSource):
 
     def beside(self, name: str) -> Path:
         """The file for results, next to the input."""
-        if type(self._path).__module__ == "pyarrow._dataset":
+        if self.path is None:
             raise ValueError("a dataset has no place to write results beside it: use predict(dataset, out=path)")
-        path = Path(self._path)
+        path = Path(self.path)
         return path.with_name(f"{path.name if path.is_dir() else path.stem}.{name}.parquet")
 
 

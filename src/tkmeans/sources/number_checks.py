@@ -5,6 +5,7 @@ the mask of a masked array as data. Here the first two are refused, and what is 
 """
 
 import os
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils import check_array
 from tkmeans.sources.base import to_numpy
 from tkmeans.stats import Array
 
-_NO_NUMBERS = {"U": "text", "S": "text", "T": "text", "M": "dates", "m": "durations", "V": "records"}
+_NO_NUMBERS = {"U": "text", "S": "text", "T": "text", "M": "dates", "m": "durations", "V": "records", "O": "values"}
 
 
 def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str = "n_clusters") -> Array:
@@ -38,7 +39,7 @@ def checked_points(points: Any, name: str, most: float = np.inf) -> Array:
 
 def checked_weights(weights: Any, n_components: int) -> Array:
     """Weights of components: non-negative and summing to 1, or a ValueError as GaussianMixture has it."""
-    weights = _reals(weights, "weights_init")
+    weights = reals(weights, "weights_init")
     shape_checked(weights, "weights", (n_components,))
     fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
@@ -50,7 +51,8 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     return weights
 
 
-def _reals(values: Any, name: str) -> Array:
+def reals(values: Any, name: str) -> Array:
+    """Finite real numbers that a parameter of this name holds."""
     array = np.asarray(as_numbers(values, name))
     if array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
         raise ValueError(f"{name} must be finite real numbers, got {values!r}")
@@ -59,7 +61,7 @@ def _reals(values: Any, name: str) -> Array:
 
 def checked_precisions(precisions: Any, kind: str, K: int, p: int) -> Array:
     """Inverses of scale matrices of a kind, positive definite, or a ValueError as GaussianMixture has it."""
-    precisions = _reals(precisions, "precisions_init")
+    precisions = reals(precisions, "precisions_init")
     shape = {"full": (K, p, p), "tied": (p, p), "diag": (K, p), "spherical": (K,)}[kind]
     shape_checked(precisions, f"{kind} precision", shape)
     if kind in ("diag", "spherical"):
@@ -109,6 +111,7 @@ def as_numbers(values: Any, name: str) -> Any:
         with np.errstate(over="ignore"):
             return values.astype(dtype, copy=False)
     if hasattr(values, "columns") and hasattr(values, "dtypes"):  # of pandas or polars
+        check_names(values.columns, name)
         for column in values.columns:
             if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
                 _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
@@ -119,13 +122,21 @@ def as_numbers(values: Any, name: str) -> Any:
     return values
 
 
+def check_names(columns: Any, name: str) -> None:
+    """Refuse a frame in which several columns have one name."""
+    if repeated := [column for column, times in Counter(columns).items() if times > 1]:
+        raise ValueError(f"{name} has several columns with the name {repeated[0]!r}; rename or drop one of them")
+
+
 def _refuse_what_is_no_number(values: Array, name: str) -> None:
     kind = values.dtype.kind
     found: Any = "" if kind in "OV" or not values.size else f" such as {str(values.flat[0])!r}"
     if kind == "O":
-        text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
-        if text is None:
+        others = [value for value in values.flat if not hasattr(value, "__float__") and value is not None]
+        if not others:
             return
-        kind, found = "U", f" such as {text!r}"
+        kind, found = "U", f" such as {others[0]!r}"
+        if not isinstance(others[0], (str, bytes)):
+            kind, found = "O", f"{found} (an argument must be a string or a real number)"
     if kind in _NO_NUMBERS:
         raise TypeError(f"{name} holds {_NO_NUMBERS[kind]}{found}; convert it to numbers, as by astype(float)")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tkmeans.atomic import replacing
+from tkmeans.atomic import check_not_input, replacing
 from tkmeans.sources.base import Answer, Column, Source, to_numpy
 from tkmeans.stats import Block
 
@@ -21,6 +21,7 @@ def write_parquet(source: Source, look: Callable[[Block], Answer], column: Colum
 
     if not isinstance(source, BlockSource):
         raise TypeError("out is for rows in memory or in files; store what a dask collection gives with dask")
+    check_not_input(out, source.path)
     pa = pyarrow("to write Parquet")
     import pyarrow.parquet as pq
 

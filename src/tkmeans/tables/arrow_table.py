@@ -104,7 +104,7 @@ def naming(source: str) -> Iterator[None]:
         yield
     except arrow.ArrowMemoryError:
         raise  # which is no fault of the file
-    except (arrow.ArrowException, OSError, UnicodeDecodeError) as fault:
+    except (arrow.ArrowException, OSError, UnicodeError) as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
 
@@ -139,7 +139,7 @@ def read_feather(content: Content) -> ArrowTable:
             return held_table(content.source, found, format="feather")
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
-        fields = [schema.names.index(name) for name in names]
+        fields = [schema.get_field_index(name) for name in names]
         with arrow.OSFile(str(content.path)) as file:
             reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
             for i in range(reader.num_record_batches):
@@ -177,7 +177,7 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
             if fault.msg != "Extra data":
                 raise
             rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
     names: list[str] = []
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
@@ -238,6 +238,7 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
         # Without external access neither a view nor a query of the database's own making reads other files.
         alone = {"enable_external_access": "false"}
         with duckdb.connect(str(content.path), read_only=True, config=alone) as base:
+            base.execute("SET enable_progress_bar = false")  # it would go to standard output
             tables = [row[0] for row in base.execute("SELECT table_name FROM information_schema.tables").fetchall()]
             wanted = reading.table or (tables[0] if len(tables) == 1 else None)
             if wanted is None:
@@ -257,13 +258,14 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
     arrays = []
     for name, cells in zip(unique, zip(*rows, strict=True), strict=True):
         types = {type(cell) for cell in cells if cell is not None}
-        if types <= {int, float}:
-            arrays.append(arrow.array(cells, arrow.float64(), from_pandas=True))
+        if types <= {int, float} and all(-(2**53) <= cell <= 2**53 for cell in cells if type(cell) is int):
+            arrays.append(arrow.array(cells, arrow.int64() if types == {int} else arrow.float64(), from_pandas=True))
         elif types <= {bool} or types <= {datetime} or types <= {date}:
             arrays.append(arrow.array(cells))
         else:
             texts[name] = [*map(_word, cells)]
-            arrays.append(arrow.array(texts[name], arrow.string()))
+            with naming(source):
+                arrays.append(arrow.array(texts[name], arrow.string()))
     table = held_table(source, arrow.Table.from_arrays(arrays, names=unique))
     table.notes = notes
     table.numerals = guess_numerals([cell for cells in texts.values() for cell in cells[:1000]], reading, source)

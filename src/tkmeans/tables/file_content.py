@@ -106,7 +106,7 @@ class _Watched(io.FileIO):
 
 def content_of(path: str | os.PathLike[str]) -> Content:
     """The content of a file; "-" is standard input, which is kept."""
-    source, file = os.fspath(path), Path(path)
+    source, file = os.fspath(path) or repr(path), Path(path)
     if source == "-":
         source, head = "standard input", sys.stdin.buffer.read()
     else:

@@ -123,7 +123,7 @@ class Table(ABC):
     def indicated(self, name: str) -> tuple[str, str] | None:
         """The column and the value that an indicator such as "species=Gentoo" is about; None if it is a column."""
         column, _, value = name.partition("=")
-        return (column, value) if name not in self.names and column in self.names and value else None
+        return (column, value) if name not in self.kinds and column in self.kinds and value else None
 
     def rows(self, names: Sequence[str], picked: Array, n_rows: int) -> Array:
         """Rows of these columns by their ascending numbers."""

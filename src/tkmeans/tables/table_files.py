@@ -2,7 +2,9 @@
 
 import csv
 import io
+import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from lzma import LZMAError
 from pathlib import Path
@@ -74,7 +76,7 @@ class MatrixTable(Table):
         else:
             values = self._held[start : start + n_rows]
         X = values.reshape(n_rows, -1).astype(self.dtype(names), copy=False)
-        return X if list(names) == self.names else X[:, [self.names.index(name) for name in names]]
+        return X if list(names) == self.names else X[:, [int(name[1:]) - 1 for name in names]]
 
 
 def read_npy(content: Content) -> Table:
@@ -91,11 +93,13 @@ def read_npy(content: Content) -> Table:
         except Exception as fault:  # of Python's tokenizer, too
             raise TableError(f"{source} is not a whole .npy file: {fault}") from None
         offset = file.tell()
-    if len(shape) != 2 - (stored.names is not None) or (stored.names is None and stored.kind not in "fiub"):
+    of = [stored] if stored.names is None else [stored[name] for name in stored.names]
+    numbers = all(each.kind in ("fiub" if stored.names is None else "fiubUSMm") and not each.shape for each in of)
+    if len(shape) != 2 - (stored.names is not None) or min(shape) < 0 or not numbers:
         raise TableError(f"{source} holds {stored} of shape {shape}; a matrix of numbers is needed")
     if not all(shape):
         raise TableError(f"{source} is empty: its array has the shape {shape}")
-    if missing := max(0, offset + int(np.prod(shape)) * stored.itemsize - content.size):
+    if missing := max(0, offset + math.prod(shape) * stored.itemsize - content.size):
         raise TableError(f"{source} is cut short: {missing} bytes of its {shape[0]} rows are missing")
     if stored.names is None and not by_columns and content.path is not None:
         return MatrixTable(content, offset, shape, stored, None)
@@ -149,7 +153,7 @@ def _read(content: Content, reading: Reading) -> Table:
     begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin.startswith(b"<"):
         raise TableError(f"{content.source} is a web page or other markup; download the table itself")
-    if begin.startswith((b"{", b"[{", b"[[", b"[\n", b"[\r", b"[ ")):
+    if re.match(rb'\{\s*["}]|\[\s*[\[{]|[\[{]\s*$', begin):
         return arrow_table.read_json(content, reading)
     return read_text(content, reading)
 

@@ -50,7 +50,10 @@ class Survey(NamedTuple):
 
 def survey(content: Content, encoding: str | None) -> Survey:
     """Look at all bytes: the encoding must fit the last of them, too."""
-    head, source = content.read(_BLOCK + 1), content.source
+    head, size, source = content.read(_BLOCK + 1), _BLOCK, content.source
+    while size < len(head) < 1 << 26 and head.count(b"\n") < 3:  # its lines are long
+        size *= 4
+        head = content.read(size + 1)
     mark, marked = next(((mark, name) for mark, name in _MARKS.items() if head.startswith(mark)), (b"", None))
     try:
         wanted = codecs.lookup(encoding).name if encoding else marked
@@ -65,7 +68,7 @@ def survey(content: Content, encoding: str | None) -> Survey:
     else:
         known = "text nor Parquet, Feather, JSON, a workbook or NPY"
         raise TableError(f"{source} is not a table that tkmeans can read: it is neither {known}")
-    is_all = len(head) <= _BLOCK
+    is_all = len(head) <= size
     text = codecs.getincrementaldecoder(name)().decode(head.removeprefix(mark), final=is_all)
     return Survey(name, mark, not wanted and name != "utf-8", n_quotes, text, is_all)
 
@@ -122,7 +125,7 @@ def records(text: str | Iterable[str], delimiter: str, source: str = "", number:
             number += len(pending)
             pending.clear()
     except csv.Error as fault:
-        way_out = "a quotation mark that is opened there may never be closed"
+        way_out = "the cell is too long, or a quotation mark that is opened there is never closed"
         raise TableError(f"{source}, line {number}: {fault}; {way_out}") from None
 
 

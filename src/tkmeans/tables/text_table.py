@@ -166,7 +166,8 @@ class TextTable(Table):
 
     def _columns_by_hand(self, names: Sequence[str]) -> Iterator[list[Any]]:
         arrow = pyarrow("to read text files")
-        places, rows = [self.names.index(name) for name in names], self._checked_records()
+        at = {name: j for j, name in enumerate(self.names)}
+        places, rows = [at[name] for name in names], self._checked_records()
         while chunk := list(islice(rows, _BY_HAND)):
             yield [arrow.array([row.cells[j] for row in chunk], arrow.string()).dictionary_encode() for j in places]
 
