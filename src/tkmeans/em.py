@@ -203,7 +203,7 @@ class Anderson:
 
     residuals: deque[Array] = field(default_factory=partial(deque, maxlen=6))  # of the last steps, one more than depth
     images: deque[Array] = field(default_factory=partial(deque, maxlen=6))
-    bits: int = 10  # of the mix. Any near the best will do; of a rough one, rounding errors elsewhere change nothing
+    bits: int = 16  # of the mix. Any near the best will do; of a rough one, rounding errors elsewhere change nothing
 
     def extrapolate(self, x: Array, gx: Array) -> Array | None:
         """The next point to try, or None while there is nothing to combine."""

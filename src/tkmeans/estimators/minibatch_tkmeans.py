@@ -266,6 +266,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             found, _ = self._described(self._fitted_model.params, X, weight)
             waiting = waiting._replace(searched=waiting.counted)
             self.__dict__ |= found
+            if enough and len(np.unique(self._fitted_model.params.centers, axis=0)) < self.n_clusters:
+                waiting, enough = waiting.distinct(), False  # of equal rows nothing can be learned
         elif waiting.searched:
             self._learn(X, weight)
         self._waiting = None if enough else waiting

@@ -34,6 +34,11 @@ class Waiting(NamedTuple):
         rows = self.X.then(X) if sparse else np.concatenate([self.X, X])
         return Waiting(rows, np.concatenate([self.weight, weight]), self.searched)
 
+    def distinct(self) -> Waiting:
+        """Every row once."""
+        _, first = np.unique(np.asarray(self.X), axis=0, return_index=True)
+        return Waiting(self.X[first], self.weight[first], len(first))
+
     @property
     def counted(self) -> int:
         """Rows of positive weight."""

@@ -15,6 +15,7 @@ from scipy.special import chdtri, polygamma
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
 from tkmeans.fitting import starts as of_centers
+from tkmeans.fitting.observers import TimeLimit
 from tkmeans.fitting.starts import Agreement, limits, same_clusters, within_reach
 from tkmeans.models.covariances import AxisAligned
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
@@ -36,6 +37,7 @@ PILOT_ITER, PILOT_TOL = 60, 1e-4
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
+FOREVER = TimeLimit(np.inf)
 
 
 class Bulk(NamedTuple):
@@ -61,6 +63,7 @@ class Setting(NamedTuple):
     bulk: Bulk
     noise: bool | str  # "auto" drops it if it would be a cluster
     dof: float | None  # None if it is estimated
+    limit: TimeLimit = FOREVER  # of the search
 
 
 class MixtureStart(NamedTuple):
@@ -113,7 +116,8 @@ def starts(
     bulk, model = bulk_of(sample), settings._model(settings._engine(source))
     reach = FARTHEST * bulk.units  # what is farther is as far
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
-    setting = Setting(model, K, *prior, bulk, noise, dof)
+    limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
+    setting = Setting(model, K, *prior, bulk, noise, dof, limit)
     if before is not None:
         yield with_prior(params := before.params.entered(source.frame), setting), params
         return
@@ -201,7 +205,7 @@ def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixturePa
     labels = start_labels(sample, bulk.units, bulk.log_volume, K, np.random.RandomState(seed))
     best, agreement = best_start(sample, labels, setting)
     inner = Sample(sample.X[core], sample.weight[core])
-    if np.all(core) or len(inner.X) <= K:
+    if np.all(core) or len(inner.X) <= K or setting.limit.is_up:
         return best.params, agreement
     labels = start_labels(inner, bulk.units, bulk.log_volume, K, np.random.RandomState(seed))
     place = np.cumsum(core) - 1  # of a row of the core among these
@@ -222,7 +226,8 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     for labels in labellings:
         tried.append(labels)
         runs.append(_run(sample, from_labels(sample, labels, setting, core=True), setting, FIRST_ITER))
-        if len(runs) == ENOUGH and all(same_clusters(run.labels, runs[0].labels, sample.weight) for run in runs):
+        agreed = len(runs) == ENOUGH and all(same_clusters(run.labels, runs[0].labels, sample.weight) for run in runs)
+        if agreed or setting.limit.is_up:
             n_finalists = 1
             break
     else:
@@ -236,7 +241,7 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
             return plain
     unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
     if n_finalists == 1:
-        return best, Agreement(ENOUGH, ENOUGH, np.inf)
+        return best, Agreement(len(runs), len(runs), np.inf)
     margin = best.merit - unlike[0].merit if unlike else np.inf
     return best, Agreement(len(finals), len(finals) - len(unlike), margin)
 
@@ -270,10 +275,12 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     """A run on the sample, with the prior at the pooled shape of its start."""
     source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
     model = with_prior(params, setting)
-    fit = climb(source, model, params, setting.noise, stop=SmallGain(PILOT_TOL), max_iter=max_iter)
+    options = {"stop": SmallGain(PILOT_TOL), "max_iter": max_iter, "observers": [setting.limit]}
+    fit = climb(source, model, params, setting.noise, **options)
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
-    return MixtureStart(fit.params, *judged(sample, model, fit.params))
+    merit, *of_rows = judged(sample, model, fit.params)
+    return MixtureStart(fit.params, round(merit, 9), *of_rows)  # of equals the first one is the best everywhere
 
 
 def judged(sample: Sample, model: StudentMixture, params: MixtureParams) -> tuple[float, Array, Array]:
@@ -282,7 +289,7 @@ def judged(sample: Sample, model: StudentMixture, params: MixtureParams) -> tupl
     kernel = model.kernel(params, whitening=whitening)
     rows = model.engine_for(kernel).rows(Block(sample.X, None, Frame(np.zeros(sample.X.shape[1]), 1.0)), kernel)
     objective = sample.weight @ np.asarray(rows.log_density) + model.log_prior(params, *whitening)
-    return round(objective / np.sum(sample.weight), 9), np.asarray(rows.label), np.asarray(rows.noise)
+    return float(objective / np.sum(sample.weight)), np.asarray(rows.label), np.asarray(rows.noise)
 
 
 # ---- from labels to parameters ----------------------------------------------------------------
