@@ -6,11 +6,13 @@ import subprocess
 import sys
 import tracemalloc
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
@@ -19,6 +21,7 @@ from support.model_inputs import t_mixture
 import tkmeans
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.datasets import scaled
+from tkmeans.fitting import mixture_starts
 from tkmeans.persistence import ModelFileError
 from tkmeans.persistence.encoding import checksum
 from tkmeans.tables import TableError, read_table
@@ -132,6 +135,32 @@ def test_equal_rows_and_complex_numbers_are_refused_by_name():
 def test_weights_that_have_no_sum_are_refused_without_a_warning():
     with pytest.raises(ValueError, match="sample_weight must be 0 or between"):
         TKMeans(3).fit(X, sample_weight=np.full(len(X), 1e308))
+
+
+def test_a_whole_number_beyond_all_floats_is_refused_with_its_size():
+    with pytest.raises(TypeError, match="X holds values such as one of 16610 bits"):
+        TKMeans(1).fit(np.array([[10**5000], [1]], dtype=object))
+
+
+def test_a_stream_that_begins_with_equal_rows_finds_the_clusters_of_those_that_follow():
+    rng = np.random.default_rng(0)
+    model = MiniBatchTKMeans(2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of equal rows
+        model.partial_fit(np.zeros((3000, 2)))
+        for _ in range(8):
+            model.partial_fit(np.vstack([rng.normal(size=(500, 2)), rng.normal(size=(500, 2)) + 10]))
+    np.testing.assert_allclose(np.sort(model.cluster_centers_[:, 0]), [0, 10], atol=0.2)
+
+
+def test_a_time_limit_holds_the_search_of_a_mixture_too():
+    rows, ends = np.random.default_rng(0).normal(size=(600, 60)), []
+    for max_time in (1e-3, None):
+        with mock.patch.object(mixture_starts, "_run", wraps=mixture_starts._run) as runs, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            StudentTMixture(8, max_time=max_time).fit(rows)
+        ends.append(runs.call_count)
+    assert ends[0] == 2 < ends[1]  # the first start, and it again as the best
 
 
 @pytest.mark.parametrize("shape", ["diag", "spherical"])
@@ -269,6 +298,39 @@ def test_a_slow_query_of_duckdb_leaves_standard_output_alone(tmp_path):
     assert done.stdout == "1\n", done.stderr
 
 
+def test_a_workbook_with_a_cell_in_the_last_corner_is_refused_before_it_takes_all_memory(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("python_calamine")
+    book = openpyxl.Workbook()
+    for row in (["a", "b"], [1000, 2], [3, 4.5]):
+        book.active.append(row)
+    book.save(tmp_path / "small.xlsx")
+    assert read_table(tmp_path / "small.xlsx").cells("a") == ["1000", "3"]  # whole numbers stay whole
+    book.active["XFD1048576"] = 1
+    book.save(tmp_path / "far.xlsx")
+    with pytest.raises(TableError, match="cells are strewn over 1048576 rows and 16384 columns"):
+        read_table(tmp_path / "far.xlsx")
+
+
+def test_a_checkpoint_is_not_written_to_the_file_that_the_rows_are_mapped_from(folder):
+    rows = np.load(folder / "part.npy", mmap_mode="r")
+    with pytest.raises(FileExistsError, match="which is not overwritten"):
+        TKMeans(3, checkpoint=folder / "part.npy").fit(rows)
+    assert np.array_equal(np.load(folder / "part.npy"), X)
+
+
+def test_the_command_does_not_write_over_the_model_that_it_predicts_with(folder, tmp_path):
+    pytest.importorskip("typer")
+    model = tmp_path / "model.json"
+    tkmeans.save(TKMeans(3).fit(X), model)
+    before = model.read_bytes()
+    words = ["predict", str(model), str(folder / "part.npy"), "--out", str(model)]
+    code = f"from tkmeans.cli import main; import sys; sys.argv[1:] = {words!r}; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert model.read_bytes() == before
+
+
 def test_a_table_whose_first_name_begins_like_json_is_a_table(tmp_path):
     assert read_table(written(tmp_path / "braces.csv", "{a},b\n1,2\n3,4\n")).names == ["{a}", "b"]
 
@@ -294,6 +356,14 @@ def test_a_model_file_with_the_noise_of_a_round_mixture_in_another_shape_is_refu
     tkmeans.save(model, path)
     forged(path, lambda d: d["estimator"]["fitted"].update(noise_covariance_=d["estimator"]["fitted"]["noise_center_"]))
     with pytest.raises(ModelFileError, match="noise_covariance_"):
+        tkmeans.load(path)
+
+
+def test_a_model_file_whose_distances_are_in_single_precision_is_refused(tmp_path):
+    path = tmp_path / "model.json"
+    tkmeans.save(TKMeans(3).fit(X), path)
+    forged(path, lambda d: d["estimator"]["fitted"]["_training_distances"]["d2"].update(dtype="float32"))
+    with pytest.raises(ModelFileError, match="_training_distances"):
         tkmeans.load(path)
 
 

@@ -15,8 +15,8 @@ _DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 def check_not_input(path: str | os.PathLike[str], source: str | os.PathLike[str] | None) -> None:
     """Refuse to write to a file that is the source, or in the folder that is."""
-    there = source is not None and Path(path).exists() and os.path.exists(source)
-    if there and any(place.samefile(source) for place in (Path(path), *Path(path).resolve().parents)):
+    places = (Path(path), *Path(path).resolve().parents) if Path(path).exists() else ()
+    if source is not None and os.path.exists(source) and any(place.samefile(source) for place in places):
         raise FileExistsError(f"{path} is the input or in it, which is not overwritten; choose another name")
 
 

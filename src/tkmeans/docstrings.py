@@ -24,9 +24,9 @@ jaccard, sizes : array-likes of shape (n_resamples, K) and (K,)
     As for the class.
 random_state : int, RandomState instance or None, default=None
     Makes the data reproducible.
-bad_cells : {"auto", False}, default="auto"
+bad_cells : {"auto", True, False}, default="auto"
     Whether values far from all others of their column are treated as missing, where the rest of their row is
-    ordinary; see :meth:`find_bad_cells`. Only with the "robust" start.
+    ordinary; see :meth:`find_bad_cells`. Only with the "robust" start; True is as "auto".
 engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
     The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
 max_time, checkpoint : float and path, default=None

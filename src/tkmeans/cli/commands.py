@@ -48,7 +48,7 @@ def fit(
     if dry_run:
         summary.print_plan(prepare(file, reading, choice), json=json)
         return
-    output_files.check_files(output.out, model, report, source=file, json=json)
+    output_files.check_files(output.out, model, report, sources=[file], json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
     n_clusters, selection = estimator_calls.number_of_clusters(data, settings)
@@ -96,7 +96,7 @@ def predict(
     """
     from tkmeans import load
 
-    output_files.check_files(output.out, source=file, json=json)
+    output_files.check_files(output.out, sources=[file, model], json=json)
     kinds = [path.is_file() and b'"tkmeans-model"' in path.read_bytes()[:4096] for path in (model, Path(file))]
     if model.is_file() and kinds == [False, True]:
         raise TableError(f"{file} is the model, which comes first: {summary.typed('predict', file, model)}")
@@ -153,7 +153,7 @@ def outliers(
 
     --out writes these rows to a table.
     """
-    output_files.check_files(output.out, source=file, json=json)
+    output_files.check_files(output.out, sources=[file], json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
     n_clusters, _ = estimator_calls.number_of_clusters(data, settings)
@@ -253,7 +253,7 @@ def report(
 
     Without -k the number of clusters is chosen, and the report shows how.
     """
-    output_files.check_files(None, out, source=file)
+    output_files.check_files(None, out, sources=[file])
     data = prepare(file, reading, choice)
     n_clusters, selection = estimator_calls.number_of_clusters(data, settings, largest)
     estimator = estimator_calls.fitted(data, n_clusters, settings)

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from contextlib import nullcontext
 from copy import copy
 from pathlib import Path
@@ -21,7 +22,7 @@ from tkmeans.tables import Added, Table, TableError, check_format, write_table
 from tkmeans.tables.roles import RESULTS
 
 
-def check_files(table: Path | None, *others: Path | None, source: str, json: bool = False) -> None:
+def check_files(table: Path | None, *others: Path | None, sources: Iterable[str | Path], json: bool = False) -> None:
     """Complain before the work, not after it, about files that could not be written."""
     if json and str(table) == "-":
         raise typer.BadParameter("--json and --out - cannot both have standard output", param_hint="--out")
@@ -34,7 +35,8 @@ def check_files(table: Path | None, *others: Path | None, source: str, json: boo
             raise TableError(f"there is no folder {folder} to write {path.name} to")
         if not os.access(path if path.exists() else folder, os.W_OK):
             raise TableError(f"{path} cannot be written: no permission")
-        check_not_input(path, source)
+        for source in sources:
+            check_not_input(path, source)
     if len({path.resolve() for path in paths}) < len(paths):
         raise typer.BadParameter(f"{paths[0]} cannot take two things", param_hint="--out, --model, --report")
     if table is not None:

@@ -49,7 +49,7 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
     accepts: Accepts = estimator._accepts
     if not reset:
         check_is_fitted(estimator, msg=estimator._not_fitted)
-    kind = "array" if type(X) is np.ndarray or not accepts.elsewhere else kind_of(X)
+    kind, file = "array" if type(X) is np.ndarray or not accepts.elsewhere else kind_of(X), getattr(X, "filename", None)
     if kind not in ("array", "tensor"):
         source = _outside_source(estimator, X, sample_weight, kind, reset=reset)
     else:
@@ -65,6 +65,7 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None)) if X.shape[0] > BLOCK_ROWS.get() else 1
         of_kind = SparseSource if isinstance(X, SparseRows) else ArraySource
         source = TensorSource(X, weight) if tensor else of_kind(X, weight, n_threads=n_jobs, block_rows=block_rows)
+        source.path = file  # that an array is mapped to
     if reset and kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
         source.__exit__()
         raise TypeError(accepts.refusal)

@@ -108,8 +108,8 @@ def _is(value: Any, word: str) -> bool:
     if not isinstance(value, dict) or set(value) != set(Sketch._fields):
         return False
     d2, mass = value["d2"], value["mass"]
-    there = _is(d2, "sizes") and _is(mass, "sizes") and d2.ndim == 1 and len(d2) > 0 and d2.shape == mass.shape
-    return there and bool(np.all(np.diff(d2) >= 0)) and 0 < np.sum(mass) < np.inf
+    there = all(_is(each, "sizes") and each.dtype == np.float64 and each.ndim == 1 for each in (d2, mass))
+    return there and 0 < len(d2) == len(mass) and bool(np.all(np.diff(d2) >= 0)) and 0 < np.sum(mass) < np.inf
 
 
 def _of_covariance(matrices: Array) -> bool:

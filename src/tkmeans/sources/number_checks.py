@@ -122,6 +122,11 @@ def as_numbers(values: Any, name: str) -> Any:
     return values
 
 
+def _is_number(value: Any) -> bool:
+    huge = isinstance(value, int) and abs(value) >= 2**1023
+    return value is None or (hasattr(value, "__float__") and not huge)
+
+
 def check_names(columns: Any, name: str) -> None:
     """Refuse a frame in which several columns have one name."""
     if repeated := [column for column, times in Counter(columns).items() if times > 1]:
@@ -132,10 +137,11 @@ def _refuse_what_is_no_number(values: Array, name: str) -> None:
     kind = values.dtype.kind
     found: Any = "" if kind in "OV" or not values.size else f" such as {str(values.flat[0])!r}"
     if kind == "O":
-        others = [value for value in values.flat if not hasattr(value, "__float__") and value is not None]
+        others = [value for value in values.flat if not _is_number(value)]
         if not others:
             return
-        kind, found = "U", f" such as {others[0]!r}"
+        sample = f"one of {others[0].bit_length()} bits" if isinstance(others[0], int) else f"{others[0]!r:.60}"
+        kind, found = "U", f" such as {sample}"
         if not isinstance(others[0], (str, bytes)):
             kind, found = "O", f"{found} (an argument must be a string or a real number)"
     if kind in _NO_NUMBERS:

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -199,7 +200,9 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     source = content.source
     calamine = imported("python_calamine", f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'")
     try:
-        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(content.read()))
+        data = content.read()
+        _check_extent(source, data)
+        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         if reading.table is not None and reading.table not in sheets:
             raise TableError(f"{source} has no sheet {reading.table!r}; it has {', '.join(map(repr, sheets))}")
@@ -215,7 +218,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source} is a damaged workbook or a zip archive ({fault}); unpack it") from None
     places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
     used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
-    filled = [[None if rows[i - 1][j] == "" else rows[i - 1][j] for j in used] for i in places]
+    filled = [[_cell(rows[i - 1][j]) for j in used] for i in places]
     sample = [[*map(_word, row)] for row in filled[:500]]
     header = has_header(sample, Numerals()) if reading.header is None else reading.header
     names = [name.strip() for name in sample[0]] if header else [f"x{j + 1}" for j in range(len(used))]
@@ -226,6 +229,23 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table
+
+
+def _check_extent(source: str, data: bytes) -> None:
+    """Refuse a workbook with a few cells so far apart that what is between them has no room."""
+    if not data.startswith(b"PK"):
+        return
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        for name in packed.namelist():
+            if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name):
+                text = packed.read(name)
+                columns, rows = (re.findall(what, text) for what in (rb' r="([A-Z]+)[0-9]', rb'<row [^>]*?r="([0-9]+)'))
+                last = max(set(columns), key=lambda letters: (len(letters), letters), default=b"A")
+                n_columns = sum(26**i * (sign - 64) for i, sign in enumerate(reversed(last)))
+                n_rows = max(map(int, rows), default=0)
+                if n_rows * n_columns > 1e8 + 100 * len(columns):
+                    apart = f"{len(columns)} cells are strewn over {n_rows} rows and {n_columns} columns"
+                    raise TableError(f"{source}: in {name} {apart}; delete those far from the table")
 
 
 def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
@@ -274,7 +294,12 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
     return table
 
 
+def _cell(value: Any) -> Any:
+    """What a cell of a workbook holds: nothing is None, and a whole number, of which it knows no type, an int."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return None if value == "" else int(value) if whole else value
+
+
 def _word(cell: Any) -> str:
     """A cell as text."""
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
-    return "" if cell is None else str(int(cell)) if whole else str(cell)
+    return "" if cell is None else str(_cell(cell))
