@@ -98,7 +98,8 @@ class Latest(NamedTuple):
         of the rows themselves, follows a chi-squared distribution with p degrees of freedom.
         """
         square = np.sum(self.stats.wx**2, axis=1)
-        ratio = np.divide(square, self.variance, out=0 * square, where=self.variance > 0)
+        with np.errstate(over="ignore"):  # beyond all numbers is as improbable as can be
+            ratio = np.divide(square, self.variance, out=0 * square, where=self.variance > 0)
         return chdtrc(self.stats.wx.shape[1], ratio)
 
 
