@@ -171,6 +171,8 @@ def check_order_and_box(model: Any, rows: np.ndarray, mass: np.ndarray | None) -
     if not isinstance(getattr(model, "init", ""), str) or getattr(model, "means_init", None) is not None:
         return  # a centre of the user's own that nobody claims may lie anywhere
     counted = rows[mass > 0].astype(np.float64)
+    if getattr(model, "covariance_type", "") in ("full", "tied") and np.any(np.isnan(counted)):
+        return  # what is missing is continued by regression, from a centre that began far away beyond the box
     low, high, middle = np.nanmin(counted, axis=0) / 2, np.nanmax(counted, axis=0) / 2, centers.astype(float) / 2
     # All of this is halved, as the largest numbers add up to more. Centres are means: they cannot leave the box but
     # by rounding, in their own type, of coordinates from zero and from an origin that may be the far end of the
