@@ -388,7 +388,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             if rule == "strays":
                 judge = partial(astray, fitted, self._strays(level), level)
             found = answer(source, judge, Column("outlier", np.bool_))
-            if isinstance(source, (ArraySource, TensorSource)):  # rows elsewhere are too many to look at together
+            if rule == "strays" and isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
                 strays = source.rows(np.flatnonzero(to_numpy(found)))
                 strays = strays[~np.any(np.isnan(strays), axis=1)]
                 warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
