@@ -125,7 +125,8 @@ def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]
         if name in ("meta", "rng_key") or field == "records" or name == "best_converged":
             continue
         low, high = _RANGES.get(field, (-_LARGEST, _LARGEST))
-        if not of_numbers or not np.all((array >= low) & (array <= high)):
+        empty = place in ("best", "run") and not array.size
+        if not of_numbers or empty or not np.all((array >= low) & (array <= high)):
             raise ValueError(f"{name} is not numbers between {low:g} and {high:g}")
         if place in ("best", "run") and field in ("params_centers", "stats_wx") and array.shape != (K, p):
             raise ValueError(f"{name} has the shape {array.shape} in place of {(K, p)}")

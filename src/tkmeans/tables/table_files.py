@@ -88,8 +88,9 @@ def read_npy(content: Content) -> Table:
     with content.open() as file:
         try:
             version = np.lib.format.read_magic(file)
-            read_header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
-            shape, by_columns, stored = read_header[min(version[0], 2)](file)
+            read_header = {(1, 0): np.lib.format.read_array_header_1_0}
+            read_header |= dict.fromkeys([(2, 0), (3, 0)], np.lib.format.read_array_header_2_0)
+            shape, by_columns, stored = read_header[version](file)
         except Exception as fault:  # of Python's tokenizer, too
             raise TableError(f"{source} is not a whole .npy file: {fault}") from None
         offset = file.tell()
