@@ -108,23 +108,25 @@ class HardModel:
 
 @final
 class HardCenters(NamedTuple):
-    """The centres of a fit, in the user's coordinates."""
+    """The centres of a fit, in the user's coordinates, and the distances from them: there is nothing else to ask."""
 
     centers: Array  # (K, p)
+    metric: str
+    unit: float = 1.0  # that of the rows
 
     @classmethod
-    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: Any) -> Left:  # noqa: ARG003
+    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: HardModel) -> Left:  # noqa: ARG003
         """The centres, in the user's coordinates already; nothing is known of sizes before rows are looked at."""
-        return Left(cls(fit.params.centers), None)
+        return Left(cls(fit.params.centers, model.metric), None)
 
     @classmethod
-    def from_attributes(cls, fitted: dict[str, Any], model: Any) -> HardCenters:  # noqa: ARG003
+    def from_attributes(cls, fitted: dict[str, Any], model: HardModel) -> HardCenters:
         """The centres that these fitted attributes tell of."""
-        return cls(fitted["cluster_centers_"])
+        return cls(fitted["cluster_centers_"], model.metric)
 
     def take(self, order: Array) -> HardCenters:
         """The same with the clusters in another order."""
-        return HardCenters(self.centers[order])
+        return self._replace(centers=self.centers[order])
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes, by name."""
@@ -134,18 +136,9 @@ class HardCenters(NamedTuple):
         """Coordinates as they are."""
         return as_it_is(self.centers.shape[1])
 
-    def posterior(self, model: HardModel, frame: Frame) -> HardPosterior:
+    def posterior(self, model: HardModel, frame: Frame) -> HardCenters:
         """Ready to look at rows."""
-        return HardPosterior(model.metric, self.centers)
-
-
-@final
-class HardPosterior(NamedTuple):
-    """Distances, and nothing else."""
-
-    metric: str
-    centers: Array  # (K, p)
-    unit: float = 1.0  # that of the rows
+        return self
 
     def rows(self, block: Block) -> Rows:
         """The nearest centre and the distance to it; there is no density."""
