@@ -173,7 +173,7 @@ def _check_squares(points: Array, name: str) -> None:
         raise ValueError(f"{name} holds values as large as {largest:.3g}, whose squares no float64 can; rescale it")
 
 
-def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array], Run], extras: Any = None) -> Plan:
+def hard_plan(estimator: Any, source: Source, run_from: Callable[..., Run], more: Any = lambda *_: {}) -> Plan:
     """From every start a run over the rows, sorted and with equal ones joined: a row of weight 2 is that row twice."""
     assert isinstance(source, ArraySource)
     measure(source)
@@ -190,18 +190,16 @@ def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array]
                 _check_squares(centers, "init")
             yield run_from(sample, centers)
 
-    return Plan(runs, lambda fit: fit.stats.objective, extras=extras or cost_of)
+    def extras(training: Training, fit: Any, *_: Any) -> dict[str, Any]:
+        return {"inertia_": -fit.stats.objective} | more(source.X, training.params.centers)
+
+    return Plan(runs, lambda fit: fit.stats.objective, extras=extras)
 
 
 def alternating(estimator: Any, sample: Sample, centers: Array) -> Run:
     """Label rows and move centres in turn, until nothing gets better."""
     source, model = ArraySource(sample.X, sample.weight, as_it_is(sample.X.shape[1])), estimator._model(None)
     return partial(em, source, model, Centers(centers), stop=SmallGain(0.0), max_iter=estimator.max_iter)
-
-
-def cost_of(training: Any, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    """The sum of distances."""
-    return {"inertia_": -fit.stats.objective}
 
 
 def weighted_medians(x: Array, weight: Array) -> Array:
@@ -266,7 +264,7 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
         return HardModel("cityblock", weighted_medians)
 
     def _plan(self, source: Source) -> Plan:
-        return hard_plan(self, source, lambda sample, start: alternating(self, sample, start))
+        return hard_plan(self, source, partial(alternating, self))
 
 
 def medoid(metric: str, x: Array, weight: Array) -> Array:
@@ -331,7 +329,7 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         return HardModel(self.metric, partial(medoid, self.metric))
 
     def _plan(self, source: Source) -> Plan:
-        return hard_plan(self, source, self._run_from, _medoids_among)
+        return hard_plan(self, source, self._run_from, _indices)
 
     def _run_from(self, sample: Sample, centers: Array) -> Run:
         medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
@@ -342,16 +340,14 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
 
 def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any) -> Outcome[Any, Any]:
     """A search for medoids as a run; its sweeps are not observed."""
-    medoids, n_iter, converged = swapped(distances, sample.weight, medoids, max_iter)
+    medoids, n, converged = swapped(distances, sample.weight, medoids, max_iter)
     cost = float(sample.weight @ distances[:, medoids].min(axis=1))
-    stats = SimpleNamespace(objective=-cost)
-    return Outcome(Centers(sample.X[medoids]), stats, [-cost] * (n_iter + 1), n_iter, converged)
+    return Outcome(Centers(sample.X[medoids]), SimpleNamespace(objective=-cost), [-cost] * (n + 1), n, converged)
 
 
-def _medoids_among(training: Training, fit: Any, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
-    """The cost, and the row numbers of the medoids."""
-    away = distances_between(source.X, training.params.centers, "sqeuclidean")
-    return cost_of(training, fit, source, found) | {"medoid_indices_": away.argmin(axis=0)}
+def _indices(X: Array, centers: Array) -> dict[str, Array]:
+    """The row numbers of the medoids."""
+    return {"medoid_indices_": distances_between(X, centers, "sqeuclidean").argmin(axis=0)}
 
 
 def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
