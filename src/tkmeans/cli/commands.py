@@ -267,9 +267,8 @@ for each in (demo, fit, predict, select_k, outliers, report, reproduce):
 
 def main() -> None:
     """Run the command."""
-    if hasattr(signal, "SIGTERM"):
-        # End like after Ctrl-C: files that were being written are removed.
-        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    # End like after Ctrl-C: files that were being written are removed.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     app()
 
 
