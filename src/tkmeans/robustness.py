@@ -21,8 +21,6 @@ from tkmeans.stats import Array
 
 _WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
 KINDS = ("far", "cauchy", "inside", "clump", "point")
-_INFLUENCE = """curve : RobustnessCurve
-    "influence", at every distance. A mean has an influence equal to the distance."""
 FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
 
@@ -137,7 +135,7 @@ def breakdown_curve(
     return RobustnessCurve(shares, {name: np.reshape(each, (-1, n_draws)) for name, each in found.items()})
 
 
-@documented("rows", returns=_INFLUENCE)
+@documented("rows", returns='curve : RobustnessCurve\n    "influence", at every distance, which it equals for a mean.')
 def influence_curve(
     estimator: Any, X: Any, *, distances: Any = None, random_state: Any = None, n_jobs: int | None = None
 ) -> RobustnessCurve:

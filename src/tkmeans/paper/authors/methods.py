@@ -66,11 +66,6 @@ class ReleasedKMeans(HardModel):
         return new
 
 
-def mean(x: Array, weight: Array) -> Array:
-    """The mean of these rows."""
-    return weight @ x / weight.sum()
-
-
 def medoid(x: Array, _: Array) -> Array:
     """The row with the least sum of squared distances to all, which is the one next to the mean."""
     return x[np.argmin(((x - x.mean(axis=0)) ** 2).sum(axis=1))]
@@ -131,9 +126,10 @@ class Released:
         return Run(fit.stats.labels, self.model.m_step(fit.stats, fit.params).centers, len(fit.history))
 
 
+_kmeans = ReleasedKMeans("sqeuclidean", lambda x, weight: weight @ x / weight.sum(), climbs=False)
 METHODS = {
-    "k-means": Released(uniform, ReleasedKMeans("sqeuclidean", mean, climbs=False), Centers),
-    "k-means++": Released(plusplus, ReleasedKMeans("sqeuclidean", mean, climbs=False), Centers),
+    "k-means": Released(uniform, _kmeans, Centers),
+    "k-means++": Released(plusplus, _kmeans, Centers),
     "k-medoids": Released(random_rows, HardModel("sqeuclidean", medoid, climbs=False), Centers),
     "k-medians": Released(random_rows, HardModel("sqeuclidean", no_median, climbs=False), Centers),
     "GMM": Released(uniform, soft.ReleasedGMM(), soft.Components.around, steady=True),
