@@ -11,7 +11,7 @@ from support.paper_data import benchmark_set
 from tkmeans import FastTKMeans, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
-from tkmeans.fitted import sketch
+from tkmeans.fitted import tally
 from tkmeans.outliers import _core_quantile, _core_slopes, _log_core, fit_outlier_model, threshold_over
 
 SETS = ["S1", "S2", "S3", "S4", "A1", "A2", "A3", "dim032"]
@@ -78,7 +78,7 @@ def far_share(y, found):
 def core_and_strays(p, share):
     core = p * 0.3 * stats.f(p, 30.0).rvs(20_000, random_state=0)
     log_strays = np.random.default_rng(0).uniform(np.log(30 * p), np.log(3000 * p), round(share * len(core)))
-    return fit_outlier_model(sketch(np.concatenate([core, np.exp(log_strays)])), p)
+    return fit_outlier_model(tally(np.concatenate([core, np.exp(log_strays)])).sketch(), p)
 
 
 @pytest.mark.parametrize("p", [2, 8])
@@ -107,7 +107,7 @@ def test_a_row_is_flagged_from_the_distance_at_which_it_is_more_probably_an_outl
 @pytest.mark.parametrize(("p", "dof"), [(1, 3.0), (2, 1.0), (8, 30.0), (2, 500.0)])
 def test_rows_from_one_t_distribution_have_no_outliers(p, dof):
     d2 = p * 0.3 * stats.f(p, dof).rvs(5000, random_state=0)
-    model = fit_outlier_model(sketch(d2), p)
+    model = fit_outlier_model(tally(d2).sketch(), p)
     assert model.share == 0
     assert not np.any(d2 > model.threshold)
     assert model.threshold == pytest.approx(4 * d2.max())
@@ -117,7 +117,7 @@ def test_the_outlier_model_recovers_the_core_and_the_share_of_outliers():
     rng = np.random.default_rng(0)
     core = 2 * 0.3 * stats.f(2, 8.0).rvs(9000, random_state=0)
     strays = np.exp(rng.uniform(np.log(50), np.log(5000), 1000))
-    model = fit_outlier_model(sketch(np.concatenate([core, strays])), 2)
+    model = fit_outlier_model(tally(np.concatenate([core, strays])).sketch(), 2)
     assert model.core_scale == pytest.approx(0.3, rel=0.1)
     assert model.core_dof == pytest.approx(8, rel=0.3)
     assert model.share == pytest.approx(0.1, abs=0.01)
@@ -136,7 +136,7 @@ def test_the_core_density_of_the_outlier_model_is_that_of_a_scaled_f_distributio
 def test_a_sketch_of_distances_keeps_the_mass_and_the_farthest_rows():
     d2 = np.random.default_rng(0).exponential(size=20_000)
     weight = np.random.default_rng(1).integers(0, 3, len(d2))
-    short = sketch(d2, weight)
+    short = tally(d2, weight).sketch()
     assert len(short.d2) < 1000
     assert short.mass.sum() == weight.sum()
     np.testing.assert_array_equal(short.d2[-100:], np.sort(d2[weight > 0])[-100:])

@@ -26,6 +26,8 @@ NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the 
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
 _ENOUGH = 10_000  # rows that a median is taken of
+_RETURNED = """description : Description
+    The clusters one by one; `sentences()`, `records()` and `table()` give it as text, plain values and columns."""
 _DOUBTFUL = 0.9  # mean probability below which a sentence mentions it
 
 # Words for more and less of what the last word of a column's name means, and units that may follow it.
@@ -141,6 +143,7 @@ class Description(tuple[ClusterDescription, ...]):
         return {fact: [row[fact] for row in rows] for fact in rows[0]}
 
 
+@documented(returns=_RETURNED)
 def describe(
     model: Any, X: Any, *, feature_names: Sequence[str] | None = None, categories: Mapping[str, Any] | None = None
 ) -> Description:
@@ -160,11 +163,6 @@ def describe(
         Names of the columns; those of a data frame, of a file or of the fit are known.
     categories : mapping of str to array-like of shape (n_samples,), default=None
         Further columns of text, by name.
-
-    Returns
-    -------
-    description : Description
-        The clusters one by one; `sentences()`, `records()` and `table()` give it as text, plain values and columns.
 
     Examples
     --------

@@ -92,9 +92,8 @@ class Clusters(NamedTuple):
         """Ready to look at rows, by the engine of the model."""
         centers = self.centers.astype(np.float64)
         params = Params(frame.enter(centers), 1.0, self.dof, np.log(self.weights))
-        order = by_size(
-            centers, -np.sum(centers / centers.shape[1] * np.cos(np.arange(1.0, centers.shape[1] + 1)), axis=1)
-        )
+        along = np.cos(np.arange(1.0, centers.shape[1] + 1))
+        order = by_size(centers, -np.sum(centers / centers.shape[1] * along, axis=1))
         compared = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
         return RoundPosterior(model, params, model.kernel(params), frame.unit, self, order, compared)
 
@@ -161,8 +160,7 @@ class RoundPosterior(NamedTuple):
         """How well all rows of a source fit."""
         stats: Stats = source.reduce(self.model.e_step(self.params))
         objective = float(stats.objective - stats.cells * np.log(self.unit))
-        weights = self.clusters.weights
-        n_parameters = n_round_parameters(self.params.centers.shape, self.model.estimate_dof, weights)
+        n_parameters = n_round_parameters(self.params.centers.shape, self.model.estimate_dof, self.clusters.weights)
         return Evidence(objective, stats.entropy, stats.total, n_parameters)
 
 
@@ -224,16 +222,14 @@ class FittedModel:
                 xp, square = namespace(rows.d2), self.posterior.unit**2
                 fields.append(xp.clip(xp.astype(rows.d2, xp.float64), 0.0, FARTHEST_SQUARE / square) * square)
             elif name == "n_observed":
-                every = isinstance(n_observed, int)
-                fields.append(np.full(block.X.shape[0], n_observed) if every else to_numpy(n_observed))
+                fields.append(np.full(block.X.shape[0], to_numpy(n_observed)))
             elif name == "log_density":
                 if not isinstance(n_observed, int):
                     n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
                 fields.append(rows.log_density - self.posterior.log_volume(n_observed))
             elif name == "pvalue":
                 observed = to_numpy(n_observed)
-                every = isinstance(observed, int)
-                p = observed if every else np.where(observed > 0, observed, np.nan)  # none, no answer
+                p = np.where(np.greater(observed, 0), observed, np.nan)  # none, no answer
                 dof, d2 = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
                 dof = dof[to_numpy(rows.label)] if np.ndim(dof) else dof  # each component may have its own
                 pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
@@ -487,11 +483,6 @@ def tally(d2: Array, weight: Array | None = None) -> Tally:
     counts = np.bincount(steps, mass, _STEPS).astype(np.float64)
     sums = np.bincount(steps, d2 if mass is None else d2 * mass, _STEPS)
     return Tally(counts, sums, d2[far], np.ones(len(far)) if mass is None else mass[far])
-
-
-def sketch(d2: Array, weight: Array | None = None) -> Sketch:
-    """Summarise squared distances in a few hundred points."""
-    return tally(d2, weight).sketch()
 
 
 def _steps(d2: Array) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import __version__
+from tkmeans.docstrings import documented
 from tkmeans.fitted import Clusters
 from tkmeans.sources.base import nearest_to_zero
 from tkmeans.stats import Params
@@ -23,6 +24,7 @@ NODES = (
 )
 
 
+@documented(returns="model : onnx.ModelProto\n    For ``onnx.save`` and onnxruntime. Needs the extra ``onnx``.")
 def to_onnx(model: Any) -> Any:
     """Turn a fitted model into an ONNX model of the same answers.
 
@@ -34,11 +36,6 @@ def to_onnx(model: Any) -> Any:
     ----------
     model : TKMeans, FastTKMeans or MiniBatchTKMeans
         A fitted estimator. Of a pipeline, convert the scaler with skl2onnx and this one with `to_onnx`.
-
-    Returns
-    -------
-    model : onnx.ModelProto
-        To be written with ``onnx.save`` and run by onnxruntime. Needs the extra ``onnx``.
 
     Examples
     --------
@@ -70,13 +67,12 @@ def to_onnx(model: Any) -> Any:
     options |= {"tau": {"axis": 1}, "labels": {"axis": 1, "keepdims": 0}}
     words = map(str.split, NODES.split(", "))
     nodes = [helper.make_node(name, inputs, [output], **options.get(output, {})) for name, *inputs, output in words]
-    shapes = dict.fromkeys(("labels", "distances", "probabilities"), (single, ["n", K]))
-    shapes["labels"] = (TensorProto.INT64, ["n"])
     numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]
     numbers.append(numpy_helper.from_array(np.array([1]), "features"))  # the axis
-    taken = [helper.make_tensor_value_info("X", single, ["n", p])]
-    given = [helper.make_tensor_value_info(name, *form) for name, form in shapes.items()]
-    graph = helper.make_graph(nodes, type(model).__name__, taken, given, numbers)
+    info = helper.make_tensor_value_info
+    given = [info("labels", TensorProto.INT64, ["n"])]
+    given += [info(name, single, ["n", K]) for name in ("distances", "probabilities")]
+    graph = helper.make_graph(nodes, type(model).__name__, [info("X", single, ["n", p])], given, numbers)
     made_by = {"producer_name": "tkmeans", "producer_version": __version__, "ir_version": IR_VERSION}
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], **made_by)
     checker.check_model(made)

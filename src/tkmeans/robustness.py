@@ -70,6 +70,7 @@ class RobustnessCurve:
         return RobustnessDisplay(curves={measure: self}, measure=measure).plot(ax=ax)
 
 
+@documented(returns='curve : RobustnessCurve\n    "ari", "shift" and "scale", by fraction and draw.')
 def breakdown_curve(
     estimator: Any,
     X: Any,
@@ -100,11 +101,6 @@ def breakdown_curve(
         How far "far", "clump" and "point" are, and how often contamination is drawn for every fraction.
     random_state, n_jobs : as in scikit-learn, default=None
         Makes the draws reproducible (the estimator has its own); how many fits run at a time.
-
-    Returns
-    -------
-    curve : RobustnessCurve
-        "ari", "shift" and "scale", by fraction and draw.
 
     Examples
     --------
@@ -139,6 +135,7 @@ def breakdown_curve(
     return RobustnessCurve(shares, {name: np.reshape(each, (-1, n_draws)) for name, each in found.items()})
 
 
+@documented("rows", returns='curve : RobustnessCurve\n    "influence", at every distance, which it equals for a mean.')
 def influence_curve(
     estimator: Any, X: Any, *, distances: Any = None, random_state: Any = None, n_jobs: int | None = None
 ) -> RobustnessCurve:
@@ -150,17 +147,10 @@ def influence_curve(
     ----------
     estimator : object
         Any clusterer with `cluster_centers_` or `means_`; copies of it are fitted.
-    X : array-like of shape (n_samples, n_features)
-        The rows.
     distances : array-like of shape (n_distances,), default=None
         Of the added row from the centre, in standard deviations of a cluster; None is 0 to 30.
     random_state, n_jobs : as in scikit-learn, default=None
         Chooses the direction if there is only one cluster; how many fits run at a time.
-
-    Returns
-    -------
-    curve : RobustnessCurve
-        "influence", at every distance. A mean has an influence equal to the distance.
 
     Examples
     --------
@@ -177,9 +167,8 @@ def influence_curve(
     at = np.arange(0, 30.5, 1.0) if distances is None else reals(distances, "distances")
     clean = _fitted(estimator, X)
     if clean.centers is None:
-        raise ValueError(
-            f"{type(estimator).__name__} has no centres, so no row can move them; use an estimator that has"
-        )
+        lacks = f"{type(estimator).__name__} has no centres, so no row can move them"
+        raise ValueError(f"{lacks}; use an estimator that has")
     _, spread = _clusters(X, clean.labels)
     away = clean.centers - clean.centers.mean(axis=0)
     k = int(np.argmax(np.linalg.norm(away, axis=1)))

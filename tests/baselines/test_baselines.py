@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from support.model_inputs import t_mixture
 
 from tkmeans.baselines import KMedians, KMedoids
-from tkmeans.baselines.kmedians import weighted_medians
+from tkmeans.baselines.hard_assignment import weighted_medians
 
 X, _, CENTERS = t_mixture(n=120, n_features=2, dof=5.0)
 

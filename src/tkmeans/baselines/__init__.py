@@ -1,6 +1,5 @@
 """Methods to compare with, that no maintained and permissively licensed library offers."""
 
-from tkmeans.baselines.kmedians import KMedians
-from tkmeans.baselines.kmedoids import KMedoids
+from tkmeans.baselines.hard_assignment import KMedians, KMedoids
 
 __all__ = ["KMedians", "KMedoids"]

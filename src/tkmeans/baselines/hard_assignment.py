@@ -1,29 +1,32 @@
-"""What k-medians and k-medoids share: each row belongs to its nearest centre.
+"""k-medians and k-medoids: each row belongs to its nearest centre.
 
 Sums give no medians: the statistics are the rows and their labels, and merging joins them (docs/decisions/0010).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.spatial import distance
+from sklearn.base import BaseEstimator, ClusterMixin
 
+from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
+from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import Accepts, measure
-from tkmeans.fitted import Left
+from tkmeans.fitted import Left, Training
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import canonical, n_starts
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.number_checks import checked_centers
-from tkmeans.stats import Array, Block, Frame, Rows
+from tkmeans.stats import Array, Block, Frame, Outcome, Rows
 
 LARGEST = 1e150  # whose square is a number
 SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
@@ -72,15 +75,12 @@ class Labelled(NamedTuple):
 
 
 @dataclass
-class HardModel(ABC):
-    """Each row belongs to its nearest centre; how a centre follows from its rows is left open."""
+class HardModel:
+    """Each row belongs to its nearest centre."""
 
     metric: str
-    climbs = True
-
-    @abstractmethod
-    def center(self, x: Array, weight: Array) -> Array:
-        """The best centre for these rows."""
+    center: Callable[[Array, Array], Array] = field(compare=False)  # the best one for rows and their weights
+    climbs: bool = True
 
     def e_step(self, params: Centers) -> Callable[[Block], Labelled]:
         """A function that labels one block of rows."""
@@ -108,23 +108,25 @@ class HardModel(ABC):
 
 @final
 class HardCenters(NamedTuple):
-    """The centres of a fit, in the user's coordinates."""
+    """The centres of a fit, in the user's coordinates, and the distances from them: there is nothing else to ask."""
 
     centers: Array  # (K, p)
+    metric: str
+    unit: float = 1.0  # that of the rows
 
     @classmethod
-    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: Any) -> Left:  # noqa: ARG003
+    def leaving(cls, fit: Any, frame: Frame, dtype: Any, model: HardModel) -> Left:  # noqa: ARG003
         """The centres, in the user's coordinates already; nothing is known of sizes before rows are looked at."""
-        return Left(cls(fit.params.centers), None)
+        return Left(cls(fit.params.centers, model.metric), None)
 
     @classmethod
-    def from_attributes(cls, fitted: dict[str, Any], model: Any) -> HardCenters:  # noqa: ARG003
+    def from_attributes(cls, fitted: dict[str, Any], model: HardModel) -> HardCenters:
         """The centres that these fitted attributes tell of."""
-        return cls(fitted["cluster_centers_"])
+        return cls(fitted["cluster_centers_"], model.metric)
 
     def take(self, order: Array) -> HardCenters:
         """The same with the clusters in another order."""
-        return HardCenters(self.centers[order])
+        return self._replace(centers=self.centers[order])
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes, by name."""
@@ -134,18 +136,9 @@ class HardCenters(NamedTuple):
         """Coordinates as they are."""
         return as_it_is(self.centers.shape[1])
 
-    def posterior(self, model: HardModel, frame: Frame) -> HardPosterior:
+    def posterior(self, model: HardModel, frame: Frame) -> HardCenters:
         """Ready to look at rows."""
-        return HardPosterior(model.metric, self.centers)
-
-
-@final
-class HardPosterior(NamedTuple):
-    """Distances, and nothing else."""
-
-    metric: str
-    centers: Array  # (K, p)
-    unit: float = 1.0  # that of the rows
+        return self
 
     def rows(self, block: Block) -> Rows:
         """The nearest centre and the distance to it; there is no density."""
@@ -170,6 +163,7 @@ def check_rows(estimator: Any, X: Array) -> None:
         raise ValueError(f'X holds nothing but zeros in row {row}, which has no direction for metric="cosine"')
 
 
+METRICS, METHODS = ("euclidean", "cityblock", "sqeuclidean", "cosine"), ("swap", "alternate")
 ACCEPTS = Accepts(missing=False, sparse=False, single=False, elsewhere=False, check=check_rows)
 
 
@@ -179,7 +173,7 @@ def _check_squares(points: Array, name: str) -> None:
         raise ValueError(f"{name} holds values as large as {largest:.3g}, whose squares no float64 can; rescale it")
 
 
-def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array], Run], extras: Any = None) -> Plan:
+def hard_plan(estimator: Any, source: Source, run_from: Callable[..., Run], more: Any = lambda *_: {}) -> Plan:
     """From every start a run over the rows, sorted and with equal ones joined: a row of weight 2 is that row twice."""
     assert isinstance(source, ArraySource)
     measure(source)
@@ -196,15 +190,196 @@ def hard_plan(estimator: Any, source: Source, run_from: Callable[[Sample, Array]
                 _check_squares(centers, "init")
             yield run_from(sample, centers)
 
-    return Plan(runs, lambda fit: fit.stats.objective, extras=extras or cost_of)
+    def extras(training: Training, fit: Any, *_: Any) -> dict[str, Any]:
+        return {"inertia_": -fit.stats.objective} | more(source.X, training.params.centers)
+
+    return Plan(runs, lambda fit: fit.stats.objective, extras=extras)
 
 
-def alternating(model: HardModel, sample: Sample, centers: Array, max_iter: int) -> Run:
+def alternating(estimator: Any, sample: Sample, centers: Array) -> Run:
     """Label rows and move centres in turn, until nothing gets better."""
-    source = ArraySource(sample.X, sample.weight, as_it_is(sample.X.shape[1]))
-    return partial(em, source, model, Centers(centers), stop=SmallGain(0.0), max_iter=max_iter)
+    source, model = ArraySource(sample.X, sample.weight, as_it_is(sample.X.shape[1])), estimator._model(None)
+    return partial(em, source, model, Centers(centers), stop=SmallGain(0.0), max_iter=estimator.max_iter)
 
 
-def cost_of(training: Any, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    """The sum of distances."""
-    return {"inertia_": -fit.stats.objective}
+def weighted_medians(x: Array, weight: Array) -> Array:
+    """The median of each column, a row of weight 2 counting as two rows; midway where two values do."""
+    order = np.argsort(x, axis=0, kind="stable")
+    up = np.take_along_axis(x, order, axis=0)
+    share = np.cumsum(weight[order], axis=0)
+    half = share[-1] / 2
+    lower = np.take_along_axis(up, np.argmax(share >= half, axis=0)[None], axis=0)[0]
+    upper = np.take_along_axis(up, np.argmax(share > half, axis=0)[None], axis=0)[0]
+    return lower / 2 + upper / 2
+
+
+@final
+@documented("n_features_in_")
+class KMedians(Clusterer, ClusterMixin, BaseEstimator):
+    """k-medians: k-means with city-block distances and medians.
+
+    A classical robust variant, here to compare with. Medians resist outliers within a cluster, but nothing keeps a far
+    outlier from becoming a cluster of its own. The centres of :class:`KMedoids` are rows.
+
+    Parameters
+    ----------
+    n_clusters, max_iter : int, default=8 and 300
+        The number of clusters, and the most iterations of one run.
+    init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
+        Where to begin; makes a start that is drawn reproducible.
+    n_init : "auto" or int, default="auto"
+        How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The medians. Clusters are numbered by size, the largest first.
+    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
+        The cluster of each row; the weighted sum of city-block distances to the centres; iterations of the best run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans.baselines import KMedians
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9]])
+    >>> KMedians(n_clusters=2, random_state=0).fit(X).cluster_centers_
+    array([[0. , 0. ],
+           [8. , 8.5]])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self._keep(locals())
+
+    _checks, _accepts, _lacks, _family = CHECKS, ACCEPTS, LACKS, HardCenters
+
+    def _model(self, engine: Any) -> HardModel:
+        return HardModel("cityblock", weighted_medians)
+
+    def _plan(self, source: Source) -> Plan:
+        return hard_plan(self, source, partial(alternating, self))
+
+
+def medoid(metric: str, x: Array, weight: Array) -> Array:
+    """The row with the least sum of distances to all."""
+    return x[np.argmin(distances_between(x, x, metric) @ weight)]
+
+
+@final
+@documented("n_features_in_")
+class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
+    """k-medoids: every centre is one of the rows; those of :class:`KMedians` are medians.
+
+    Parameters
+    ----------
+    n_clusters, max_iter : int, default=8 and 300
+        The number of clusters, and the most sweeps over all rows.
+    metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
+        The distance.
+    method : {"swap", "alternate"}, default="swap"
+        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
+        Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
+        like k-means: quicker, worse.
+    init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
+        Where to begin; of an array, the nearest rows are taken. Makes a start that is drawn reproducible.
+    n_init : "auto" or int, default="auto"
+        How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
+
+    Attributes
+    ----------
+    cluster_centers_, medoid_indices_ : ndarrays of shape (n_clusters, n_features) and (n_clusters,)
+        The medoids, and their row numbers in X. Clusters are numbered by size, the largest first.
+    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
+        The cluster of each row; the weighted sum of distances to the medoids; sweeps of the best run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tkmeans.baselines import KMedoids
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9], [9, 8]])
+    >>> KMedoids(n_clusters=2, random_state=0).fit(X).medoid_indices_
+    array([0, 3])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: str = "euclidean",
+        method: str = "swap",
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        random_state: Any = None,
+    ) -> None:
+        self._keep(locals())
+
+    _checks = CHECKS | {"metric": partial(validation.check_choice, choices=METRICS)}
+    _checks |= {"method": partial(validation.check_choice, choices=METHODS)}
+    _accepts, _lacks, _family = ACCEPTS, LACKS, HardCenters
+
+    def _model(self, engine: Any) -> HardModel:
+        return HardModel(self.metric, partial(medoid, self.metric))
+
+    def _plan(self, source: Source) -> Plan:
+        return hard_plan(self, source, self._run_from, _indices)
+
+    def _run_from(self, sample: Sample, centers: Array) -> Run:
+        medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
+        if self.method == "alternate":
+            return alternating(self, sample, sample.X[medoids])
+        return partial(_run_of, sample, distances_between(sample.X, sample.X, self.metric), medoids, self.max_iter)
+
+
+def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any) -> Outcome[Any, Any]:
+    """A search for medoids as a run; its sweeps are not observed."""
+    medoids, n, converged = swapped(distances, sample.weight, medoids, max_iter)
+    cost = float(sample.weight @ distances[:, medoids].min(axis=1))
+    return Outcome(Centers(sample.X[medoids]), SimpleNamespace(objective=-cost), [-cost] * (n + 1), n, converged)
+
+
+def _indices(X: Array, centers: Array) -> dict[str, Array]:
+    """The row numbers of the medoids."""
+    return {"medoid_indices_": distances_between(X, centers, "sqeuclidean").argmin(axis=0)}
+
+
+def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
+    """Exchange a medoid for a row as soon as that lowers the cost; until a whole sweep finds nothing.
+
+    What every row would gain as a new medoid, and what each medoid's removal would cost then, come from the distances
+    to the nearest and second nearest medoid (FasterPAM).
+    """
+    medoids = medoids.copy()
+    n_clusters, n_rows = len(medoids), len(distances)
+    label, first, second = _two_nearest(distances, medoids)
+    unchanged = 0  # rows tried since the last exchange
+    for n_iter in range(1, max_iter + 1):
+        for row in range(n_rows):
+            to_row = distances[:, row]
+            closer = to_row < first
+            gain = weight @ np.where(closer, to_row - first, 0.0)
+            # Rows whose medoid goes away: to the new one if that is nearest now, else to the second.
+            leaves = np.where(closer, 0.0, np.minimum(to_row, second) - first)
+            change = gain + np.bincount(label, weights=weight * leaves, minlength=n_clusters)
+            worst = int(np.argmin(change))
+            unchanged += 1
+            if change[worst] < -1e-12 * (weight @ first):
+                medoids[worst], unchanged = row, 0
+                label, first, second = _two_nearest(distances, medoids)
+            elif unchanged >= n_rows:
+                return medoids, n_iter, True
+    return medoids, max_iter, False
+
+
+def _two_nearest(distances: Array, medoids: Array) -> tuple[Array, Array, Array]:
+    """The nearest medoid of each row, the distance to it, and that to the next."""
+    to_medoids = np.column_stack([distances[:, medoids], np.full(len(distances), np.inf)])  # (n, K + 1)
+    first, second = np.partition(to_medoids, 1, axis=1)[:, :2].T
+    return to_medoids.argmin(axis=1), first, second

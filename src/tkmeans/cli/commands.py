@@ -51,8 +51,8 @@ def fit(
     output_files.check_files(output.out, model, report, sources=[file], json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
-    n_clusters, selection = estimator_calls.number_of_clusters(data, settings)
-    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    estimator, selection = estimator_calls.fitted(data, settings)
+    k = len(estimator.cluster_centers_)
     found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True)
     output_files.write_output(data.table, output, found, mark_outliers=mark_outliers)
     if model is not None:
@@ -62,7 +62,7 @@ def fit(
     if str(output.out) == "-":
         return
     with screen.counting("describing the clusters"):
-        description = described(found, data.values, data.columns, data.categories, n_clusters)
+        description = described(found, data.values, data.columns, data.categories, k)
     if json:
         screen.print_json(summary.as_document(data, estimator, found, description))
     else:
@@ -70,7 +70,7 @@ def fit(
         screen.tell(found.sentence)
         table = "the table with the cluster of each row"
         summary.print_written({output.out: table, model: "the model", report: "the report"})
-        again, k, given = options.typed_again(choice, reading), n_clusters, () if selection else ("-k", n_clusters)
+        again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
         to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}"))
         suggestions = [
             (output.out is None, ("fit", file, "-k", k, *again, *to), "writes your table with the cluster of each row"),
@@ -156,8 +156,7 @@ def outliers(
     output_files.check_files(output.out, sources=[file], json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
-    n_clusters, _ = estimator_calls.number_of_clusters(data, settings)
-    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    estimator, _ = estimator_calls.fitted(data, settings)
     found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True, rule=rule.value, level=level)
     strangest = np.argsort(found.pvalue, kind="stable")  # NaN, of rows without a value, last
     strays = strangest[found.outlier[strangest]]
@@ -235,10 +234,9 @@ def select_k(
     stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in values else ""
     screen.tell(f"Smaller values of evidence, icl and bic are better.{stable}")
     screen.tell(f"\n[bold]{selection.sentence}.[/bold]")
-    best = selection.best
-    again = options.typed_again(choice, reading)
+    again = "-k", selection.best, *options.typed_again(choice, reading)
     deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
-    summary.print_next(file, *((summary.typed(deed, file, "-k", best, *again), why) for deed, why in deeds.items()))
+    summary.print_next(file, *((summary.typed(deed, file, *again), why) for deed, why in deeds.items()))
 
 
 def report(
@@ -255,8 +253,7 @@ def report(
     """
     output_files.check_files(None, out, sources=[file])
     data = prepare(file, reading, choice)
-    n_clusters, selection = estimator_calls.number_of_clusters(data, settings, largest)
-    estimator = estimator_calls.fitted(data, n_clusters, settings)
+    estimator, selection = estimator_calls.fitted(data, settings, largest)
     output_files.save_report(estimator, data, out, selection)
     summary.print_written({out: "open it in a browser"})
 
@@ -270,9 +267,8 @@ for each in (demo, fit, predict, select_k, outliers, report, reproduce):
 
 def main() -> None:
     """Run the command."""
-    if hasattr(signal, "SIGTERM"):
-        # End like after Ctrl-C: files that were being written are removed.
-        signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    # End like after Ctrl-C: files that were being written are removed.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     app()
 
 

@@ -22,11 +22,12 @@ _ROWS_PER_NUMBER = 2  # that an ellipse is made of
 _OPTIONS = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
 
 
-def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
-    """TKMeans or StudentTMixture on the scaled rows."""
+def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tuple[Any, Any]:
+    """TKMeans or StudentTMixture on the scaled rows, and how the number of clusters was chosen if any were compared."""
     from tkmeans import StudentTMixture, TKMeans
     from tkmeans.fitting.observers import OBSERVERS
 
+    n_clusters, selection = _number_of_clusters(data, settings, largest)
     n_rows, rows = data.table.n_rows, screen.count(data.table.n_rows, "row")
     if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
@@ -37,7 +38,7 @@ def fitted(data: Data, n_clusters: int, settings: ModelOptions) -> Any:
         update(completed=0, total=1)
         before = OBSERVERS.set((_ShareDone(update, model.tol),))
         try:
-            return model.fit(data.Z, sample_weight=data.weights)
+            return model.fit(data.Z, sample_weight=data.weights), selection
         finally:
             OBSERVERS.reset(before)
 
@@ -78,7 +79,7 @@ def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
     return n_rows >= needed
 
 
-def number_of_clusters(data: Data, settings: ModelOptions, largest: int | None = None) -> tuple[int, Any]:
+def _number_of_clusters(data: Data, settings: ModelOptions, largest: int | None) -> tuple[int, Any]:
     """What -k gives, or else the number that select-k suggests; and how it was chosen, if numbers were compared."""
     if settings.k is not None and largest is None:
         return settings.k, None

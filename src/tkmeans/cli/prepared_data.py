@@ -65,8 +65,7 @@ def split(table: Table, text: str | None) -> list[str]:
 def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
     """Read the table, choose its columns and scale them; print what was decided."""
     table = read_file(file, reading)
-    id_column = None if choice.id is None else column_named(table, choice.id)
-    weight_column = None if choice.weights is None else column_named(table, choice.weights)
+    id_column, weight_column = (n if n is None else column_named(table, n) for n in (choice.id, choice.weights))
     others = [name for name in (id_column, weight_column) if name is not None]
     columns = None if choice.columns is None else split(table, choice.columns)
     encoded = split(table, choice.encode)

@@ -45,9 +45,8 @@ def make_contaminated(
     >>> X.shape, int((y == -1).sum())
     ((105, 2), 5)
     """
-    n_samples, n_clusters, n_features = _checked(
-        int, 1, n_samples=n_samples, n_clusters=n_clusters, n_features=n_features
-    )
+    integers = {"n_samples": n_samples, "n_clusters": n_clusters, "n_features": n_features}
+    n_samples, n_clusters, n_features = _checked(int, 1, **integers)
     reals = {"outlier_fraction": outlier_fraction, "outlier_range": outlier_range, "cluster_std": cluster_std}
     outlier_fraction, outlier_range, cluster_std = _checked(float, 0, **reals)
     rng = check_random_state(random_state)

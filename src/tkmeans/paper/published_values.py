@@ -7,11 +7,11 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby, product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tkmeans.paper import text_of
 from tkmeans.paper.experiment_runs import COLUMNS, TABLES, Results
 
 REPETITIONS = 100  # "all experiment are repeated 100 times"
@@ -38,7 +38,7 @@ class Mean(NamedTuple):
 @cache
 def publication() -> dict[str, Any]:
     """The titles of the tables; and their cells by measure, data set and method."""
-    return tomllib.loads(text_of("publication.toml"))
+    return tomllib.loads(Path(__file__).with_name("publication.toml").read_text(encoding="utf-8"))
 
 
 def published(measure: str, dataset: str, method: str) -> Mean:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tkmeans.atomic import replacing
 from tkmeans.datasets import SYNTHETIC
-from tkmeans.paper import experiment_runs, figures, published_values, text_of
+from tkmeans.paper import experiment_runs, figures, published_values
 from tkmeans.paper.published_values import COLUMN_TITLES, LEAST_REPETITIONS, METHODS, Cells, Row, markdown, pipes
 
 Hook = Callable[[Any], object]
@@ -62,8 +62,8 @@ def page(cells: Cells, figures: str) -> str:
     """A page of all tables, in Markdown, with the figures of a folder beside it."""
     tables = {name: published_values.rows(name, cells) for name in experiment_runs.TABLES}
     shown = {name: f"{agreement(rows)}\n\n{markdown(rows)}" for name, rows in tables.items()}
-    means = {"summary": summary(cells), "ci": summary(cells, "CI")}
-    return Template(text_of("page.md")).substitute(shown, figures=figures, **means)
+    text = Template(Path(__file__).with_name("page.md").read_text(encoding="utf-8"))
+    return text.substitute(shown, figures=figures, summary=summary(cells), ci=summary(cells, "CI"))
 
 
 def agreement(rows: list[Row]) -> str:

@@ -180,15 +180,12 @@ class ClustersDisplay:
         elif 1 / _SLIVER < (high[0] - low[0]) / (high[1] - low[1]) < _SLIVER:
             ax.set_aspect("equal")
         if legend and ax.get_legend_handles_labels()[0]:
-            self._draw_legend()
+            from matplotlib.transforms import offset_copy
+
+            place: dict[str, Any] = {"fig": self.figure_, "y": -34, "units": "points"}  # below the name of the axis
+            look: dict[str, Any] = {"loc": "upper center", "bbox_transform": offset_copy(ax.transAxes, **place)}
+            ax.legend(**look, bbox_to_anchor=(0.5, 0), ncols=3, frameon=False, fontsize="small")
         return self
-
-    def _draw_legend(self) -> None:
-        from matplotlib.transforms import offset_copy
-
-        below = offset_copy(self.ax_.transAxes, self.figure_, y=-34, units="points")  # the name of the axis is between
-        place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
-        self.ax_.legend(**place, ncols=3, frameon=False, fontsize="small")
 
     def _frame(self) -> tuple[Array, Array]:
         """The rows that are no outliers, and a margin."""

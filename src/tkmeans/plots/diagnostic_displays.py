@@ -29,7 +29,7 @@ class _Display(ABC):
 
     ax_: Axes
     figure_: Any
-    _figsize: tuple[float, float]  # of a new figure, in inches
+    _figsize = (6.2, 3.8)  # of a new figure, in inches
 
     @documented("ax", returns="display : object\n    The display itself, with `ax_` and `figure_`.")
     def plot(self, ax: Axes | None = None) -> Self:
@@ -150,9 +150,11 @@ class SelectionDisplay(_Display):
             look: dict[str, Any] = {"ms": 4, "lw": 1.4, "color": style.color(i), "zorder": 2, "label": label}
             lines += ax.plot(self.n_clusters[own], self.values[own], "o-", **look)
         self.line_ = lines[0]
-        self._mark(self.best, "D", style.INK, f"chosen: {self.best}")
-        if self.runner_up is not None:
-            self._mark(self.runner_up, "s", "white", f"runner-up: {self.runner_up}")
+        marks = {"chosen": (self.best, "D", style.INK), "runner-up": (self.runner_up, "s", "white")}
+        for name, (number, marker, face) in marks.items():
+            if number is not None:
+                look = {"markerfacecolor": face, "markeredgecolor": style.INK, "ms": 9, "zorder": 3, "ls": "none"}
+                ax.plot([number], self.values[self._entry(number)], marker, label=f"{name}: {number}", **look)
         ax.set(ylabel=criterion_title(self.criterion))
         ax.legend(frameon=False)
         lowest = ax
@@ -173,10 +175,6 @@ class SelectionDisplay(_Display):
         sign = -1 if self.criterion == "stability" else 1
         own = np.flatnonzero(self.n_clusters == number)
         return int(own[np.argmin(np.nan_to_num(sign * self.values[own], nan=np.inf))])
-
-    def _mark(self, number: int, marker: str, face: str, name: str) -> None:
-        look: dict[str, Any] = {"markerfacecolor": face, "markeredgecolor": style.INK, "ms": 9, "zorder": 3}
-        self.ax_.plot([number], self.values[self._entry(number)], marker, ls="none", label=name, **look)
 
 
 def criterion_title(criterion: str) -> str:
@@ -215,8 +213,6 @@ class RobustWeightsDisplay(_Display):
     >>> bool(display.weights[display.outliers].max() < 0.1)
     True
     """
-
-    _figsize = (6.2, 3.8)
 
     def __init__(self, *, weights: Any, outliers: Any = None) -> None:
         self.weights: Array = np.asarray(weights, dtype=float)
@@ -373,8 +369,6 @@ class RobustnessDisplay(_Display):
     >>> RobustnessDisplay(curves={"KMeans": curve}).plot().lines_[0].get_ydata()
     array([1. , 0.2])
     """
-
-    _figsize = (6.2, 3.8)
 
     def __init__(self, *, curves: dict[str, Any], measure: str = "ari") -> None:
         if measure not in _ROBUSTNESS:

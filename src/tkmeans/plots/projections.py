@@ -25,25 +25,17 @@ def choose_view(
 ) -> View:
     """Two columns if two are named or there are no more; otherwise the principal plane of the trusted rows."""
     p, labels = X.shape[1], column_names(X.shape[1], names)
-    if features is not None:
-        return _pair(*_columns(features, labels), labels)
-    if p == 1:
-        return line(labels[0])
-    return _pair(0, 1, labels) if p == 2 else principal_plane(X, trusted, expected)
+    if features is None and p > 2:
+        return principal_plane(X, trusted, expected)
+    if features is None and p == 1:
+        return View((labels[0], ""), lambda X, _: np.c_[X, heights(len(X))], lambda X: np.c_[X, np.full(len(X), 0.5)])
+    i, j = [0, 1] if features is None else _columns(features, labels)
+    return View((labels[i], labels[j]), lambda X, _: X[:, (i, j)], lambda centers: centers[:, (i, j)])
 
 
-def _pair(i: int, j: int, names: list[str]) -> View:
-    """Two of the columns, as they are; a row that lacks a value has no place."""
-    return View((names[i], names[j]), lambda X, _: X[:, (i, j)], lambda centers: centers[:, (i, j)])
-
-
-def line(name: str) -> View:
-    """One column only; heights, even in whatever order rows come, keep them from hiding each other and mean nothing."""
-
-    def project(X: Array, expected: Array) -> Array:  # noqa: ARG001
-        return np.column_stack([X[:, 0], (np.arange(len(X)) * _GOLDEN) % 1])
-
-    return View((name, ""), project, lambda centers: np.column_stack([centers[:, 0], np.full(len(centers), 0.5)]))
+def heights(n_rows: int) -> Array:
+    """Of rows with one column: even in whatever order they come, so that none hides another; they mean nothing."""
+    return (np.arange(n_rows) * _GOLDEN) % 1
 
 
 def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
@@ -74,7 +66,7 @@ def principal_plane(X: Array, trusted: Array, expected: Array) -> View:
     return View((first, second), project, lambda centers: (centers - origin) @ axes)
 
 
-def _columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]:
+def _columns(features: Sequence[int | str], names: list[str]) -> list[int]:
     if len(features) != 2:
         raise ValueError(f"features must be two columns, got {features!r}")
     for feature in features:
@@ -82,8 +74,7 @@ def _columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]
             by_name = f"there are {', '.join(names[:20])}"
             there = by_name if isinstance(feature, str) else f"they are numbered from 0 to {len(names) - 1}"
             raise ValueError(f"features={feature!r} is not a column; {there}")
-    first, second = (names.index(f) if isinstance(f, str) else int(f) % len(names) for f in features)
-    return first, second
+    return [names.index(f) if isinstance(f, str) else int(f) % len(names) for f in features]
 
 
 def drawn_rows(outliers: Array, places: Array, max_rows: int) -> Array:

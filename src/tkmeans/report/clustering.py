@@ -65,8 +65,7 @@ class Clustering:
     def telling(self) -> Array:
         """The columns, those first that tell the clusters apart best, (p,)."""
         within = np.sqrt(np.mean(np.square(np.nan_to_num(self.spreads)), axis=0))
-        between = np.std(self.centers, axis=0)
-        score = between / np.where(within > 0, within, np.max(within, initial=0) or 1)
+        score = np.std(self.centers, axis=0) / np.where(within > 0, within, np.max(within, initial=0) or 1)
         return np.argsort(-score, kind="stable")
 
     @cached_property

@@ -9,6 +9,7 @@ from string import Template
 from typing import Any
 
 from tkmeans.atomic import replacing
+from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_path
 from tkmeans.report import sections
 from tkmeans.report.clustering import Clustering, look
@@ -16,6 +17,7 @@ from tkmeans.report.markup import count, embedded, fragment, part, swatch, text
 from tkmeans.report.scatter_data import drawing
 
 
+@documented(returns="path : Path\n    Where the page is.")
 def write_report(
     path: str | os.PathLike[str],
     estimator: Any,
@@ -52,11 +54,6 @@ def write_report(
         How the number of clusters was chosen.
     title, call : str, default=""
         The heading of the page, and what made this fit, such as a command; by default the estimator's own words.
-
-    Returns
-    -------
-    path : Path
-        Where the page is.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tkmeans.plots import style
-from tkmeans.plots.projections import agreement, drawn_rows, line, principal_plane
+from tkmeans.plots.projections import agreement, drawn_rows, heights, principal_plane
 from tkmeans.report.clustering import Clustering, quantiles
 from tkmeans.report.markup import fragment, shortened
 from tkmeans.stats import Array
@@ -30,8 +30,8 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     columns = [_packed("column", names[j], held[:, j], centers[:, j], slopes[j], digits[j]) for j in chosen]
     view = [0, 1]
     if found.values.shape[1] == 1:
-        height = line("").project(found.values[drawn], found.values[drawn])[:, 1]
-        columns.append(_packed("height", "(height means nothing)", height, np.full(len(found.centers), 0.5), 1e-9))
+        middle = np.full(len(found.centers), 0.5)
+        columns.append(_packed("height", "(height means nothing)", heights(len(drawn)), middle, 1e-9))
     elif found.values.shape[1] > 2:
         if (pair := _clearest_pair(found, drawn)) is not None:
             view = [2 + int(np.searchsorted(chosen, j)) for j in pair]

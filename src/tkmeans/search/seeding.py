@@ -5,7 +5,6 @@ random state, not on the order of the rows nor on whether a row stands twice or 
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -16,7 +15,6 @@ from tkmeans.stats import Array
 
 FIRST_WIDTH = 10.0  # a first alpha over the median squared distance to the nearest centre, per feature
 _ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # distances at once, and in all
-_squared_distances = partial(cdist, metric="sqeuclidean")
 
 Seeding = Callable[[Sample, int, np.random.RandomState], Array]
 
@@ -43,11 +41,11 @@ def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState)
     X, weight = sample
     n_trials = 2 + int(np.log(n_clusters))
     chosen = [drawn(weight, rng.random_sample())]
-    nearest = _squared_distances(X, X[chosen])[:, 0]  # (m,)
+    nearest = cdist(X, X[chosen], "sqeuclidean")[:, 0]  # (m,)
     for _ in range(n_clusters - 1):
         odds = weight * nearest
         tries = [drawn(odds if np.any(odds) else weight, rng.random_sample()) for _ in range(n_trials)]
-        after = np.minimum(nearest[:, None], _squared_distances(X, X[tries]))  # (m, n_trials)
+        after = np.minimum(nearest[:, None], cdist(X, X[tries], "sqeuclidean"))  # (m, n_trials)
         best = int(np.argmin(weight @ after))
         chosen.append(tries[best])
         nearest = after[:, best]
@@ -62,7 +60,7 @@ def starting_scale(sample: Sample, centers: Array) -> float:
     """
     X, weight = (values[:: 1 + len(sample.X) * len(centers) // _MOST_ENTRIES] for values in sample)
     blocks = np.array_split(X, 1 + len(X) * len(centers) // _ENTRIES)
-    nearest = np.concatenate([_squared_distances(rows, centers).min(axis=1) for rows in blocks])
+    nearest = np.concatenate([cdist(rows, centers, "sqeuclidean").min(axis=1) for rows in blocks])
     middle = quantile(nearest, weight) or np.average(nearest, weights=weight)
     return min(FIRST_WIDTH * float(middle) / sample.X.shape[1], 1.0)
 

@@ -56,16 +56,8 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
 
 
 @final
-@dataclass
 class ReleasedKMeans(HardModel):
     """k-means and k-means++, Q = -sum of r D. A cluster that lost its rows starts anew at the origin."""
-
-    metric: str = "sqeuclidean"
-    climbs = False
-
-    def center(self, x: Array, weight: Array) -> Array:
-        """The mean of these rows."""
-        return weight @ x / weight.sum()
 
     def m_step(self, stats: Labelled, params: Centers) -> Centers:
         """Centres are means, or 0."""
@@ -74,33 +66,22 @@ class ReleasedKMeans(HardModel):
         return new
 
 
-@final
-@dataclass
-class ReleasedMedoids(HardModel):
-    """k-medoids, and what is called k-medians.
+def medoid(x: Array, _: Array) -> Array:
+    """The row with the least sum of squared distances to all, which is the one next to the mean."""
+    return x[np.argmin(((x - x.mean(axis=0)) ** 2).sum(axis=1))]
 
-    Its "k-medians" has no medians. The centre is the *sample* with the least sum of absolute differences to the
-    others of its cluster, a medoid (`norm` 1), and rows still go to the centre with the least *squared* distance.
-    k-medoids takes squared distances for both (`norm` 2).
+
+def no_median(x: Array, _: Array) -> Array:
+    """The centre of the released "k-medians", a medoid: the row with the least sum of absolute differences to all.
+
+    The sums come from sorting each feature. Rows still go to the centre with the least *squared* distance.
     """
-
-    metric: str = "sqeuclidean"
-    norm: int = 2
-    climbs = False
-
-    def center(self, x: Array, weight: Array) -> Array:
-        """The sample with the least sum of differences; with squared ones that is the sample next to the mean."""
-        return x[np.argmin(((x - x.mean(axis=0)) ** 2).sum(axis=1) if self.norm == 2 else _absolute_differences(x))]
-
-
-def _absolute_differences(x: Array) -> Array:
-    """For each row the sum of its city-block distances to all rows, by sorting each feature."""
     n, rank, costs = len(x), np.arange(len(x))[:, None], np.empty_like(x)
     order = np.argsort(x, axis=0, kind="stable")
     up = np.take_along_axis(x, order, axis=0)
     below = np.cumsum(up, axis=0)
     np.put_along_axis(costs, order, (2 * rank + 2 - n) * up + below[-1] - 2 * below, axis=0)
-    return costs.sum(axis=1)
+    return x[np.argmin(costs.sum(axis=1))]
 
 
 @final
@@ -145,11 +126,12 @@ class Released:
         return Run(fit.stats.labels, self.model.m_step(fit.stats, fit.params).centers, len(fit.history))
 
 
+_kmeans = ReleasedKMeans("sqeuclidean", lambda x, weight: weight @ x / weight.sum(), climbs=False)
 METHODS = {
-    "k-means": Released(uniform, ReleasedKMeans(), Centers),
-    "k-means++": Released(plusplus, ReleasedKMeans(), Centers),
-    "k-medoids": Released(random_rows, ReleasedMedoids(norm=2), Centers),
-    "k-medians": Released(random_rows, ReleasedMedoids(norm=1), Centers),
+    "k-means": Released(uniform, _kmeans, Centers),
+    "k-means++": Released(plusplus, _kmeans, Centers),
+    "k-medoids": Released(random_rows, HardModel("sqeuclidean", medoid, climbs=False), Centers),
+    "k-medians": Released(random_rows, HardModel("sqeuclidean", no_median, climbs=False), Centers),
     "GMM": Released(uniform, soft.ReleasedGMM(), soft.Components.around, steady=True),
     "TMM": Released(uniform, soft.ReleasedTMM(), soft.Components.around, steady=True, max_iter=500),
     "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres.around, steady=True, max_iter=500),
