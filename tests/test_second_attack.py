@@ -22,9 +22,10 @@ import tkmeans
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.datasets import scaled
 from tkmeans.fitting import mixture_starts
+from tkmeans.metrics import clustering_mse, within_between_ratio
 from tkmeans.persistence import ModelFileError
 from tkmeans.persistence.encoding import checksum
-from tkmeans.tables import TableError, read_table
+from tkmeans.tables import TableError, choose, read_table
 
 X, LABELS, CENTERS = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
 
@@ -183,6 +184,28 @@ def test_a_subclass_that_takes_fewer_parameters_can_be_cloned():
 
     assert clone(Few(4)).checkpoint is None
     assert clone(Few(4)).n_clusters == 4
+
+
+def test_labels_of_another_length_are_refused_by_name():
+    for call in (lambda: clustering_mse(X[:1], LABELS), lambda: within_between_ratio(X[:1], LABELS, CENTERS)):
+        with pytest.raises(ValueError, match="labels must have an entry for each of the 1 rows of X, got 120"):
+            call()
+
+
+def test_a_report_of_rows_that_differ_in_the_last_digit_is_written(tmp_path):
+    rows = np.ones((40, 2))
+    rows[::2] += np.finfo(float).eps
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        page = tkmeans.write_report(tmp_path / "report.html", TKMeans(1).fit(rows), rows)
+    assert page.stat().st_size > 10_000
+
+
+def test_a_column_that_is_equal_within_clusters_and_differs_between_them_is_named():
+    rows = np.column_stack([X, np.where(LABELS == 0, 5.0, 1.0)])
+    model = TKMeans(3, random_state=0).fit(rows)
+    words = tkmeans.describe(model, rows, feature_names=["x", "y", "level"]).sentences()
+    assert sum("high level" in sentence for sentence in words) == 1
 
 
 # ---- threads -------------------------------------------------------------------------------------------
@@ -374,6 +397,36 @@ def test_a_model_file_whose_scaler_lacks_what_it_scales_by_is_refused(scaler, tm
     forged(path, lambda d: d["scaler"]["fitted"].pop("scale_"))
     with pytest.raises(ModelFileError, match=f"has a {scaler.__name__} that cannot be"):
         tkmeans.load(path)
+
+
+def test_all_columns_with_words_among_their_numbers_are_named_at_once(tmp_path):
+    lines = "".join(f"{i},{i},{i % 7}\n" for i in range(20))
+    path = written(tmp_path / "words.csv", f"a,b,c\n1,x,3\n4,5,oops\n{lines}")
+    with pytest.raises(TableError, match=r"column 'b'(.|\n)*column 'c'"):
+        choose(read_table(path), ["a", "b", "c"])
+
+
+def test_checkpoints_with_nothing_in_an_array_are_refused(tmp_path):
+    path = tmp_path / "fit.npz"
+    model = StudentTMixture(3, checkpoint=path, max_iter=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X)
+    with np.load(path) as file:
+        arrays = dict(file)
+    name = next(name for name in arrays if name.endswith("params_covariances"))
+    np.savez(path, **arrays | {name: arrays[name][:0]})
+    with pytest.raises(ValueError, match=f"{name} is not numbers"):
+        model.fit(X, resume=path)
+
+
+def test_an_array_of_an_unknown_version_is_refused(tmp_path):
+    np.save(tmp_path / "version.npy", X)
+    data = bytearray((tmp_path / "version.npy").read_bytes())
+    data[7] = 113
+    (tmp_path / "version.npy").write_bytes(data)
+    with pytest.raises(TableError, match="is not a whole"):
+        read_table(tmp_path / "version.npy")
 
 
 def test_a_name_that_is_empty_is_quoted():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import column_or_1d
 
 from tkmeans.docstrings import documented
 from tkmeans.sources.number_checks import checked_points
@@ -71,8 +71,8 @@ def clustering_mse(X: Any, labels: Any) -> float:
     >>> clustering_mse([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
     0.5
     """
-    X, labels = checked_points(X, "X", LARGEST), column_or_1d(labels)
-    check_consistent_length(X, labels)
+    X = checked_points(X, "X", LARGEST)
+    labels = _one_for_each(X, labels)
     names, number = np.unique(labels, return_inverse=True)
     member = (np.arange(len(names))[:, None] == number).astype(float)  # (K, n)
     means = member @ X / member.sum(axis=1, keepdims=True)
@@ -100,8 +100,8 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     >>> within_between_ratio([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1], [[1.0], [11.0]])
     0.04
     """
-    X, labels = checked_points(X, "X", LARGEST), column_or_1d(labels)
-    check_consistent_length(X, labels)
+    X = checked_points(X, "X", LARGEST)
+    labels = _one_for_each(X, labels)
     centers = checked_points(centers, "centers", LARGEST)
     if centers.shape[1] != X.shape[1]:
         raise ValueError(f"centers must have the {X.shape[1]} features of X, got {centers.shape[1]}")
@@ -115,3 +115,10 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     sizes = np.bincount(labels, minlength=len(centers))
     between = sizes @ ((X.mean(axis=0) - centers) ** 2).sum(axis=1) / len(X)
     return float(within / between) if between > 0 else float("inf")
+
+
+def _one_for_each(X: Any, labels: Any) -> Any:
+    labels = column_or_1d(labels)
+    if len(labels) != len(X):
+        raise ValueError(f"labels must have an entry for each of the {len(X)} rows of X, got {len(labels)}")
+    return labels

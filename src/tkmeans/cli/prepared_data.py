@@ -93,13 +93,13 @@ def print_notes(table: Table, *texts: str) -> list[str]:
 
 def numbers(table: Table, names: list[str]) -> list[Array]:
     """The values of these columns, or of indicators such as species=Gentoo."""
+    check_numbers(table, [table.column(name) for name in names if table.indicated(name) is None])
     columns = []
     for name in names:
         if (indicated := table.indicated(name)) is not None:
             cells = np.array(table.cells(indicated[0]))
             columns.append(np.where(cells == "", np.nan, cells == indicated[1]))
         else:
-            check_numbers(table, table.column(name))
             columns.append(table.column(name).values)
     return columns
 

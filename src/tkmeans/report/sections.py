@@ -222,7 +222,7 @@ def _histogram(found: Clustering, k: int, j: int) -> str:
     """The values of a column in a cluster, before those of all rows that are no outliers."""
     values, own = found.values[found.rows.core, j], found.rows.label[found.rows.core] == k
     low, high = quantiles(values[:, None], [0.01, 0.99])[:, 0]
-    if not high > low:
+    if not high - low > 1e-9 * max(abs(low), abs(high)):  # too little for bars
         return ""
     paths = []
     for rows in (values, values[own]):

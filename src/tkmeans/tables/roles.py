@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,9 +58,8 @@ def choose(
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
-    for column in table.first(CHUNK) if columns is not None else ():
-        if column.name in names:
-            check_numbers(table, column)
+    if columns is not None:
+        check_numbers(table, [column for column in table.first(CHUNK) if column.name in names])
     numbers = [name for reason, names in aside.items() if reason not in ("text", "empty") for name in names]
     way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} anyway" if numbers else ""
     return Choice(names, [f"not used for clustering: {others}{way_in}"] if aside else [], found)
@@ -144,16 +143,20 @@ def column_named(table: Table, word: str) -> str:
     raise TableError(f"{table.source} has no column {word!r}; {hint}")
 
 
-def check_numbers(table: Table, column: Column) -> None:
-    """Complain about cells that are not numbers."""
+def check_numbers(table: Table, columns: Iterable[Column]) -> None:
+    """Complain about cells that are not numbers, of all these columns at once."""
+    if faults := [fault for column in columns if (fault := _fault(table, column))]:
+        raise TableError("\n".join(faults))
+
+
+def _fault(table: Table, column: Column) -> str:
     if column.is_empty:
-        raise TableError(f"{table.source}: column {column.name!r} is empty; leave it out")
+        return f"{table.source}: column {column.name!r} is empty; leave it out"
     if column.n_bad and column.is_text:
         example = next(cell for cell in table.cells(column.name) if cell)
         way_out = f"clusters are made of numbers, and columns=['{column.name}={example}', ...] would make one of it"
-        raise TableError(f"{table.source}: column {column.name!r} is text, such as {example!r}; {way_out}")
-    if column.n_bad:
-        raise TableError(complaint(table.source, column))
+        return f"{table.source}: column {column.name!r} is text, such as {example!r}; {way_out}"
+    return complaint(table.source, column) if column.n_bad else ""
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
