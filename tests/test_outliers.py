@@ -8,11 +8,18 @@ from scipy import stats
 from support.model_inputs import t_mixture
 from support.paper_data import benchmark_set
 
-from tkmeans import FastTKMeans, TKMeans
+from tkmeans import FastTKMeans, MiniBatchTKMeans, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
 from tkmeans.fitted import tally
-from tkmeans.outliers import _core_quantile, _core_slopes, _log_core, fit_outlier_model, threshold_over
+from tkmeans.outliers import (
+    _core_quantile,
+    _core_slopes,
+    _log_core,
+    fit_outlier_model,
+    stray_probability,
+    threshold_over,
+)
 
 SETS = ["S1", "S2", "S3", "S4", "A1", "A2", "A3", "dim032"]
 
@@ -102,6 +109,36 @@ def test_a_row_is_flagged_from_the_distance_at_which_it_is_more_probably_an_outl
         stray, good = model.share / (r * np.log(model.end / model.begin)), (1 - model.share) * core.pdf(r)
         assert stray >= good
         assert stray == pytest.approx(good, rel=0.05) or r == pytest.approx(first)
+
+
+@pytest.mark.parametrize("n_seen", [1, 3, 4])
+def test_the_probability_of_noise_is_that_of_a_stray_among_strays_and_core(n_seen):
+    model = core_and_strays(4, 0.1)
+    core = stats.f(n_seen, model.core_dof, scale=n_seen * model.core_scale)
+    nearer = core.median() / stats.f(4, model.core_dof, scale=4 * model.core_scale).median()
+    r = np.geomspace(0.1 * model.begin * nearer, model.end * nearer, 50)
+    stray = np.where(r >= model.begin * nearer, model.share / (r * np.log(model.end / model.begin)), 0)
+    exact = stray / (stray + (1 - model.share) * core.pdf(r))
+    np.testing.assert_allclose(stray_probability(r, n_seen, model, 4), exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("Estimator", [TKMeans, MiniBatchTKMeans])
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("fraction", [0.0, 0.1])
+def test_outliers_are_the_rows_that_are_more_probably_noise_than_not(Estimator, holes, fraction):
+    X, _ = make_contaminated(1000, 4, outlier_fraction=fraction, random_state=0)
+    rows = with_holes(X, holes)
+    model = Estimator(4, random_state=0).fit(rows)
+    new = np.vstack([rows, [[np.nan, np.nan]], [[900.0, 900.0]]])  # of which nothing is known, and far beyond all
+    noise = model.noise_probability(new)
+    assert np.all((noise >= 0) & (noise <= 1))
+    np.testing.assert_array_equal(noise > 0.5, model.outliers(new))
+    assert noise[-2] == 0
+    assert noise[-1] > 0.99
+
+
+def test_hard_clusterers_and_fast_ones_have_no_probability_of_noise():
+    assert not any(hasattr(model, "noise_probability") for model in (FastTKMeans(), KMedians(), KMedoids()))
 
 
 @pytest.mark.parametrize(("p", "dof"), [(1, 3.0), (2, 1.0), (8, 30.0), (2, 500.0)])

@@ -216,7 +216,7 @@ def described(
     medians = np.array([median(of_cluster) for of_cluster in values])  # (K, p)
     seen = _some(np.flatnonzero(core))
     some, of = np.column_stack([column[seen] for column in columns]), labels[seen]
-    spread, width = _spread(some - medians[of]), np.nanmax(medians, axis=0) - np.nanmin(medians, axis=0)
+    spread, width = _spread(some - medians[of]), np.fmax.reduce(medians) - np.fmin.reduce(medians)
     spread = np.where(np.isinf(spread) & (width > 0), width / 10, spread)  # equal within clusters, but not between
     few = min(_LEVELS, max(2, len(labels) // 2))
     categories = {name: np.asarray(cells, dtype=object) for name, cells in texts.items()}

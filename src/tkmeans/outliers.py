@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.spatial import cKDTree
 from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
 
@@ -129,6 +129,29 @@ def astray(fitted: FittedModel, strays: OutlierModel | None, level: float, block
     return Answer((_stray(fitted, block, strays, level),))
 
 
+def noise_of(fitted: FittedModel, strays: OutlierModel | None, block: Block) -> Answer:
+    """How probable it is that each row is noise or, where there is no noise component, a stray."""
+    if strays is None:
+        return Answer(fitted.fields(block, "noise"))
+    (d2,), n_observed = fitted.fields(block, "d2"), observed_features(block.X)
+    numbers = np.broadcast_to(to_numpy(n_observed), d2.shape)
+    found = np.zeros(d2.shape)
+    for number in np.unique(numbers):
+        own = numbers == number
+        found[own] = stray_probability(to_numpy(d2)[own], int(number), strays, block.X.shape[1])
+    return Answer((namespace(d2).asarray(found, dtype=d2.dtype, device=d2.device),))
+
+
+def stray_probability(d2: Array, n_observed: int, model: OutlierModel, n_features: int) -> Array:
+    """How probable strays are at these squared distances over so many of the features; see `threshold_over`."""
+    if n_observed == 0 or model.share == 0 or model.core_scale == 0:
+        return (d2 > threshold_over(n_observed, model, n_features)).astype(float)
+    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
+    nearer = 1.0 if n_observed == n_features else _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
+    begin, end = model.begin * nearer, model.end * nearer
+    return np.where(d2 >= begin, expit(_log_odds(np.maximum(d2, begin), *part, model.share, begin, end)), 0.0)
+
+
 def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
     """Whether each row's tail probability is below the level."""
     return Answer((fitted.fields(block, "pvalue")[0] < level,))
@@ -177,11 +200,22 @@ def _core_quantile(tail: float, p: int, scale: float, dof: float) -> float:
 
 def _first_stray(p: int, scale: float, dof: float, share: float, low: float, high: float, level: float) -> float | None:
     """The least squared distance at which a row is a stray with the probability `level`; None if there is none."""
+
+    def above(r: Any) -> Any:
+        return _log_odds(r, p, scale, dof, share, low, high) - logit(level)
+
     grid = np.geomspace(low, high, 2000)
-    log_odds = logit(share) - np.log(grid) - np.log(np.log(high / low)) - _log_core(grid, p, scale, dof)
-    stray = log_odds > logit(level)
+    stray = above(grid) > 0
+    if not stray.any():
+        return None
     # The odds rise with the distance, because a log-uniform tail is the heavier one.
-    return float(grid[stray.argmax()]) if stray.any() else None
+    first = int(stray.argmax())
+    return float(brentq(above, grid[first - 1], grid[first]) * (1 + 1e-11) if first else low)  # and not before it
+
+
+def _log_odds(r: Array, p: int, scale: float, dof: float, share: float, low: float, high: float) -> Array:
+    """Of being a stray at squared distances r."""
+    return logit(share) - np.log(r) - np.log(np.log(high / low)) - _log_core(r, p, scale, dof)
 
 
 def _least(loss: Callable[[Array], tuple[float, Array]], starts: list[list[float]], bounds: list[Any]) -> Any:

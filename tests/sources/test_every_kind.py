@@ -131,8 +131,8 @@ def assert_same(kind, ours, theirs):
 def answers(model, rows, out):
     """Everything a fitted estimator says of rows."""
     methods = ["predict", "predict_proba", "transform", "robust_weights"]
-    methods += ["score_samples", "outlier_pvalues", "outliers"] if not isinstance(model, FastTKMeans) else []
-    methods += ["noise_probability"] if isinstance(model, StudentTMixture) else []
+    if not isinstance(model, FastTKMeans):
+        methods += ["score_samples", "outlier_pvalues", "outliers", "noise_probability"]
     for name in methods:
         if name == "predict" or type(rows).__module__ != "pyarrow._dataset":
             yield name, getattr(model, name)(rows, **({"out": out} if name == "predict" and out else {}))

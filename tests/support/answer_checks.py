@@ -50,6 +50,7 @@ REFUSALS: dict[str, tuple[tuple[type[Exception], ...], str]] = {
 }
 
 ANSWERS = ("predict", "predict_proba", "transform", "score_samples", "robust_weights", "outlier_pvalues", "outliers")
+ANSWERS += ("noise_probability",)
 ANSWERS += ("score", "assignment_entropy", "bic", "icl")
 
 

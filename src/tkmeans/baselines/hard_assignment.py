@@ -37,7 +37,7 @@ CHECKS |= {"init": partial(validation.check_init, choices=SEEDINGS, hint=" or an
 
 # A hard assignment has neither probabilities nor a density.
 _NO_PROBABILITIES = {"predict_proba", "robust_weights", "assignment_entropy"}
-_NO_DENSITY = {"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues"}
+_NO_DENSITY = {"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues", "noise_probability"}
 LACKS = frozenset(_NO_PROBABILITIES | _NO_DENSITY | {"lower_bound_", "lower_bounds_", "converged_"})
 
 

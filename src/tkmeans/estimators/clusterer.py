@@ -27,7 +27,7 @@ from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
-from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, warn_of_clumps
+from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.base import out_of_bounds, to_numpy
 from tkmeans.sources.sparse import SparseSource
@@ -394,11 +394,16 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
         return found
 
-    @available_if(lambda estimator: "noise" in estimator._family._fields)  # type: ignore[untyped-decorator]
-    @documented("X", returns="probability : ndarray of shape (n_samples,)\n    0 if there is no noise component.")
+    @unless_lacking
+    @documented("X", returns="probability : ndarray of shape (n_samples,)\n    Near 1 for rows of no cluster.")
     def noise_probability(self, X: Any) -> Floats:
-        """Compute the probability that each row is noise: that it belongs to no cluster."""
-        return self._ask(X, "noise_probability", "noise", "noise_probability")
+        """Compute the probability that each row is noise: that it belongs to no cluster.
+
+        Without a noise component it is the probability of being a stray, by the model of :meth:`outliers`.
+        """
+        with self._open(X, "noise_probability", "noise") as source:
+            judge = partial(noise_of, self._reading(source), self._strays(0.5))
+            return answer(source, judge, Column("noise_probability", source.dtype))
 
     @unless_lacking
     @documented("X")
