@@ -540,3 +540,9 @@ def test_a_model_file_has_a_line_for_every_entry_and_for_every_row_of_numbers():
         ]
     )
     assert json.loads(pretty(value)) == value
+
+
+def test_a_model_of_a_single_row_is_saved_and_loaded(tmp_path):
+    model = tkmeans.TKMeans(1).fit([[1.0, 2.0]])
+    tkmeans.save(model, tmp_path / "one.json")
+    assert tkmeans.load(tmp_path / "one.json").outliers([[1.0, 2.0], [9.0, 9.0]]).tolist() == [False, True]
