@@ -138,18 +138,21 @@ def noise_of(fitted: FittedModel, strays: OutlierModel | None, block: Block) -> 
     found = np.zeros(d2.shape)
     for number in np.unique(numbers):
         own = numbers == number
-        found[own] = stray_probability(to_numpy(d2)[own], int(number), strays, block.X.shape[1])
+        found[own] = stray_probability(to_numpy(d2)[own].astype(float), int(number), strays, block.X.shape[1])
     return Answer((namespace(d2).asarray(found, dtype=d2.dtype, device=d2.device),))
 
 
 def stray_probability(d2: Array, n_observed: int, model: OutlierModel, n_features: int) -> Array:
     """How probable strays are at these squared distances over so many of the features; see `threshold_over`."""
+    flagged = d2 > threshold_over(n_observed, model, n_features)
     if n_observed == 0 or model.share == 0 or model.core_scale == 0:
-        return (d2 > threshold_over(n_observed, model, n_features)).astype(float)
+        return flagged.astype(float)
     whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
     nearer = 1.0 if n_observed == n_features else _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
     begin, end = model.begin * nearer, model.end * nearer
-    return np.where(d2 >= begin, expit(_log_odds(np.maximum(d2, begin), *part, model.share, begin, end)), 0.0)
+    odds = _log_odds(np.clip(d2, begin, 1e6 * end), *part, model.share, begin, end)
+    found = np.where(d2 >= begin, expit(odds), 0.0)
+    return np.where(flagged, np.maximum(found, 0.5 + 1e-6), np.minimum(found, 0.5))  # whatever rounding does
 
 
 def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
