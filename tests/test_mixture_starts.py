@@ -1,14 +1,17 @@
 """Where EM of a mixture begins: the bulk of the rows, parameters from labels, and the choice between starts."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
 from scipy.stats import chi2
 from sklearn.metrics import adjusted_rand_score
 from support.mixture_oracle import log_density, log_prior, matrices, matrix, round_shapes
+from threadpoolctl import ThreadpoolController
 
 from tkmeans import StudentTMixture
+from tkmeans.fitting.linear_algebra import OneThread
 from tkmeans.fitting.mixture_starts import (
     FIRST_NOISE,
     MOST_FIRST_NOISE,
@@ -393,3 +396,30 @@ def test_rows_called_noise_are_a_cluster_if_they_are_crowded_in_the_bulk():
     assert not verdict(rng.uniform(size=len(X)) < 0.1)
     assert verdict(np.hypot(*(X - 0.3).T) < 0.3)
     assert verdict(np.abs(X[:, 0]) < 0.05)
+
+
+def blas_threads():
+    return {each["num_threads"] for each in ThreadpoolController().select(user_api="blas").info()}
+
+
+def test_the_linear_algebra_of_starts_has_one_thread_as_long_as_anybody_needs_it():
+    before = blas_threads()
+    inside, both = threading.Event(), threading.Barrier(2, timeout=30)
+
+    @OneThread()
+    def elsewhere():
+        inside.set()
+        both.wait()
+
+    other = threading.Thread(target=elsewhere)
+    with OneThread():
+        assert blas_threads() <= {1}
+        other.start()
+        inside.wait(30)
+    assert blas_threads() <= {1}  # the other one is still inside
+    both.wait()
+    other.join()
+    assert blas_threads() == before
+    with pytest.raises(ZeroDivisionError), OneThread():
+        1 / 0
+    assert blas_threads() == before
