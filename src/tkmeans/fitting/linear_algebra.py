@@ -1,31 +1,31 @@
 """One thread for the linear algebra of small matrices.
 
 More of them only wait for each other, which on a busy machine takes many times as long as the work; and what they
-compute may round differently with their number. The limit is the process's, so it holds while anybody needs it.
+compute may round differently with their number.
 """
 
-from contextlib import ContextDecorator
-from threading import Lock
-from typing import Any
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-class OneThread(ContextDecorator):
-    """Hold NumPy's and SciPy's BLAS to one thread, in a block or in a function."""
 
-    _lock, _n_inside = Lock(), 0
-    _limit: Any = None
+def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function in which NumPy's and SciPy's BLAS has one thread."""
 
-    def __enter__(self) -> None:
-        with OneThread._lock:
-            if OneThread._n_inside == 0:
-                OneThread._limit = ThreadpoolController().limit(limits=1, user_api="blas")
-                OneThread._limit.__enter__()
-            OneThread._n_inside += 1
+    @wraps(function)
+    def alone(*args: P.args, **options: P.kwargs) -> T:
+        with _controller().limit(limits=1, user_api="blas"):
+            return function(*args, **options)
 
-    def __exit__(self, *exception: object) -> None:
-        with OneThread._lock:
-            OneThread._n_inside -= 1
-            if OneThread._n_inside == 0:
-                OneThread._limit.__exit__(*exception)
+    return alone
+
+
+@cache
+def _controller() -> Any:
+    """To find the libraries takes longer than to hold them."""
+    return ThreadpoolController()

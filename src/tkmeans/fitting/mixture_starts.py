@@ -15,7 +15,7 @@ from scipy.special import chdtri, polygamma
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
 from tkmeans.fitting import starts as of_centers
-from tkmeans.fitting.linear_algebra import OneThread
+from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.fitting.starts import Agreement, limits, same_clusters, within_reach
 from tkmeans.models.covariances import AxisAligned
@@ -185,7 +185,7 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
     return params
 
 
-@OneThread()
+@on_one_thread
 def climb(
     source: Any, model: StudentMixture, start: MixtureParams, noise: bool | str, *, resume: Any = None, **options: Any
 ) -> Any:
@@ -201,7 +201,7 @@ def climb(
 # ---- the choice between starts ----------------------------------------------------------------
 
 
-@OneThread()
+@on_one_thread
 def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixtureParams, Agreement]:
     """The best start; or one that was sought without the far rows, if it is much better for the other rows."""
     K, bulk, core = setting.n_components, setting.bulk, within_reach(sample)

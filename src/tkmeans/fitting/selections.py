@@ -22,7 +22,7 @@ from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
-from tkmeans.fitting.linear_algebra import OneThread
+from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, with_prior
 from tkmeans.fitting.starts import canonical, complete, without_bad_cells
 from tkmeans.models.covariances import SHAPES
@@ -166,7 +166,7 @@ class Selection:
         return SelectionDisplay(**{name: getattr(self, name) for name in shown}).plot(ax=ax)
 
 
-@OneThread()
+@on_one_thread
 def compared(
     source: Source, numbers: Any, shapes: Any, settings: Any, rng: Any, n_jobs: Any = None, tick: Any = bool
 ) -> Selection:
