@@ -25,7 +25,7 @@ from tkmeans.fitting import mixture_starts
 from tkmeans.metrics import clustering_mse, within_between_ratio
 from tkmeans.persistence import ModelFileError
 from tkmeans.persistence.encoding import checksum
-from tkmeans.tables import TableError, choose, read_table
+from tkmeans.tables import Reading, TableError, choose, read_table
 
 X, LABELS, CENTERS = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
 
@@ -382,6 +382,16 @@ def test_a_model_file_with_the_noise_of_a_round_mixture_in_another_shape_is_refu
         tkmeans.load(path)
 
 
+@pytest.mark.parametrize("change", [{"n_clusters": 7}, {"dof": -1.0}])
+def test_a_model_whose_parameters_were_changed_after_the_fit_is_not_saved_over_one_that_can_be_loaded(change, tmp_path):
+    path, model = tmp_path / "model.json", TKMeans(3).fit(X)
+    tkmeans.save(model, path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="fit it again after set_params"):
+        tkmeans.save(model.set_params(**change), path)
+    assert path.read_bytes() == before
+
+
 def test_a_model_file_whose_distances_are_in_single_precision_is_refused(tmp_path):
     path = tmp_path / "model.json"
     tkmeans.save(TKMeans(3).fit(X), path)
@@ -427,6 +437,38 @@ def test_an_array_of_an_unknown_version_is_refused(tmp_path):
     (tmp_path / "version.npy").write_bytes(data)
     with pytest.raises(TableError, match="is not a whole"):
         read_table(tmp_path / "version.npy")
+
+
+def command(*words):
+    code = f"from tkmeans.cli import main; import sys; sys.argv[1:] = {[*map(str, words)]!r}; main()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_the_command_refuses_names_that_are_formulas_and_files_called_minus(folder):
+    pytest.importorskip("typer")
+    given = "fit", folder / "part.npy", "-k", 3, "--out", folder.parent / "out.csv"
+    done = command(*given, "--prefix", "=")
+    assert (done.returncode, "names that begin with '=' are formulas" in done.stderr) == (1, True)
+    done = command(*given, "--model", "-")
+    assert (done.returncode, "only --out can be -" in done.stderr) == (2, True)
+
+
+def test_a_delimiter_of_two_signs_is_refused(tmp_path):
+    with pytest.raises(TableError, match="delimiter='ab' is not one sign"):
+        read_table(written(tmp_path / "plain.csv", "a,b\n1,2\n"), Reading(delimiter="ab"))
+
+
+def test_an_arrow_table_with_two_columns_of_one_name_is_refused_by_name():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table([pyarrow.array(X[:, 0]), pyarrow.array(X[:, 1])], names=["a", "a"])
+    with pytest.raises(ValueError, match="X has several columns with the name 'a'"):
+        TKMeans(3).fit(table)
+
+
+def test_curves_of_clusters_without_a_width_are_refused():
+    for call in (tkmeans.breakdown_curve, tkmeans.influence_curve):
+        with pytest.raises(ValueError, match="2 clusters of equal rows"):
+            call(TKMeans(2), X[:2])
 
 
 def test_a_name_that_is_empty_is_quoted():

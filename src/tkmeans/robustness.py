@@ -124,11 +124,11 @@ def breakdown_curve(
     clean = _fitted(estimator, X)
     y = clean.labels if y is None else column_or_1d(y)
     check_consistent_length(X, y)
+    means, spread = _clusters(X, y)
     rng = check_random_state(random_state)
     added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
     tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
-    means, spread = _clusters(X, y)
     found = {"ari": [adjusted_rand_score(y, fit.labels[: len(X)]) for fit in fits]}
     found |= {"shift": [_shift(means, fit.centers) / spread for fit in fits]}
     found |= {"scale": [fit.scale / clean.scale for fit in fits]}
@@ -218,7 +218,11 @@ def _clusters(X: Array, y: Array) -> tuple[Array, float]:
     """The mean of each cluster, and the standard deviation within them, pooled over features and clusters."""
     names, of = np.unique(y, return_inverse=True)
     means = np.array([X[of == k].mean(axis=0) for k in range(len(names))])
-    return means, float(np.sqrt(np.mean((X - means[of]) ** 2)))
+    if not (spread := float(np.sqrt(np.mean((X - means[of]) ** 2)))) > 0:
+        raise ValueError(
+            f"X has {len(means)} clusters of equal rows, without a width to measure in; use fewer clusters"
+        )
+    return means, spread
 
 
 def _shift(means: Array, centers: Array | None) -> float:

@@ -26,6 +26,8 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
     """Complain before the work, not after it, about files that could not be written."""
     if json and str(table) == "-":
         raise typer.BadParameter("--json and --out - cannot both have standard output", param_hint="--out")
+    if any(str(path) == "-" for path in others):
+        raise typer.BadParameter("only --out can be -, standard output; name a file", param_hint="--model, --report")
     paths = [path for path in (table, *others) if path is not None and str(path) != "-"]
     for path in paths:
         folder = path.resolve().parent
@@ -44,7 +46,9 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
 
 
 def check_new_columns(table: Table, output: OutputOptions) -> None:
-    """Complain about names that the table already has."""
+    """Complain about names that the table already has, or that a spreadsheet would take for a formula."""
+    if output.prefix.startswith(("=", "+", "-", "@", "\t", "\r")):
+        raise TableError(f"names that begin with {output.prefix[0]!r} are formulas; choose another --prefix")
     clash = [output.prefix + name for name in RESULTS if output.prefix + name in table.names]
     if output.out is not None and clash:
         way_out = f"add --prefix tk_ to call the new ones {', '.join(f'tk_{name}' for name in RESULTS)}"

@@ -6,12 +6,13 @@ compute may round differently with their number.
 
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_controller = cache(ThreadpoolController)  # to find the libraries takes longer than to hold them
 
 
 def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
@@ -23,9 +24,3 @@ def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **options)
 
     return alone
-
-
-@cache
-def _controller() -> Any:
-    """To find the libraries takes longer than to hold them."""
-    return ThreadpoolController()

@@ -73,8 +73,13 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     document["scaler"] = None if scaler is None else _written(scaler, SCALERS, training_rows)
     document["estimator"] = _written(last, ESTIMATORS, training_rows)
     document["checksum"] = checksum(document)
+    data = pretty(document).encode() + b"\n"
+    try:
+        _read(data)
+    except ModelFileError as fault:
+        raise ValueError(f"estimator cannot be saved: the file {fault}; fit it again after set_params") from None
     with replacing(path) as file:
-        file.write(pretty(document).encode() + b"\n")
+        file.write(data)
 
 
 @documented(returns="estimator : object\n    The estimator or pipeline.")

@@ -116,6 +116,7 @@ def as_numbers(values: Any, name: str) -> Any:
             if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
                 _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
     if hasattr(values, "column_names"):  # of Arrow
+        check_names(values.column_names, name)
         for field in values.schema:
             if not str(field.type).startswith(("int", "uint", "float", "double", "half", "bool")):
                 _refuse_what_is_no_number(np.asarray(values.column(field.name)), f"{name} in column {field.name!r}")

@@ -228,6 +228,8 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     preamble, text, given = found.parted()
     if not text.strip():
         raise TableError(f"{source} is empty")
+    if reading.delimiter and len(reading.delimiter) != 1:
+        raise TableError(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     n_before = _n_lines(preamble)
