@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import pdist
 from sklearn.metrics import adjusted_rand_score
 from support.model_inputs import t_mixture
@@ -286,3 +288,19 @@ def test_a_native_search_of_rows_at_1e140_keeps_its_centres_among_them(n_feature
     centers = np.empty((search.clusters, n_features))
     search.read_centers(centers)
     assert np.all(np.abs(centers) <= 1e140)
+
+
+@pytest.mark.parametrize("dof", [1.0, 3.0, 30.0])
+def test_the_scale_of_a_start_is_the_most_likely_one_of_its_distances(dof):
+    n, p = 3000, 3
+    d2 = p * 0.05 * stats.f(p, dof).rvs(n, random_state=0)
+    found = robust_search(
+        Sample(np.random.default_rng(0).normal(size=(60, p)), np.ones(60)), 2, np.random.RandomState(0)
+    )
+    found = found._replace(scale=0.2, nearest=d2, labels=np.zeros(n, int))
+    best = minimize_scalar(
+        lambda log_scale: -np.mean(stats.f.logpdf(d2, p, dof, scale=p * np.exp(log_scale))), (-6, 0), tol=1e-10
+    )
+    started = fitted_tails(found, Sample(np.zeros((n, p)), np.ones(n)), dof)
+    assert started.dof == dof
+    assert started.scale == pytest.approx(np.exp(best.x), rel=0.02)

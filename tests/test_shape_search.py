@@ -250,3 +250,15 @@ def test_rows_out_of_reach_of_every_round_cluster_have_no_label():
     inner = np.abs(sample.X).max(axis=1) < 10
     assert len(set(labels[left & inner & (labels >= 0)])) == 1
     assert len(set(labels[~left & inner & (labels >= 0)])) == 1
+
+
+def test_a_start_sees_clusters_in_a_column_of_small_units_beside_one_of_large_units():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 150)
+    units = np.array([2e-3, 500.0])
+    sample = canonical(Sample((rng.normal(size=(300, 2)) + 8.0 * y[:, None] * [1, 0]) * units, np.ones(300)))
+    truth = sample.X[:, 0] > 4.0 * units[0]
+    labels = list(start_labels(sample, units, 10.0, 2, np.random.RandomState(0)))
+    for each in (labels[1], labels[-2]):  # those of round clusters in units of the columns
+        assert adjusted_rand_score(truth[each >= 0], each[each >= 0]) > 0.95
+        assert np.mean(each >= 0) > 0.9
