@@ -19,7 +19,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from support.model_inputs import t_mixture
 
 import tkmeans
-from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.datasets import scaled
 from tkmeans.fitting import mixture_starts
 from tkmeans.metrics import clustering_mse, within_between_ratio
@@ -206,6 +206,25 @@ def test_a_column_that_is_equal_within_clusters_and_differs_between_them_is_name
     model = TKMeans(3, random_state=0).fit(rows)
     words = tkmeans.describe(model, rows, feature_names=["x", "y", "level"]).sentences()
     assert sum("high level" in sentence for sentence in words) == 1
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint16, np.uint64])
+@pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans, MiniBatchTKMeans, StudentTMixture])
+def test_the_type_of_the_number_of_clusters_changes_no_digit_of_a_fit(Estimator, integer):
+    ours, theirs = (Estimator(K, random_state=0).fit(X) for K in (integer(3), 3))
+    for name, value in vars(theirs).items():
+        if isinstance(value, np.ndarray):
+            assert getattr(ours, name).dtype == value.dtype, name
+            np.testing.assert_array_equal(getattr(ours, name), value)
+
+
+def test_names_of_columns_are_used_for_frames_too():
+    pandas = pytest.importorskip("pandas")
+    frame, model = pandas.DataFrame(X, columns=["a", "b"]), TKMeans(3).fit(X)
+    found = tkmeans.describe(model, frame, feature_names=["c", "d"])
+    assert {trait.column for each in found for trait in each.traits} == {"c", "d"}
+    with pytest.raises(ValueError, match="feature_names must name the 2 columns of X, got 1 names"):
+        tkmeans.describe(model, frame, feature_names=["c"])
 
 
 # ---- threads -------------------------------------------------------------------------------------------
@@ -451,6 +470,18 @@ def test_the_command_refuses_names_that_are_formulas_and_files_called_minus(fold
     assert (done.returncode, "names that begin with '=' are formulas" in done.stderr) == (1, True)
     done = command(*given, "--model", "-")
     assert (done.returncode, "only --out can be -" in done.stderr) == (2, True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no /dev/stdin")
+def test_the_command_does_not_write_over_the_file_that_standard_input_comes_from(tmp_path):
+    pytest.importorskip("typer")
+    path = written(tmp_path / "rows.csv", "a,b\n" + "".join(f"{x},{y}\n" for x, y in X.tolist()))
+    words = ["fit", "-", "-k", "3", "--out", str(path)]
+    code = f"from tkmeans.cli import main; import sys; sys.argv[1:] = {words!r}; main()"
+    before = path.read_text()
+    with path.open() as rows:
+        done = subprocess.run([sys.executable, "-c", code], stdin=rows, capture_output=True, text=True, check=False)
+    assert (done.returncode, path.read_text() == before) == (1, True)
 
 
 def test_a_delimiter_of_two_signs_is_refused(tmp_path):

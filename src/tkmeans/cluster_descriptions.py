@@ -307,7 +307,8 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
         texts = {name: cells for name, cells in others.items() if any(isinstance(cell, str) for cell in cells)}
     else:
         values = check_array(as_numbers(X, "X"), dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
-        chosen = list(names or fitted or [f"x{j}" for j in range(values.shape[1])])
+        chosen = fitted or [f"x{j}" for j in range(values.shape[1])]
+    chosen = chosen if names is None else list(names)
     if len(chosen) != values.shape[1]:
         raise ValueError(f"feature_names must name the {values.shape[1]} columns of X, got {len(chosen)} names")
     return values, [*map(str, chosen)], texts

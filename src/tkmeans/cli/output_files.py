@@ -38,7 +38,7 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
         if not os.access(path if path.exists() else folder, os.W_OK):
             raise TableError(f"{path} cannot be written: no permission")
         for source in sources:
-            check_not_input(path, source)
+            check_not_input(path, "/dev/stdin" if str(source) == "-" else source)
     if len({path.resolve() for path in paths}) < len(paths):
         raise typer.BadParameter(f"{paths[0]} cannot take two things", param_hint="--out, --model, --report")
     if table is not None:

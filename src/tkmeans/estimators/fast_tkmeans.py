@@ -106,7 +106,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         model = self._model(self._engine(source))
-        equal = np.full(self.n_clusters, -np.log(self.n_clusters))
+        equal = np.full(self.n_clusters, -np.log(int(self.n_clusters)))
         for start in starts(self, source, float(self.dof), rng):
             params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
             yield partial(em, source, model, params, stop=SmallMove(self.tol), max_iter=self.max_iter)

@@ -164,7 +164,7 @@ def student_plan(estimator: Any, source: Source, runs: Runs, *, extras: Any = No
 
 def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelerate: bool) -> Iterator[Run]:
     """From one start EM with equal or estimated cluster weights, or both if that is open."""
-    K = estimator.n_clusters
+    K = int(estimator.n_clusters)  # the logarithm of a narrow integer has few digits
     n_rows = max(source.n_rows, source.total)  # weights that sum to 1 do not make rows few
     open_question = [False, True] if start.weights_differ is None else [start.weights_differ]
     several = len(open_question) > 1 or n_starts(estimator.init, estimator.n_init) > 1
