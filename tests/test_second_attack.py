@@ -208,6 +208,16 @@ def test_a_column_that_is_equal_within_clusters_and_differs_between_them_is_name
     assert sum("high level" in sentence for sentence in words) == 1
 
 
+def test_rows_without_any_value_do_not_change_the_numbers_of_the_clusters():
+    rows = np.vstack([X, np.full((300, 2), np.nan)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        ours = TKMeans(3, random_state=0).fit(rows)
+    theirs = TKMeans(3, random_state=0).fit(X)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, atol=1e-3)
+    assert np.mean(ours.predict(X) == theirs.labels_) > 0.98  # rows between clusters may change sides
+
+
 @pytest.mark.parametrize("integer", [np.int8, np.uint16, np.uint64])
 @pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans, MiniBatchTKMeans, StudentTMixture])
 def test_the_type_of_the_number_of_clusters_changes_no_digit_of_a_fit(Estimator, integer):
@@ -354,10 +364,12 @@ def test_a_workbook_with_a_cell_in_the_last_corner_is_refused_before_it_takes_al
         read_table(tmp_path / "far.xlsx")
 
 
-def test_a_checkpoint_is_not_written_to_the_file_that_the_rows_are_mapped_from(folder):
+def test_neither_checkpoints_nor_reports_are_written_to_the_file_that_the_rows_are_mapped_from(folder):
     rows = np.load(folder / "part.npy", mmap_mode="r")
     with pytest.raises(FileExistsError, match="which is not overwritten"):
         TKMeans(3, checkpoint=folder / "part.npy").fit(rows)
+    with pytest.raises(FileExistsError, match="which is not overwritten"):
+        tkmeans.write_report(folder / "part.npy", TKMeans(3).fit(rows), rows)
     assert np.array_equal(np.load(folder / "part.npy"), X)
 
 

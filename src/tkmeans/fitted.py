@@ -288,16 +288,16 @@ class FittedModel:
         """Fields of the training rows, and what a fit keeps of them as a whole."""
         label, d2, *rows = self.fields(block, "label", "d2", *names)
         label, d2, weight = to_numpy(label), to_numpy(d2), to_numpy(block.weight)
-        sizes = np.bincount(label, weight, len(self.params.centers))
+        n_features, n_observed = block.X.shape[1], to_numpy(observed_features(block.X))
+        mass = np.ones(len(d2)) if weight is None else weight
+        sizes = np.bincount(label, mass * (n_observed > 0), len(self.params.centers))  # nothing is known of some rows
         inertia = float(np.sum(d2) if weight is None else d2 @ weight)
         if not tallied:
             return Answer(tuple(rows), Review(sizes, inertia))
-        n_features, n_observed = block.X.shape[1], to_numpy(observed_features(block.X))
         z = d2 / self.posterior.unit**2
         if isinstance(n_observed, int):
             n_complete = len(z) if weight is None else int(np.count_nonzero(weight))
             return Answer(tuple(rows), Review(sizes, inertia, tally(z, weight), n_complete))
-        mass = np.ones(len(z)) if weight is None else weight
         complete, partly = n_observed == n_features, (n_observed > 0) & (n_observed < n_features)
         scaled = z[partly] * (n_features / n_observed[partly])
         n_complete = int(np.count_nonzero(mass[complete]))

@@ -71,8 +71,7 @@ def clustering_mse(X: Any, labels: Any) -> float:
     >>> clustering_mse([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
     0.5
     """
-    X = checked_points(X, "X", LARGEST)
-    labels = _one_for_each(X, labels)
+    X, labels = _checked(X, labels)
     names, number = np.unique(labels, return_inverse=True)
     member = (np.arange(len(names))[:, None] == number).astype(float)  # (K, n)
     means = member @ X / member.sum(axis=1, keepdims=True)
@@ -100,8 +99,7 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     >>> within_between_ratio([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1], [[1.0], [11.0]])
     0.04
     """
-    X = checked_points(X, "X", LARGEST)
-    labels = _one_for_each(X, labels)
+    X, labels = _checked(X, labels)
     centers = checked_points(centers, "centers", LARGEST)
     if centers.shape[1] != X.shape[1]:
         raise ValueError(f"centers must have the {X.shape[1]} features of X, got {centers.shape[1]}")
@@ -117,8 +115,8 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     return float(within / between) if between > 0 else float("inf")
 
 
-def _one_for_each(X: Any, labels: Any) -> Any:
-    labels = column_or_1d(labels)
+def _checked(X: Any, labels: Any) -> tuple[Any, Any]:
+    X, labels = checked_points(X, "X", LARGEST), column_or_1d(labels)
     if len(labels) != len(X):
         raise ValueError(f"labels must have an entry for each of the {len(X)} rows of X, got {len(labels)}")
-    return labels
+    return X, labels

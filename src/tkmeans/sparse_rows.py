@@ -13,11 +13,13 @@ from tkmeans.stats import Array
 
 
 def check_indices(X: Any) -> None:
-    """Refuse a matrix or array of SciPy with indices beyond its shape: who follows them crashes."""
+    """Refuse what is a matrix or array of SciPy with indices beyond its shape: who follows them crashes."""
     try:
         if hasattr(X, "check_format"):
             copy(X).check_format(full_check=True)  # which may trim what it checks
-        elif X.format == "coo" and any(np.any((at < 0) | (at >= n)) for at, n in zip(X.coords, X.shape, strict=True)):
+        elif getattr(X, "format", "") == "coo" and any(
+            np.any((at < 0) | (at >= n)) for at, n in zip(X.coords, X.shape, strict=True)
+        ):
             raise ValueError("coordinates beyond its shape")
     except ValueError as error:
         raise ValueError(f"X is a damaged sparse matrix ({error}); make it anew from its entries") from None

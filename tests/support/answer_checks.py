@@ -166,7 +166,8 @@ def check_order_and_box(model: Any, rows: np.ndarray, mass: np.ndarray | None) -
     mass = np.ones(len(rows)) if mass is None else mass
     centers = _centers(model)
     if hasattr(model, "inertia_") and not _has_ties(model, rows):
-        sizes = np.bincount(model.labels_, mass, len(centers))
+        known = ~np.all(np.isnan(rows), axis=1)
+        sizes = np.bincount(model.labels_[known], mass[known], len(centers))
         # Sums of weights may be rounded.
         _hold(np.all(np.diff(sizes) <= 1e-6 * sizes.sum()), f"clusters are not numbered by size: {sizes}")
     if not isinstance(getattr(model, "init", ""), str) or getattr(model, "means_init", None) is not None:

@@ -83,10 +83,9 @@ def checked_rows(
     """Rows in memory and their weights, float32 or not; with `reset` their features become the estimator's."""
     accepts: Accepts = estimator._accepts
     plain = type(X) is np.ndarray and X.dtype in (np.float64, np.float32)
-    sparse = not plain and type(X).__module__.startswith("scipy.sparse")
+    sparse = not plain and (type(X).__module__.startswith("scipy.sparse") or hasattr(X, "sparse"))  # or of pandas
     if sparse:
         check_indices(X)
-    sparse |= not plain and hasattr(X, "sparse")  # of pandas
     wanted = {"dtype": [xp.float64, xp.float32] if single else xp.float64, "reset": reset}
     wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing and not sparse else True}
     wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1}

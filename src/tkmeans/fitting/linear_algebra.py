@@ -1,8 +1,4 @@
-"""One thread for the linear algebra of small matrices.
-
-More of them only wait for each other, which on a busy machine takes many times as long as the work; and what they
-compute may round differently with their number.
-"""
+"""One thread for the linear algebra of small matrices: several wait for each other, long on a busy machine."""
 
 from collections.abc import Callable
 from functools import cache, wraps
