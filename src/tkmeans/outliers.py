@@ -63,7 +63,7 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
     nobody = 4 * end  # without strays, a row twice as far away as the farthest is one all the same
     if middle > 0:  # a distance of 0 has no logarithm; it is as good as very close
         d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
-    if not 0 < begin < end:
+    if not 1e-250 < begin < end:  # scales of a core near 0 would be 0
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 

@@ -183,7 +183,12 @@ def check_order_and_box(model: Any, rows: np.ndarray, mass: np.ndarray | None) -
         slack = 4 * np.finfo(centers.dtype).eps * (np.maximum(np.abs(low), np.abs(high)) + (high - low))
         extrapolates = getattr(model, "accelerate", isinstance(model, MiniBatchTKMeans))  # on its first rows, always
         room = (high - low) * (1.0 if extrapolates else 1e-9) + slack
-        _hold(np.all(middle >= low - room) and np.all(middle <= high + room), "a centre outside of the rows")
+        # A coordinate that none of a cluster's rows has may lie anywhere.
+        has = np.array(
+            [np.any(~np.isnan(rows[(mass > 0) & (model.labels_ == k)]), axis=0) for k in range(len(centers))]
+        )
+        beyond = (middle < low - room) | (middle > high + room)
+        _hold(not np.any(beyond & has), "a centre outside of the rows")
 
 
 # ---- what must be true of answers ---------------------------------------------------------
