@@ -184,9 +184,8 @@ def check_order_and_box(model: Any, rows: np.ndarray, mass: np.ndarray | None) -
         extrapolates = getattr(model, "accelerate", isinstance(model, MiniBatchTKMeans))  # on its first rows, always
         room = (high - low) * (1.0 if extrapolates else 1e-9) + slack
         # A coordinate that none of a cluster's rows has may lie anywhere.
-        has = np.array(
-            [np.any(~np.isnan(rows[(mass > 0) & (model.labels_ == k)]), axis=0) for k in range(len(centers))]
-        )
+        label = np.asarray(model.predict(rows))
+        has = np.array([np.any(~np.isnan(rows[(mass > 0) & (label == k)]), axis=0) for k in range(len(centers))])
         beyond = (middle < low - room) | (middle > high + room)
         _hold(not np.any(beyond & has), "a centre outside of the rows")
 
