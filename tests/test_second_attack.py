@@ -138,6 +138,14 @@ def test_weights_that_have_no_sum_are_refused_without_a_warning():
         TKMeans(3).fit(X, sample_weight=np.full(len(X), 1e308))
 
 
+def test_distances_of_a_mixture_in_single_precision_are_numbers_however_far_a_row_is():
+    rows = np.vstack([X, [[3e38, 3e38]]]).astype(np.float32)
+    found = StudentTMixture(3, random_state=0).fit(rows[:-1]).transform(rows)
+    assert found.dtype == np.float32
+    assert np.all(np.isfinite(found))
+    assert np.all(found[-1] > 1e38)
+
+
 def test_a_whole_number_beyond_all_floats_is_refused_with_its_size():
     with pytest.raises(TypeError, match="X holds values such as one of 16610 bits"):
         TKMeans(1).fit(np.array([[10**5000], [1]], dtype=object))

@@ -147,7 +147,8 @@ class ShapePosterior(NamedTuple):
     def distances(self, block: Block) -> Array:
         """The Mahalanobis distance to every centre, (n, K)."""
         distances = self._by_pattern(block, lambda engine, part, kernel: (engine.distances(part, kernel),))[0]
-        return namespace(distances).clip(distances, 0.0, FARTHEST_SQUARE**0.5)
+        xp, most = namespace(distances), float(namespace(block.X).finfo(block.X.dtype).max)
+        return xp.clip(distances, 0.0, min(FARTHEST_SQUARE**0.5, most))
 
     def evidence(self, source: Source, *, entropy: bool) -> Evidence:
         """How well all rows of a source fit."""
