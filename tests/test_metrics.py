@@ -47,7 +47,7 @@ def test_the_within_between_ratio_of_equal_centres_is_infinite():
 def test_clustering_metrics_refuse_labels_that_are_no_row_numbers_of_the_centres():
     with pytest.raises(ValueError, match="labels must be row numbers of centers, 0 to 1, got 0 to 2"):
         within_between_ratio(X[:3], [0, 1, 2], X[:2])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="labels must have an entry for each of the 200 rows"):
         clustering_mse(X, [0, 1])
 
 
