@@ -93,22 +93,27 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) ->
 
 @lru_cache(maxsize=4096)  # blocks of rows ask the same again and again
 def threshold_over(n_observed: int, model: OutlierModel, n_features: int, level: float = 0.5) -> float:
-    """The threshold for rows that have only `n_observed` of the features.
-
-    A round core's squared distances over fewer features follow scale * F(n_observed, nu), and log-uniform
-    strays are log-uniform still; so both groups are the same, but nearer.
-    """
+    """The threshold for rows that have only `n_observed` of the features."""
     if n_observed == n_features or model.core_scale == 0:
         return model.threshold
     if n_observed == 0:
         return np.inf  # nothing is known of such a row
-    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
-    if model.share > 0:
-        nearer = _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
-        if (found := _first_stray(*part, model.share, model.begin * nearer, model.end * nearer, level)) is not None:
-            return found
+    core, begin, end = _over(n_observed, model, n_features)
+    if model.share > 0 and (found := _first_stray(*core, model.share, begin, end, level)) is not None:
+        return found
     tail = fdtrc(n_features, model.core_dof, model.end / (n_features * model.core_scale))
-    return 4 * _core_quantile(max(tail, 1e-300), *part)
+    return 4 * _core_quantile(max(tail, 1e-300), *core)
+
+
+def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[int, float, float], float, float]:
+    """The core over some of the features, and where strays begin and end there.
+
+    A round core's squared distances over fewer features follow scale * F(n_observed, nu), and log-uniform
+    strays are log-uniform still; so both groups are the same, but nearer.
+    """
+    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
+    nearer = 1.0 if n_observed == n_features else _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
+    return part, model.begin * nearer, model.end * nearer
 
 
 def warn_of_clumps(strays: Array, radius: float) -> None:
@@ -143,14 +148,12 @@ def noise_of(fitted: FittedModel, strays: OutlierModel | None, block: Block) -> 
 
 
 def stray_probability(d2: Array, n_observed: int, model: OutlierModel, n_features: int) -> Array:
-    """How probable strays are at these squared distances over so many of the features; see `threshold_over`."""
+    """How probable strays are at these squared distances over so many of the features."""
     flagged = d2 > threshold_over(n_observed, model, n_features)
     if n_observed == 0 or model.share == 0 or model.core_scale == 0:
         return flagged.astype(float)
-    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
-    nearer = 1.0 if n_observed == n_features else _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
-    begin, end = model.begin * nearer, model.end * nearer
-    odds = _log_odds(np.clip(d2, begin, 1e6 * end), *part, model.share, begin, end)
+    core, begin, end = _over(n_observed, model, n_features)
+    odds = _log_odds(np.clip(d2, begin, 1e6 * end), *core, model.share, begin, end)
     found = np.where(d2 >= begin, expit(odds), 0.0)
     return np.where(flagged, np.maximum(found, 0.5 + 1e-6), np.minimum(found, 0.5))  # whatever rounding does
 

@@ -91,9 +91,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     inertia_: float
     _checks = validation.SHARED | validation.LONG_FITS
     _checks |= {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
-    _lacks = frozenset(
-        {"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues", "noise_probability"}
-    )
+    _lacks = frozenset("score_samples aic bic icl sample outliers outlier_pvalues noise_probability".split())
 
     def _plan(self, source: Source) -> Plan:
         measure(source)
