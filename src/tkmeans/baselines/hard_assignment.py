@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer
+from tkmeans.estimators.clusterer import NO_DENSITY, Clusterer
 from tkmeans.estimators.inputs import Accepts, measure
 from tkmeans.fitted import Left, Training
 from tkmeans.fitting.restarts import Plan, Run
@@ -37,8 +37,7 @@ CHECKS |= {"init": partial(validation.check_init, choices=SEEDINGS, hint=" or an
 
 # A hard assignment has neither probabilities nor a density.
 _NO_PROBABILITIES = {"predict_proba", "robust_weights", "assignment_entropy"}
-_NO_DENSITY = {"score_samples", "aic", "bic", "icl", "sample", "outliers", "outlier_pvalues", "noise_probability"}
-LACKS = frozenset(_NO_PROBABILITIES | _NO_DENSITY | {"lower_bound_", "lower_bounds_", "converged_"})
+LACKS = frozenset(_NO_PROBABILITIES | NO_DENSITY | {"lower_bound_", "lower_bounds_", "converged_"})
 
 
 def distances_between(a: Array, b: Array, metric: Any) -> Array:

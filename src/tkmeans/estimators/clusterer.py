@@ -48,6 +48,8 @@ except ImportError:  # scikit-learn before 1.9
 F = TypeVar("F", bound=Callable[..., Any])
 _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # with an engine, to answer again
 
+NO_DENSITY = frozenset({"score_samples", "aic", "bic", "icl", "sample"})  # what is lacking where there is none
+NO_DENSITY |= {"outliers", "outlier_pvalues", "noise_probability"}
 # Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
 FORGIVING = ("label", "memberships", "entropy", "trust", "evidence")
 

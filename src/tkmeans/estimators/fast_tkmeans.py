@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
-from tkmeans.estimators.clusterer import Clusterer, Floats
+from tkmeans.estimators.clusterer import NO_DENSITY, Clusterer, Floats
 from tkmeans.estimators.inputs import measure
 from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Training
@@ -91,7 +91,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     inertia_: float
     _checks = validation.SHARED | validation.LONG_FITS
     _checks |= {"dof": partial(validation.check_fixed_dof, hint=" (1.0 in the paper; TKMeans can estimate it)")}
-    _lacks = frozenset("score_samples aic bic icl sample outliers outlier_pvalues noise_probability".split())
+    _lacks = NO_DENSITY
 
     def _plan(self, source: Source) -> Plan:
         measure(source)
