@@ -7,7 +7,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -18,6 +20,13 @@ def check_not_input(path: str | os.PathLike[str], source: str | os.PathLike[str]
     places = (Path(path), *Path(path).resolve().parents) if Path(path).exists() else ()
     if source is not None and os.path.exists(source) and any(place.samefile(source) for place in places):
         raise FileExistsError(f"{path} is the input or in it, which is not overwritten; choose another name")
+
+
+def mapped_file(X: Any) -> Any:
+    """The file that an array, or the one it is a view of, is mapped to; None if it is in memory."""
+    while isinstance(X, np.ndarray) and not isinstance(X, np.memmap):
+        X = X.base
+    return X.filename if isinstance(X, np.memmap) else None
 
 
 @contextmanager

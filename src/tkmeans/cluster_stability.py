@@ -3,6 +3,7 @@
 The module is not called `stability`, because `tkmeans.stability` is the function.
 """
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -143,7 +144,9 @@ def stability(
     check_integer("n_resamples", n_resamples, least=1)
     check_n_jobs("n_jobs", n_jobs)
     check_clusterer("estimator", estimator)
-    (X,) = indexable([] if X is None else X)
+    if isinstance(X, (str, os.PathLike)) or not hasattr(X, "__len__"):
+        raise TypeError(f"X must hold rows in memory, to draw from, got {X!r}; read it first")
+    (X,) = indexable(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     weight = checked_sample_weight(sample_weight, np.empty((n_rows, 0)))
     judged = estimator
@@ -210,7 +213,8 @@ def _similarities(
 
 
 def _fitted_copy(estimator: Any, X: Any, weight: Array | None) -> Any:
-    return plain_copy(estimator).fit(X, **({} if weight is None else {"sample_weight": weight}))
+    name = f"{estimator.steps[-1][0]}__sample_weight" if hasattr(estimator, "steps") else "sample_weight"
+    return plain_copy(estimator).fit(X, **({} if weight is None else {name: weight}))
 
 
 def plain_copy(estimator: Any) -> Any:

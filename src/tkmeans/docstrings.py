@@ -43,6 +43,7 @@ n_iter_, converged_ : int and bool
 n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
     The number of features, and their names, where X had some."""
 _SHARED = {re.split(r"\W", entry)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES)}  # by their first names
+_SHARED["seen"] = "X : array-like of shape (n_samples, n_features), path or dask collection\n    The rows."
 _SHARED["rows"] = "X : array-like of shape (n_samples, n_features)\n    The rows."
 
 

@@ -1,8 +1,10 @@
 """What a fitted model answers for each row, asked by its public methods: for the command, descriptions and reports."""
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from tkmeans.stats import Array
 
@@ -56,12 +58,14 @@ class RowAnswers(NamedTuple):
 
 def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True, **outlier_rule: Any) -> RowAnswers:
     """Ask a model what it can answer for each row of X; `fitted` on them, it knows some of it already."""
-    probability = pvalue = None
+    probability = pvalue = outlier = None
     label = np.asarray(model.labels_ if fitted else model.predict(X))
     if hasattr(model, "predict_proba"):
         blocks = (np.asarray(model.predict_proba(X[i : i + _BLOCK])).max(axis=1) for i in range(0, len(X), _BLOCK))
         probability = np.concatenate([*blocks]).astype(np.float64)
-    outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool) if hasattr(model, "outliers") else None
+    if hasattr(model, "outliers"):
+        with suppress(NotFittedError):  # what Ctrl-C has left does not know
+            outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool)
     if pvalues and hasattr(model, "outlier_pvalues"):
         pvalue = model.outlier_pvalues_ if fitted else model.outlier_pvalues(X)
     cells = np.asarray(model.find_bad_cells(X)) if hasattr(model, "cell_bounds_") else np.False_

@@ -2,11 +2,24 @@
 
 import warnings
 from functools import cache
+from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from tkmeans.engines import reference
 
 CHOICES = ("auto", "native", "reference")
+
+
+class Engine(ModuleType):
+    """A module that is pickled by its name, as in the graph of lazy answers."""
+
+    def __reduce__(self) -> Any:
+        """The module of that name, wherever it is opened."""
+        return import_module, (self.__name__,)
+
+
+reference.__class__ = Engine
 
 
 @cache  # so that what is missing is reported once
@@ -23,4 +36,5 @@ def select(name: str) -> ModuleType:
         way_out = "To have it, install a C++17 compiler, then tkmeans with pip's --no-cache-dir."
         warnings.warn(f"{slow}: the native one is not built ({why}). {way_out}", RuntimeWarning, stacklevel=2)
         return reference
+    native.__class__ = Engine
     return native

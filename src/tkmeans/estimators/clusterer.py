@@ -51,7 +51,7 @@ _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # wit
 NO_DENSITY = frozenset({"score_samples", "aic", "bic", "icl", "sample"})  # what is lacking where there is none
 NO_DENSITY |= {"outliers", "outlier_pvalues", "noise_probability"}
 # Questions that leave out bad cells. Whether a row is an outlier is asked of the whole row.
-FORGIVING = ("label", "memberships", "entropy", "trust", "evidence")
+FORGIVING = ("label", "memberships", "entropy", "trust", "log_density", "evidence")
 
 # Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
 Floats = NDArray[np.floating[Any]]
@@ -182,7 +182,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
 
-    @documented("X", "y")
+    @documented("seen", "y")
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
         """Find the clusters of X and return the label of each row.
 
@@ -473,7 +473,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """Compute the log-likelihood of each row."""
         return self._ask(X, "score_samples", "log_density", "log_density")
 
-    @documented("X", "y")
+    @documented("seen", "y")
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute how well the rows fit: the larger, the better.
 
@@ -489,19 +489,19 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return -source.reduce(partial(self._reading(source).reviewed, False)).inertia
 
     @unless_lacking
-    @documented("X", returns="aic : float\n    Smaller is better.")
+    @documented("seen", returns="aic : float\n    Smaller is better.")
     def aic(self, X: Any) -> float:
         """Compute the Akaike information criterion of the model on the rows X."""
         return self._evidence(X, "aic").aic
 
     @unless_lacking
-    @documented("X", returns="bic : float\n    Smaller is better.")
+    @documented("seen", returns="bic : float\n    Smaller is better.")
     def bic(self, X: Any) -> float:
         """Compute the Bayesian information criterion of the model on the rows X."""
         return self._evidence(X, "bic").bic
 
     @unless_lacking
-    @documented("X", returns="icl : float\n    Smaller is better.")
+    @documented("seen", returns="icl : float\n    Smaller is better.")
     def icl(self, X: Any) -> float:
         """Compute the integrated classification likelihood of the model on the rows X.
 
@@ -512,7 +512,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @unless_lacking
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
-        """Draw rows from the fitted model.
+        """Draw rows from the clusters of the fitted model; of a noise component none are drawn.
 
         Parameters
         ----------

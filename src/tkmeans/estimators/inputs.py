@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tkmeans.atomic import mapped_file
 from tkmeans.sources import ArraySource, Source, Survey, TensorSource
 from tkmeans.sources.base import BLOCK_ROWS, survey, to_numpy
 from tkmeans.sources.number_checks import as_numbers
@@ -49,7 +50,7 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
     accepts: Accepts = estimator._accepts
     if not reset:
         check_is_fitted(estimator, msg=estimator._not_fitted)
-    kind, file = "array" if type(X) is np.ndarray or not accepts.elsewhere else kind_of(X), getattr(X, "filename", None)
+    kind, file = "array" if type(X) is np.ndarray or not accepts.elsewhere else kind_of(X), mapped_file(X)
     if kind not in ("array", "tensor"):
         source = _outside_source(estimator, X, sample_weight, kind, reset=reset)
     else:
@@ -87,11 +88,13 @@ def checked_rows(
     if sparse:
         check_indices(X)
     wanted = {"dtype": [xp.float64, xp.float32] if single else xp.float64, "reset": reset}
-    wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing and not sparse else True}
+    wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing else True}
     wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1}
     wanted |= {"accept_sparse": "csr" if accepts.sparse else False}
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = validate_data(estimator, X if plain else as_numbers(X, "X"), **wanted)
+    if sparse and np.any(np.isnan(X.data)):
+        raise ValueError("X is sparse and holds NaN, but sparse rows have no missing values; pass X.toarray()")
     X = SparseRows.of(X) if sparse else X
     if accepts.check is not None:
         accepts.check(estimator, X)

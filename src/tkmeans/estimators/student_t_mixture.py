@@ -19,12 +19,11 @@ from tkmeans.fitting import mixture_starts
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import SHAPES
-from tkmeans.models.dof import BOUNDS
 from tkmeans.models.mixture import StudentMixture
 from tkmeans.sources import Source
 from tkmeans.stats import Array
 
-LEAST_DOF = 3.0  # beside noise, which takes what is farther out
+LEAST_DOF, MOST_TRUST = 3.0, 4.0  # beside noise, which takes what is farther out
 
 
 @final
@@ -199,9 +198,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         return mixture_components.precision_roots(self.covariances_, self.covariance_type)
 
     def _model(self, engine: Any) -> StudentMixture:
-        bounds = {"least_dof": LEAST_DOF if self.noise else BOUNDS[0], "size_ratio": float(self.size_ratio)}
+        bounds = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}
+        bounds["size_ratio"] = float(self.size_ratio)
         dof = {"estimate_dof": self.dof == "estimate", "shared_dof": self.shared_dof}
-        return StudentMixture(shape=SHAPES[self.covariance_type], engine=engine, **dof, **bounds)  # type: ignore[arg-type]
+        return StudentMixture(shape=SHAPES[self.covariance_type], engine=engine, **dof, **bounds)
 
     def _plan(self, source: Source) -> Plan:
         measure(source)

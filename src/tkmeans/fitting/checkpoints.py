@@ -119,6 +119,9 @@ def resuming(estimator: Any, path: Any) -> Iterator[None]:
 def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]) -> Checkpoint:
     """A checkpoint from the entries of a file, each of which has its type, its shape and its range."""
     K, p = fit["n_components" if "n_components" in fit else "n_clusters"], fit["n_features"]
+    form = {"full": (p, p), "tied": (p, p), "diag": (p,), "spherical": (1,)}.get(fit.get("covariance_type"), ())
+    shapes = {"params_centers": [(K, p)], "stats_wx": [(K, p)], "params_covariances": [(K, *form)]}
+    shapes |= {"params_bulk": [form, ()], "params_bulk_center": [(p,), ()]}  # the latter without noise
     for name, array in arrays.items():
         place, _, field = name.partition("_")
         of_numbers = array.dtype == np.float64 or (field == "n_passes" and array.dtype.kind == "i")
@@ -128,8 +131,8 @@ def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]
         empty = place in ("best", "run") and not array.size
         if not of_numbers or empty or not np.all((array >= low) & (array <= high)):
             raise ValueError(f"{name} is not numbers between {low:g} and {high:g}")
-        if place in ("best", "run") and field in ("params_centers", "stats_wx") and array.shape != (K, p):
-            raise ValueError(f"{name} has the shape {array.shape} in place of {(K, p)}")
+        if place in ("best", "run") and array.shape not in shapes.get(field, [array.shape]):
+            raise ValueError(f"{name} has the shape {array.shape} in place of {shapes[field][0]}")
     state = meta["rng"] | {"state": meta["rng_inner"] | {"key": arrays["rng_key"]}}
     np.random.RandomState().set_state(state)
     best = _fit(arrays, "best", bool(arrays["best_converged"])) if "best_history" in arrays else None

@@ -119,8 +119,9 @@ def starts(
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
     setting = Setting(model, K, *prior, bulk, noise, dof, limit)
-    if before is not None:
-        yield with_prior(params := before.params.entered(source.frame), setting), params
+    ended = None if before is None else before.params
+    if ended is not None and (ended.shape, *ended.centers.shape) == (model.shape, K, source.n_features):
+        yield with_prior(params := _gone_on(ended.entered(source.frame), setting), setting), params
         return
     for number in range(1 if given else settings.n_init):
         if robust:
@@ -134,6 +135,17 @@ def starts(
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         params = _as_given(settings, source, params, setting)
         yield with_prior(params, setting), params
+
+
+def _gone_on(params: MixtureParams, setting: Setting) -> MixtureParams:
+    """Where an earlier fit ended, as near as the settings of this one allow."""
+    (K, p), model = params.centers.shape, setting.model
+    dof = np.clip(params.dof, *model.dof_bounds(p)) if setting.dof is None else np.full(K, setting.dof)
+    covariances = model.bounded(params.covariances, np.exp(params.log_weights))
+    params = params._replace(dof=np.full(K, np.median(dof)) if model.shared_dof else dof, covariances=covariances)
+    if not setting.noise:
+        return without_noise(params)
+    return with_noise(params, 0.0, setting) if setting.noise is True and not params.noise else params
 
 
 def _seeded(settings: Any, source: Source, sample: Sample, setting: Setting, rng: np.random.RandomState) -> Array:
@@ -320,7 +332,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
     """
     (X, weight), K, units = sample, setting.n_components, setting.bulk.units
     p = X.shape[1]
-    dof = FIRST_DOF if setting.dof is None else setting.dof
+    dof = max(FIRST_DOF, setting.model.dof_bounds(p)[0]) if setting.dof is None else setting.dof
     aligned = p > MANY_FEATURES and isinstance(setting.model.shape, AxisAligned)  # matrices would be too large
     squares = units**2 if aligned else np.diag(units**2)
     mass, centers, covariances = np.full(K, 1e-6), np.zeros((K, p)), np.zeros((K, *squares.shape))

@@ -44,6 +44,13 @@ def best_run(
         writer.restarted(rng.get_state(legacy=False), n_finished, best)
     try:
         for number, run in enumerate(runs(rng), start=1):
+            if (
+                best is not None
+                and number == 1
+                and not best.converged
+                and len(best.history) <= run.keywords["max_iter"]
+            ):
+                best, n_finished, resume = None, 0, None  # what was done ended early, and may go on now
             if number <= n_finished:
                 continue
             if best is not None and any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers):

@@ -245,7 +245,8 @@ class Descent:
 
     def _setting(self, n_clusters: int, shape: str) -> Setting:
         settings, n_rows = self.settings, float(np.sum(self.sample.weight))
-        model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape])
+        heavy = {"most_trust": math.inf}  # a tail is no reason for another cluster
+        model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape], **heavy)
         noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
         dof = None if settings.dof == "estimate" else float(settings.dof)
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)

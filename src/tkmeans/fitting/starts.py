@@ -400,7 +400,8 @@ def canonical(sample: Sample) -> Sample:
     along = np.nan_to_num(along)  # of rows with holes, which are infinite here
     order = np.argsort(along, kind="stable")
     differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
-    for column in range(X.shape[1]):
+    unequal = np.append(True, np.any(X[order[1:]] != X[order[:-1]], axis=1))
+    for column in range(X.shape[1]) if np.any(unequal & ~differs) else ():  # other rows have the same place on the line
         tied = ~(differs & np.append(differs[1:], True))
         if not np.any(tied):
             break

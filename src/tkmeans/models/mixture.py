@@ -71,6 +71,7 @@ class StudentMixture:
     estimate_dof: bool = True
     shared_dof: bool = False
     least_dof: float = BOUNDS[0]  # when it is estimated
+    most_trust: float = math.inf  # in a row on a centre, u(0) = 1 + p/nu, when nu is estimated
     size_ratio: float = math.inf
     prior: Prior = Prior()  # noqa: RUF009 - a tuple
     engine: ModuleType = reference
@@ -151,7 +152,7 @@ class StudentMixture:
         covariances = self._covariances(scatter, masses, params.covariances, kept)
         dof = params.dof
         if self.estimate_dof:
-            bounds = (self.least_dof, BOUNDS[1])
+            bounds = self.dof_bounds(step.shape[1])
             eta = 1 + stats.log_u / n - stats.w / n / expansion - np.log(expansion)  # (K,)
             if self.shared_dof:
                 dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n)), bounds))
@@ -165,6 +166,10 @@ class StudentMixture:
         log_weights = log_shares(n + mass) + math.log1p(-noise - beyond)
         new = params._replace(centers=params.centers + step, covariances=covariances, dof=dof)
         return new._replace(log_weights=log_weights, noise=noise, beyond=beyond)
+
+    def dof_bounds(self, n_features: int) -> tuple[float, float]:
+        """Between which nu is sought."""
+        return min(max(self.least_dof, n_features / (self.most_trust - 1)), BOUNDS[1]), BOUNDS[1]
 
     def _expansion(self, stats: ShapeStats, n: Array, dof: Array) -> Array:
         """The scale of u in each component, (K,): its most likely value, or 1 where that has no closed form."""
@@ -212,7 +217,7 @@ class StudentMixture:
         new = self.bounded(new, np.exp(like.log_weights))
         dof = like.dof
         if self.estimate_dof:
-            dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), self.least_dof, BOUNDS[1]), n_components)
+            dof = np.broadcast_to(np.clip(np.exp(np.clip(log_dof, -1, 7)), *self.dof_bounds(p)), n_components)
         noise = beyond = 0.0
         if like.noise > 0:
             noise, beyond = np.clip(np.exp(normalized(log_weights)[-2:]), *NOISE_BOUNDS).tolist()

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from tkmeans.atomic import check_not_input, replacing
+from tkmeans.atomic import check_not_input, mapped_file, replacing
 from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_path
 from tkmeans.report import sections
@@ -70,7 +70,7 @@ def write_report(
     >>> folder.cleanup()
     """
     check_path("path", path)
-    check_not_input(path, getattr(X, "filename", None))  # that an array is mapped to
+    check_not_input(path, mapped_file(X))
     if selection is not None and not hasattr(selection, "ranking"):
         raise TypeError(f"selection must be what select_n_clusters returns, got {selection!r}")
     found = look(estimator, X, feature_names, row_names, scaler, categories)

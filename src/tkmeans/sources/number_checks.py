@@ -43,7 +43,7 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     shape_checked(weights, "weights", (n_components,))
     fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
-        fault = f"in the range [0, 1], but got max value {np.min(weights):.5f}, min value {np.max(weights):.5f}"
+        fault = f"in the range [0, 1], but got min value {np.min(weights):.5f}, max value {np.max(weights):.5f}"
     elif not np.isclose(np.sum(weights), 1.0):
         fault = f"normalized, but got sum(weights) = {np.sum(weights):.5f}"
     if fault:

@@ -103,8 +103,6 @@ def naming(source: str) -> Iterator[None]:
     arrow = pyarrow()
     try:
         yield
-    except arrow.ArrowMemoryError:
-        raise  # which is no fault of the file
     except (arrow.ArrowException, OSError, UnicodeError) as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
