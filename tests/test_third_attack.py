@@ -159,9 +159,9 @@ def test_the_score_is_the_mean_of_score_samples_where_cells_are_bad(Estimator):
 
 def test_a_report_and_a_description_after_ctrl_c_leave_out_the_outliers(tmp_path):
     model = TKMeans(3)
-    with mock.patch.object(ArraySource, "collect", mock.Mock(side_effect=KeyboardInterrupt)):
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X)
+    stopped = mock.patch.object(ArraySource, "collect", mock.Mock(side_effect=KeyboardInterrupt))
+    with stopped, pytest.raises(KeyboardInterrupt):
+        model.fit(X)
     assert "outlier" not in tkmeans.describe(model, X).table()
     assert tkmeans.write_report(tmp_path / "r.html", model, X).exists()
 

@@ -285,12 +285,12 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             was = len(known.centers)
             raise ValueError(f"n_clusters={self.n_clusters}, but the stream has {was} clusters; begin anew with fit")
         X = X.astype(np.promote_types(X.dtype, known.centers.dtype), copy=False)
-        stream, params = self._stream, self._stream.tracked.params  # of which the settings may fix some by now
-        dof = params.dof if self.dof == "estimate" else float(self.dof)
-        weights = np.full(len(known.centers), -np.log(len(known.centers)))
-        weights = weights if self.cluster_weights == "equal" else params.log_weights
-        params = params._replace(dof=dof, log_weights=weights)
-        stream = stream._replace(tracked=stream.tracked._replace(params=params))
+        stream, last = self._stream, self._stream.tracked.params  # of which the settings may fix some by now
+        if self.dof != "estimate":
+            last = last._replace(dof=float(self.dof))
+        if self.cluster_weights == "equal":
+            last = last._replace(log_weights=np.full_like(last.log_weights, -np.log(len(last.log_weights))))
+        stream = stream._replace(tracked=stream.tracked._replace(params=last))
         with self._source(X, weight, stream.frame) as source:
             source.least_dof = known.dof if known.dof > BOUNDS[1] else 0.0  # of very many columns
             model = self._stepwise(source, stream.remembered, stream.tracked.params)

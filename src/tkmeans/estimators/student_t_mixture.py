@@ -198,7 +198,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         return mixture_components.precision_roots(self.covariances_, self.covariance_type)
 
     def _model(self, engine: Any) -> StudentMixture:
-        bounds = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}
+        bounds: dict[str, Any] = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}
         bounds["size_ratio"] = float(self.size_ratio)
         dof = {"estimate_dof": self.dof == "estimate", "shared_dof": self.shared_dof}
         return StudentMixture(shape=SHAPES[self.covariance_type], engine=engine, **dof, **bounds)

@@ -1,6 +1,7 @@
 """The restarts of a fit, and the best of them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from tkmeans.em import Observer
 from tkmeans.fitting.checkpoints import Checkpoint
 from tkmeans.fitting.observers import Checkpointer, TimeLimit
 
-Run = Callable[..., Any]  # `em` with all arguments but its observers and what to resume from
+Run = partial[Any]  # `em` with all arguments but its observers and what to resume from
 Runs = Callable[[np.random.RandomState], Iterator[Run]]
 
 
