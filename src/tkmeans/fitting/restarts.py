@@ -41,16 +41,12 @@ def best_run(
         rng = np.random.RandomState()
         rng.set_state(left.rng_state)
         best, n_finished, resume = left.best, left.n_finished, left.run
+    ended = np.inf if best is None or best.converged else len(best.history)  # early
     for writer in writers:
         writer.restarted(rng.get_state(legacy=False), n_finished, best)
     try:
         for number, run in enumerate(runs(rng), start=1):
-            if (
-                best is not None
-                and number == 1
-                and not best.converged
-                and len(best.history) <= run.keywords["max_iter"]
-            ):
+            if number == 1 and ended <= run.keywords.get("max_iter", 0):
                 best, n_finished, resume = None, 0, None  # what was done ended early, and may go on now
             if number <= n_finished:
                 continue
