@@ -23,7 +23,7 @@ from tkmeans.models.mixture import StudentMixture
 from tkmeans.sources import Source
 from tkmeans.stats import Array
 
-LEAST_DOF, MOST_TRUST = 3.0, 4.0  # beside noise, which takes what is farther out
+LEAST_DOF, MOST_TRUST = 5.0, 4.0  # beside noise, which takes what is farther out; kurtosis is finite beyond 4
 
 
 @final

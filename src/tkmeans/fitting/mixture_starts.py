@@ -35,6 +35,7 @@ FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, 
 MOST_NOISE = 0.4  # of the rows; more are a cluster
 FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
 PILOT_ITER, PILOT_TOL = 60, 1e-4
+MANY_TIMES = 10.0  # the rows that a prior is worth: of components with more the geometric mean of shapes means something
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
@@ -64,6 +65,7 @@ class Setting(NamedTuple):
     bulk: Bulk
     noise: bool | str  # "auto" drops it if it would be a cluster
     dof: float | None  # None if it is estimated
+    n_rows: float = 0.0  # of the whole fit
     limit: TimeLimit = FOREVER  # of the search
 
 
@@ -102,9 +104,9 @@ def starts(
 ) -> Iterator[tuple[StudentMixture, MixtureParams]]:
     """As many starts as an estimator asks for, each with the model that it is made with; `before` is an earlier fit."""
     K, given = int(settings.n_components), settings.means_init is not None
-    drawing = np.random.RandomState(0) if settings.init_params == "robust" else rng  # nothing is left to chance
-    whole = source.sample(max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K), drawing)
     robust = settings.init_params == "robust" and not given
+    size = max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K)
+    whole = source.sample(size, np.random.RandomState(0) if settings.init_params == "robust" else rng)
     rows = of_centers.without_bad_cells(whole, K) if robust and settings.bad_cells else whole
     sample = of_centers.canonical(of_centers.complete(rows, K))
     if len(sample.X) < K:
@@ -118,7 +120,7 @@ def starts(
     reach = FARTHEST * bulk.units  # what is farther is as far
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
-    setting = Setting(model, K, *prior, bulk, noise, dof, limit)
+    setting = Setting(model, K, *prior, bulk, noise, dof, source.total / row, limit)
     ended = None if before is None else before.params
     if ended is not None and (ended.shape, *ended.centers.shape) == (model.shape, K, source.n_features):
         yield with_prior(params := _gone_on(ended.entered(source.frame), setting), setting), params
@@ -318,7 +320,8 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
         return setting.model
     squares = shape.diagonal(setting.bulk.units**2)
     weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
-    pooled = np.tensordot(weights, params.covariances, 1) + THINNEST * squares
+    caution = min(1.0, MANY_TIMES * len(weights) * (p + 2) / max(setting.n_rows, 1.0))
+    pooled = shape.pooled(params.covariances, weights, caution) + THINNEST * squares
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
     prior = Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows)
     return replace(setting.model, prior=prior)

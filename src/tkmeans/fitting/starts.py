@@ -77,8 +77,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     """As many starts as an estimator's `init` and `n_init` ask for, one at a time; `dof` is None if it is estimated."""
     K, init = int(settings.n_clusters), settings.init  # a narrow integer of NumPy has no room for what is made of it
     robust = isinstance(init, str) and init == "robust"
-    drawing = np.random.RandomState(0) if robust else rng  # the search leaves nothing to chance
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
+    drawing = np.random.RandomState(0) if robust and source.n_rows > size else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
     limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
     source.n_clusters = K

@@ -27,6 +27,19 @@ class Ellipsoid:
         """The most likely shapes of components with these scale matrices, (K, p, p), and masses, (K,)."""
         return np.repeat(np.average(matrices, axis=0, weights=mass)[None], len(mass), axis=0) if self.tied else matrices
 
+    def pooled(self, covariances: Array, weights: Array, caution: float) -> Array:
+        """The weighted mean of shapes, or with a `caution` below 1 a point on the way to their geometric mean.
+
+        Both in the metric of the arithmetic mean, so that no linear map of the features matters.
+        """
+        mean = np.tensordot(weights, covariances, 1)
+        factor = self.whitening(mean[None], len(mean))[0][0]
+        variances, axes = np.linalg.eigh(factor @ covariances @ factor.T)
+        logarithms = (axes * np.log(np.maximum(variances, 1e-12))[:, None, :]) @ axes.swapaxes(1, 2)
+        powers, axes = np.linalg.eigh((1 - caution) * np.tensordot(weights, logarithms, 1))
+        root = np.linalg.solve(factor, axes * np.exp(powers / 2))
+        return root @ root.T
+
     def diagonal(self, variances: Array) -> Array:
         """One shape with these variances of the features, (p,)."""
         return np.diag(variances)
@@ -102,6 +115,11 @@ class AxisAligned:
         """Their diagonals, which may be given instead, or the mean of these."""
         variances = matrices if matrices.ndim == 2 else np.diagonal(matrices, axis1=1, axis2=2)
         return variances.mean(axis=1, keepdims=True) if self.round else variances.copy()
+
+    def pooled(self, covariances: Array, weights: Array, caution: float) -> Array:
+        """The same, of each variance."""
+        mean = weights @ covariances
+        return mean * np.exp((1 - caution) * (weights @ np.log(np.maximum(covariances / mean, 1e-12))))
 
     def diagonal(self, variances: Array) -> Array:
         """The variances, or their mean."""
