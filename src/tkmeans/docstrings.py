@@ -57,8 +57,7 @@ def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
         for name, lines in {"Parameters": parameters, "Attributes": attributes, "Returns": [returns]}.items():
             if any(lines):
                 sections[name] = "\n".join([sections.get(name, f"{name}\n{'-' * len(name)}"), *lines])
-        ordered = [sections[name] for name in _SECTIONS if name in sections]
-        function.__doc__ = "\n\n".join([summary, *ordered])
+        function.__doc__ = "\n\n".join([summary, *(sections[name] for name in _SECTIONS if name in sections)])
         return function
 
     return complete

@@ -16,6 +16,8 @@ from tkmeans.stats import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Pair = tuple[float, float]  # the lower and the upper end of an axis
+
 TRUTHFUL = 0.95  # share of rows in the cell of their own cluster: in a projection boundaries may be fiction
 _MANY = 2000  # rows from which on a vector file would rather hold an image of them
 _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
@@ -112,13 +114,11 @@ class ClustersDisplay:
             its cluster expects it.
         labels, outliers : array-likes of shape (n_samples,)
             The cluster of each row, where a negative one marks an outlier, and which other rows are outliers.
-        centers : array-like of shape (n_clusters, n_features), default=None
-            The centres. Without them there are no boundaries.
-        covariances : array-like of shape (n_clusters, n_features, n_features), default=None
-            Scale matrices of the clusters, to draw an ellipse of two standard deviations around each centre.
-        features : pair of int or str, default=None
+        centers, covariances : array-likes of shape (K, n_features) and (K, n_features, n_features), default=None
+            The centres, without which there are no boundaries, and scale matrices of the clusters, to draw an ellipse
+            of two standard deviations around each centre.
+        features, feature_names : pair of int or str, and sequence of str, default=None
             The columns to draw; None: both if there are two, else the principal plane of the rows that are no outliers.
-        feature_names : sequence of str, default=None
             Names of the columns; those of a data frame are known.
         boundaries : bool or "auto", default="auto"
             Whether to draw the borders of the nearest centres. "auto" does so if they tell at least 95 % of the
@@ -150,13 +150,7 @@ class ClustersDisplay:
         return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     @documented(returns="display : ClustersDisplay\n    The display itself.")
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
-        legend: bool = True,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
         """Draw into the axes.
 
         Parameters

@@ -46,12 +46,10 @@ def write_report(
         The rows, in your units. NaN marks a missing value.
     feature_names, row_names : sequences of str, default=None
         Names of the columns and of the rows; those of a data frame are known.
-    scaler : fitted transformer, default=None
-        The scikit-learn scaler on whose output the estimator was fitted.
+    scaler, selection : fitted transformer and Selection, default=None
+        The scikit-learn scaler on whose output the estimator was fitted, and how the number of clusters was chosen.
     categories : mapping of str to array-like, default=None
         Columns of text that describe the clusters, by name.
-    selection : Selection, default=None
-        How the number of clusters was chosen.
     title, call : str, default=""
         The heading of the page, and what made this fit, such as a command; by default the estimator's own words.
 
