@@ -30,6 +30,7 @@ from tkmeans.metrics import adjusted_rand_score, centroid_index, clustering_mse,
 from tkmeans.models import Fast, Student
 from tkmeans.paper.authors.methods import METHODS, Run
 from tkmeans.paper.authors.soft_models import FIRST_DOF, FIRST_SCALE
+from tkmeans.plots.projections import centers_of
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Frame, Outcome, Params
 
@@ -46,9 +47,7 @@ def _by(estimator: Callable[[Array, int], Any]) -> Fitting:
 
     def fit(X: Array, start: Array, seed: int) -> Run:
         made = estimator(start, seed)
-        labels = made.fit_predict(X)
-        centers = made.means_ if hasattr(made, "means_") else made.cluster_centers_
-        return Run(np.asarray(labels), np.asarray(centers), int(made.n_iter_))
+        return Run(np.asarray(made.fit_predict(X)), centers_of(made), int(made.n_iter_))
 
     return fit
 
