@@ -190,15 +190,9 @@ def _axes_below(ax: Axes) -> Axes:
     return ax.figure.add_subplot(halves[1], sharex=ax)
 
 
+@documented("weights")
 class RobustWeightsDisplay(_Display):
     """The weights of the rows in the centres: a histogram, drawn into `ax_`, of how far rows are trusted.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_samples,)
-        About 1 for an ordinary row, near 0 for one without influence.
-    outliers : array-like of bool, shape (n_samples,), default=None
-        Which rows are outliers; their bars are hatched.
 
     Examples
     --------
@@ -244,15 +238,9 @@ class RobustWeightsDisplay(_Display):
         ax.legend(frameon=False)
 
 
+@documented("jaccard")
 class StabilityDisplay(_Display):
     """How well each cluster was found again in every resample; ``stability(model, X).plot()`` makes one.
-
-    Parameters
-    ----------
-    jaccard : array-like of shape (n_resamples, n_clusters)
-        The Jaccard similarity of each cluster with the most similar one of a resample; NaN if there is none.
-    sizes : array-like of shape (n_clusters,), default=None
-        Rows in each cluster, shown beside its number.
 
     Attributes
     ----------

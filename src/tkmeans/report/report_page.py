@@ -56,16 +56,14 @@ def write_report(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from tkmeans import TKMeans, write_report
     >>> from tkmeans.datasets import make_contaminated
     >>> X, _ = make_contaminated(n_samples=200, n_clusters=3, random_state=0)
     >>> model = TKMeans(n_clusters=3, random_state=0).fit(X)
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> page = write_report(Path(folder.name) / "clusters.html", model, X, feature_names=["height", "weight"])
-    >>> page.read_text(encoding="utf-8")[:15]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report(f"{folder}/clusters.html", model, X, feature_names=["height", "weight"])
+    ...     page.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
-    >>> folder.cleanup()
     """
     check_path("path", path)
     check_not_input(path, getattr(X, "filename", None))  # that an array is mapped to

@@ -200,7 +200,8 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     calamine = imported("python_calamine", f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'")
     try:
         data = content.read()
-        _check_extent(source, data)
+        if data.startswith(b"PK"):
+            _check_extent(source, data)
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         if reading.table is not None and reading.table not in sheets:
@@ -232,8 +233,6 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
 
 def _check_extent(source: str, data: bytes) -> None:
     """Refuse a workbook with a few cells so far apart that what is between them has no room."""
-    if not data.startswith(b"PK"):
-        return
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         for name in packed.namelist():
             if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name):
