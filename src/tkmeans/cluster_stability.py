@@ -106,14 +106,13 @@ def stability(
         those of a copy fitted to X. Rows with negative labels (noise) belong to no cluster.
     X : array-like of shape (n_samples, n_features)
         The rows; missing values are up to the estimator.
-    n_resamples : int, default=100
-        How many times to draw and fit.
     sample_weight : array-like of shape (n_samples,), default=None
         How much rows count in the fits and in the similarity. Those of positive weight are equally likely to be drawn.
     random_state, n_jobs : as in scikit-learn, default=None
         Makes the resamples reproducible; how many fits run at a time, on which the result does not depend.
-    progress : bool or callable, default=False
-        Whether to count on standard error; or a function of the number of resamples that are done, and of all.
+    n_resamples, progress : int, default=100, and bool or callable, default=False
+        How many times to draw and fit; whether to count on standard error, or a function of the number of resamples
+        that are done, and of all.
 
     References
     ----------

@@ -139,7 +139,6 @@ class SelectionDisplay(_Display):
     def _draw(self, ax: Axes) -> None:
         from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-        self.outlier_ax_: Axes | None = None
         best = self._entry(self.best)
         several, lines = dict.fromkeys([self.shapes[best], *self.shapes]), list[Any]()  # the best comes first
         for i, shape in enumerate(several):
@@ -154,9 +153,9 @@ class SelectionDisplay(_Display):
                 ax.plot([number], self.values[self._entry(number)], marker, label=f"{name}: {number}", **look)
         ax.set(ylabel=criterion_title(self.criterion))
         ax.legend(frameon=False)
-        lowest = ax
-        if self.outlier_fraction is not None:
-            self.outlier_ax_ = lowest = _axes_below(ax)
+        self.outlier_ax_ = None if self.outlier_fraction is None else _axes_below(ax)
+        lowest = self.outlier_ax_ or ax
+        if lowest is not ax:
             own = self.shapes == self.shapes[best]
             lowest.bar(self.n_clusters[own], self.outlier_fraction[own], color=style.FAINT, width=0.7)
             lowest.yaxis.set_major_formatter(PercentFormatter(1.0))
