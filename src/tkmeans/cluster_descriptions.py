@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_clusterer
+from tkmeans.plots.projections import column_names
 from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.sources.files import DataFile, open_table
 from tkmeans.sources.number_checks import as_numbers, check_names
@@ -111,10 +112,8 @@ class Description(tuple[ClusterDescription, ...]):
     [51.5, 1.0]
     """
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(self.sentences())
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences()) + "</ul>"
@@ -159,10 +158,8 @@ def describe(
         Any estimator with `predict`; its probabilities and outliers are used.
     X : array-like of shape (n_samples, n_features), data frame, path or DataFile
         The rows, in your units. Text in other columns of a data frame or file describes the clusters, too.
-    feature_names : sequence of str, default=None
-        Names of the columns; those of a data frame, of a file or of the fit are known.
-    categories : mapping of str to array-like of shape (n_samples,), default=None
-        Further columns of text, by name.
+    feature_names, categories : sequence of str, and mapping of str to array-like of shape (n_samples,), default=None
+        Names of the columns; those of a data frame, a file or the fit are known. Further columns of text, by name.
 
     Examples
     --------
@@ -191,9 +188,8 @@ def describe(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of names that are known here, and what a fit has reported
         rows = answers(steps[-1], model[:-1].transform(values) if len(steps) > 1 else values, pvalues=False)
-    centers = getattr(steps[-1], "cluster_centers_", getattr(steps[-1], "means_", ()))
-    rows = rows._replace(known=~np.isnan(values).all(axis=1))
-    return described(rows, [*values.T], names, texts, len(centers))
+    n_centers = len(getattr(steps[-1], "cluster_centers_", getattr(steps[-1], "means_", ())))
+    return described(rows._replace(known=~np.isnan(values).all(axis=1)), [*values.T], names, texts, n_centers)
 
 
 def described(
@@ -229,12 +225,12 @@ def described(
         effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
-        typical = chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))] if len(group) else None
+        typical = int(chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))]) if len(group) else None
         probability = None if sure is None or not len(group) else float(sure[group].mean())
         apart = sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))
         own = sorted((each[k] for each in shares), key=lambda each: each.others - each.share)
-        counted = k, len(group), len(group) / n_known, int(n_outliers[k]), probability
-        found.append(ClusterDescription(*counted, None if typical is None else int(typical), tuple(apart), tuple(own)))
+        counted = k, len(group), len(group) / n_known, int(n_outliers[k]), probability, typical
+        found.append(ClusterDescription(*counted, tuple(apart), tuple(own)))
     words = [frozenset(re.split("[,;] ", re.sub(r"\d+ %", "", each.sentence.partition(": ")[2]))) for each in found]
     for alike in {*words}:  # whatever the order and the shares
         _tell_apart(found, [k for k, own in enumerate(words) if own == alike], names, medians, spread)
@@ -308,7 +304,4 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
     else:
         values = check_array(as_numbers(X, "X"), dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
         chosen = fitted or [f"x{j}" for j in range(values.shape[1])]
-    chosen = chosen if names is None else list(names)
-    if len(chosen) != values.shape[1]:
-        raise ValueError(f"feature_names must name the {values.shape[1]} columns of X, got {len(chosen)} names")
-    return values, [*map(str, chosen)], texts
+    return values, column_names(values.shape[1], names, chosen), texts

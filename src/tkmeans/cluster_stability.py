@@ -20,10 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from tkmeans.docstrings import documented
 from tkmeans.estimators.inputs import checked_sample_weight
 from tkmeans.estimators.validation import check_clusterer, check_integer, check_n_jobs
+from tkmeans.plots.diagnostic_displays import DOUBTFUL, STABLE
 from tkmeans.stats import Array
-
-# Hennig's marks for the mean similarity of a cluster that is believed, and of one that is not to be.
-STABLE, DOUBTFUL = 0.75, 0.6
 
 Progress = Callable[[int, int], None]  # called with how much is done, and of how much
 
@@ -37,10 +35,8 @@ class Stability:
     jaccard : ndarray of shape (n_resamples, n_clusters)
         The Jaccard similarity of each cluster with the most similar one of each resample: rows in both over rows in
         either, among the rows that were drawn. 1 is the same cluster again; 0 means that none of its rows were drawn.
-    clusters : ndarray of shape (n_clusters,)
-        The numbers of the clusters, as in the labels.
-    sizes : ndarray of shape (n_clusters,)
-        Their rows, or the summed weight of these.
+    clusters, sizes : ndarrays of shape (n_clusters,)
+        The numbers of the clusters, as in the labels, and their rows, or the summed weight of these.
 
     Examples
     --------
@@ -71,12 +67,10 @@ class Stability:
         return np.array(["unstable", "doubtful", "stable"])[np.digitize(self.mean, [DOUBTFUL, STABLE])]
 
     def __repr__(self) -> str:
-        lines = [f"Stability of {len(self.clusters)} clusters over {len(self.jaccard)} resamples"]
-        lines.append("cluster      rows   mean  worst  rating")
+        title = f"Stability of {len(self.clusters)} clusters over {len(self.jaccard)} resamples"
         columns = (self.clusters, self.sizes, self.mean, self.jaccard.min(axis=0), self.rating)
-        for cluster, size, mean, worst, rating in zip(*columns, strict=True):
-            lines.append(f"{cluster:7d}  {size:8g}  {mean:.3f}  {worst:.3f}  {rating}")
-        return "\n".join(lines)
+        lines = ("{:7d}  {:8g}  {:.3f}  {:.3f}  {}".format(*row) for row in zip(*columns, strict=True))
+        return "\n".join([title, "cluster      rows   mean  worst  rating", *lines])
 
     @documented("ax", returns="display : tkmeans.plots.StabilityDisplay")
     def plot(self, ax: Any = None) -> Any:
@@ -86,6 +80,7 @@ class Stability:
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)
 
 
+@documented(returns="stability : Stability\n    Similarities by resample and cluster, means and ratings by cluster.")
 def stability(
     estimator: Any,
     X: Any,
@@ -112,19 +107,13 @@ def stability(
         those of a copy fitted to X. Rows with negative labels (noise) belong to no cluster.
     X : array-like of shape (n_samples, n_features)
         The rows; missing values are up to the estimator.
-    n_resamples : int, default=100
-        How many times to draw and fit.
     sample_weight : array-like of shape (n_samples,), default=None
         How much rows count in the fits and in the similarity. Those of positive weight are equally likely to be drawn.
     random_state, n_jobs : as in scikit-learn, default=None
         Makes the resamples reproducible; how many fits run at a time, on which the result does not depend.
-    progress : bool or callable, default=False
-        Whether to count on standard error; or a function of the number of resamples that are done, and of all.
-
-    Returns
-    -------
-    stability : Stability
-        Similarities by resample and cluster, their means, and a rating of each cluster.
+    n_resamples, progress : int, default=100, and bool or callable, default=False
+        How many times to draw and fit; whether to count on standard error, or a function of the number of resamples
+        that are done, and of all.
 
     References
     ----------
@@ -173,8 +162,7 @@ def stability(
             jaccard.append(similarities)
             show_progress(done, n_resamples, "stability", progress)
     ones = np.ones(n_rows) if weight is None else weight
-    sizes = np.array([ones[reference == cluster].sum() for cluster in clusters])
-    return Stability(np.array(jaccard), clusters, sizes)
+    return Stability(np.array(jaccard), clusters, np.array([ones[reference == cluster].sum() for cluster in clusters]))
 
 
 def show_progress(done: int, total: int, title: str, progress: bool | Progress) -> None:

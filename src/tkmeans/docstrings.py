@@ -18,10 +18,11 @@ estimator : object
     A fitted estimator.
 ax : matplotlib Axes, default=None
     Where to draw; None makes a new figure.
-weights, outliers : array-likes of shape (n_samples,)
-    As for the class.
-jaccard, sizes : array-likes of shape (n_resamples, K) and (K,)
-    As for the class.
+weights, outliers : array-likes of float and of bool, shape (n_samples,), the latter default=None
+    About 1 for an ordinary row, near 0 for one without influence; which rows are outliers: their bars are hatched.
+jaccard, sizes : array-likes of shape (n_resamples, n_clusters) and (n_clusters,), the latter default=None
+    The Jaccard similarity of each cluster with the most similar one of a resample, NaN if there is none; rows in each
+    cluster, shown beside its number.
 random_state : int, RandomState instance or None, default=None
     Makes the data reproducible.
 bad_cells : {"auto", True, False}, default="auto"
@@ -58,8 +59,7 @@ def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
         for name, lines in {"Parameters": parameters, "Attributes": attributes, "Returns": [returns]}.items():
             if any(lines):
                 sections[name] = "\n".join([sections.get(name, f"{name}\n{'-' * len(name)}"), *lines])
-        ordered = [sections[name] for name in _SECTIONS if name in sections]
-        function.__doc__ = "\n\n".join([summary, *ordered])
+        function.__doc__ = "\n\n".join([summary, *(sections[name] for name in _SECTIONS if name in sections)])
         return function
 
     return complete

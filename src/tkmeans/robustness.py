@@ -219,9 +219,8 @@ def _clusters(X: Array, y: Array) -> tuple[Array, float]:
     names, of = np.unique(y, return_inverse=True)
     means = np.array([X[of == k].mean(axis=0) for k in range(len(names))])
     if not (spread := float(np.sqrt(np.mean((X - means[of]) ** 2)))) > 0:
-        raise ValueError(
-            f"X has {len(means)} clusters of equal rows, without a width to measure in; use fewer clusters"
-        )
+        equal = f"X has {len(means)} clusters of equal rows, without a width to measure in"
+        raise ValueError(f"{equal}; use fewer clusters")
     return means, spread
 
 

@@ -181,13 +181,12 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
 
     away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
     worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
-    places = data.table.places(rows.tolist())
-    described, names = [], data.row_names
-    for n, (i, j) in enumerate(zip(rows, worst, strict=True)):
-        row = {data.table.row_word: places[n], "name": names and names[i], "cluster": int(found.label[i])}
-        row |= {"outlier_pvalue": float(found.pvalue[i]), "column": data.columns[j]}
-        described.append(row | {"value": float(data.values[j][i]), "spreads": float(away[n, j])})
-    return described
+    return [
+        {data.table.row_word: place, "name": data.row_names and data.row_names[i], "cluster": int(found.label[i])}
+        | {"outlier_pvalue": float(found.pvalue[i]), "column": data.columns[j]}
+        | {"value": float(data.values[j][i]), "spreads": float(spreads[j])}
+        for i, j, spreads, place in zip(rows, worst, away, data.table.places(rows.tolist()), strict=True)
+    ]
 
 
 def _print(data: Data, described: list[dict[str, Any]]) -> None:

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,8 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     with screen.counting(f"clustering {rows}") as update, as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         update(completed=0, total=1)
-        before = OBSERVERS.set((_ShareDone(update, model.tol),))
-        try:
-            return model.fit(data.Z, sample_weight=data.weights), selection
-        finally:
-            OBSERVERS.reset(before)
+        (watched := copy_context()).run(OBSERVERS.set, (_ShareDone(update, model.tol),))
+        return watched.run(model.fit, data.Z, sample_weight=data.weights), selection
 
 
 class _ShareDone:

@@ -1,6 +1,7 @@
 """The data of a command: a table, its chosen columns, and its rows scaled for clustering."""
 
 import csv
+from contextvars import copy_context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,12 +47,9 @@ def read_file(file: str, reading: ReadingOptions) -> Table:
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(reading.delimiter or "", reading.delimiter)
     given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ())}
     with screen.reading(f"reading {file}") as watch:
-        before = WATCH.set(watch)
-        try:
-            table = read_table(file, Reading(**given))
-            table.load()
-        finally:
-            WATCH.reset(before)
+        (watched := copy_context()).run(WATCH.set, watch)
+        table = watched.run(read_table, file, Reading(**given))
+        watched.run(table.load)
     return table
 
 

@@ -52,16 +52,15 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) 
         each = max(1, (screen.width() - min(wide, 40) - 6) // room)
         for start in range(0, len(shown), each):
             part = shown[start : start + each]
-            header = ["cluster", *(str(k) for k in part)]
             rows = [[name.strip(), *(column[k] for k in part)] for name, column in [*cells.items()][1:]]
-            screen.print_table(header, rows, text=[0])
+            screen.print_table(["cluster", *map(str, part)], rows, text=[0])
     less = f"; {len(centers) - len(shown)} more clusters: --json or --out shows them" * (len(shown) < len(centers))
     hidden = screen.count(len(data.columns) - len(columns), "column")
     less += f"; {hidden} more: --json shows them" * (len(columns) < len(data.columns))
     screen.tell(f"Centres are in your units; rows are counted without outliers{less}.")
     if hasattr(model, "agreement_"):
-        found_by = f"{round(model.agreement_ * model.n_searches_)} of {model.n_searches_}"
-        screen.tell(f"{found_by} independent searches found these clusters.")
+        n_agreeing = round(model.agreement_ * model.n_searches_)
+        screen.tell(f"{n_agreeing} of {model.n_searches_} independent searches found these clusters.")
 
 
 def labels_of(found: RowAnswers) -> list[int | None]:

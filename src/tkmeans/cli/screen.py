@@ -97,9 +97,8 @@ def print_json(document: Any) -> None:
     """The one thing that goes to standard output with --json; null for what is no finite number."""
     from tkmeans.persistence.encoding import pretty
 
-    text = json.dumps(document, default=lambda value: value.tolist())
-    shown = pretty(json.loads(text, parse_constant=lambda _: None))
-    print(_STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", shown))
+    plain = json.loads(json.dumps(document, default=lambda value: value.tolist()), parse_constant=lambda _: None)
+    print(_STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", pretty(plain)))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:
@@ -109,8 +108,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: S
         table.add_column(Text(clean(name)), justify="left" if j in text else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(clean(cell)) for cell in row))
-    console = out if out.is_terminal else Console(width=_PLAIN_WIDTH)
-    console.print(table, highlight=False)
+    (out if out.is_terminal else Console(width=_PLAIN_WIDTH)).print(table, highlight=False)
 
 
 def width() -> int:

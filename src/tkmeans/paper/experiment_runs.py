@@ -30,6 +30,7 @@ from tkmeans.metrics import adjusted_rand_score, centroid_index, clustering_mse,
 from tkmeans.models import Fast, Student
 from tkmeans.paper.authors.methods import METHODS, Run
 from tkmeans.paper.authors.soft_models import FIRST_DOF, FIRST_SCALE
+from tkmeans.plots.projections import centers_of
 from tkmeans.sources import ArraySource
 from tkmeans.stats import Array, Frame, Outcome, Params
 
@@ -46,9 +47,7 @@ def _by(estimator: Callable[[Array, int], Any]) -> Fitting:
 
     def fit(X: Array, start: Array, seed: int) -> Run:
         made = estimator(start, seed)
-        labels = made.fit_predict(X)
-        centers = made.means_ if hasattr(made, "means_") else made.cluster_centers_
-        return Run(np.asarray(labels), np.asarray(centers), int(made.n_iter_))
+        return Run(np.asarray(made.fit_predict(X)), centers_of(made), int(made.n_iter_))
 
     return fit
 
@@ -79,10 +78,6 @@ def t_k_means(X: Array, centers: Array, scale: float) -> Outcome[Any, Any]:
     return em(ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0)), model, params, stop=SmallGain(1e-6), max_iter=500)
 
 
-def _t_k_means(scale: Callable[[Array], float]) -> Fitting:
-    return lambda X, start, seed: _nearest(X, t_k_means(X, start, scale(X)))  # noqa: ARG005
-
-
 def _nearest(X: Array, fit: Outcome[Any, Any]) -> Run:
     """All clusters have one scale and one weight, so a row belongs to the nearest centre."""
     centers = fit.params.centers
@@ -97,13 +92,13 @@ def limit(X: Array, start: Array, power: int, stop: StoppingRule, max_iter: int)
     return em(source, model, params, stop=stop, max_iter=max_iter, accelerate=False)
 
 
-def _literal_limit(X: Array, start: Array, seed: int) -> Run:  # noqa: ARG001
+def _literal_limit(X: Array, start: Array, _: int) -> Run:
     """Centres collapse onto rows."""
     return _nearest(X, limit(X, start, 1, SmallMove(1e-6), 200))
 
 
 def _released(method: str) -> Fitting:
-    return lambda X, start, seed: METHODS[method].run(X, start)  # noqa: ARG005
+    return lambda X, start, _: METHODS[method].run(X, start)
 
 
 _kmeans = _by(lambda start, seed: KMeans(len(start), init=start, n_init=1, random_state=seed))
@@ -122,7 +117,7 @@ COLUMNS: dict[str, dict[str, Fitting]] = {
         "k-medians": _by(lambda start, seed: KMedians(len(start), init=start, random_state=seed)),
         "GMM": _mixture(_GAUSSIAN, "as released"),
         "TMM": _mixture("estimate", "as released"),
-        "t-k-means": _t_k_means(lambda _: FIRST_SCALE),
+        "t-k-means": lambda X, start, _: _nearest(X, t_k_means(X, start, FIRST_SCALE)),
         "fast t-k-means": _literal_limit,
         "fast t-k-means++": _literal_limit,
     },
@@ -130,7 +125,7 @@ COLUMNS: dict[str, dict[str, Fitting]] = {
     "better start": {
         "GMM": _mixture(_GAUSSIAN, "k-means"),
         "TMM": _mixture("estimate", "k-means"),
-        "t-k-means": _t_k_means(lambda X: float(X.var(axis=0).mean())),
+        "t-k-means": lambda X, start, _: _nearest(X, t_k_means(X, start, float(X.var(axis=0).mean()))),
     },
     "capped": {"TMM": _mixture("estimate", "k-means", max_iter=30, tol=1e-3)},
     # Our estimators with nothing set but the number of clusters.

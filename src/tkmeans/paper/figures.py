@@ -13,14 +13,12 @@ from tkmeans.paper.experiment_runs import TABLES, fitted, prepared
 from tkmeans.paper.published_values import COLUMN_TITLES, METHODS, Row
 from tkmeans.plots import LossDisplay
 from tkmeans.plots.projections import cell_borders
+from tkmeans.tables.file_content import imported
 
 
 def pyplot() -> Any:
     """matplotlib's, without a window."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError:
-        raise ImportError("figures need matplotlib: pip install 'tkmeans[plots]'") from None
+    plt = imported("matplotlib.pyplot", "figures need matplotlib: pip install 'tkmeans[plots]'")
     plt.switch_backend("Agg")
     return plt
 

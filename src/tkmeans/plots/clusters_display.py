@@ -16,6 +16,8 @@ from tkmeans.stats import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Pair = tuple[float, float]  # the lower and the upper end of an axis
+
 TRUTHFUL = 0.95  # share of rows in the cell of their own cluster: in a projection boundaries may be fiction
 _MANY = 2000  # rows from which on a vector file would rather hold an image of them
 _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
@@ -35,10 +37,9 @@ class ClustersDisplay:
         Where the rows stand, their clusters, and which of them are outliers.
     centers, shapes : ndarrays of shape (n_clusters, 2) and (n_clusters, 2, 2), or None
         Where the centres stand, and scale matrices in the plane: an ellipse of two standard deviations for each.
-    boundaries : bool
-        Whether to draw where one cluster ends and the next begins.
-    names, n_rows : tuple of two str, and int or None
-        The names of the axes, and the number of rows in the data, drawn or not; None if that is not known.
+    boundaries, names, n_rows : bool, tuple of two str, and int or None
+        Whether to draw where one cluster ends and the next begins; the names of the axes; and the number of rows in the
+        data, drawn or not; None if that is not known.
 
     Attributes
     ----------
@@ -112,13 +113,11 @@ class ClustersDisplay:
             its cluster expects it.
         labels, outliers : array-likes of shape (n_samples,)
             The cluster of each row, where a negative one marks an outlier, and which other rows are outliers.
-        centers : array-like of shape (n_clusters, n_features), default=None
-            The centres. Without them there are no boundaries.
-        covariances : array-like of shape (n_clusters, n_features, n_features), default=None
-            Scale matrices of the clusters, to draw an ellipse of two standard deviations around each centre.
-        features : pair of int or str, default=None
+        centers, covariances : array-likes of shape (K, n_features) and (K, n_features, n_features), default=None
+            The centres, without which there are no boundaries, and scale matrices of the clusters, to draw an ellipse
+            of two standard deviations around each centre.
+        features, feature_names : pair of int or str, and sequence of str, default=None
             The columns to draw; None: both if there are two, else the principal plane of the rows that are no outliers.
-        feature_names : sequence of str, default=None
             Names of the columns; those of a data frame are known.
         boundaries : bool or "auto", default="auto"
             Whether to draw the borders of the nearest centres. "auto" does so if they tell at least 95 % of the
@@ -150,13 +149,7 @@ class ClustersDisplay:
         return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     @documented(returns="display : ClustersDisplay\n    The display itself.")
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
-        legend: bool = True,
-    ) -> Self:
+    def plot(self, ax: Axes | None = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
         """Draw into the axes.
 
         Parameters
@@ -166,25 +159,25 @@ class ClustersDisplay:
         limits : pair of pairs of float, default=None
             The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
         """
-        self.ax_ = ax = style.axes_for(ax, figsize=(6.4, 5.6))
-        self.figure_: Any = ax.figure
+        self.ax_: Axes = style.axes_for(ax, figsize=(6.4, 5.6))
+        self.figure_: Any = self.ax_.figure
         low, high = self._frame() if limits is None else np.transpose(limits)
         self._draw_boundaries(low, high)
         self._draw_points()
         self._draw_outliers(low, high)
         self._draw_shapes()
         self._draw_centers(low, high)
-        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=self.names[0], ylabel=self.names[1])
+        self.ax_.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=self.names[0], ylabel=self.names[1])
         if self.names[1] == "":  # one column: heights mean nothing
-            ax.set_yticks([])
+            self.ax_.set_yticks([])
         elif 1 / _SLIVER < (high[0] - low[0]) / (high[1] - low[1]) < _SLIVER:
-            ax.set_aspect("equal")
-        if legend and ax.get_legend_handles_labels()[0]:
+            self.ax_.set_aspect("equal")
+        if legend and self.ax_.get_legend_handles_labels()[0]:
             from matplotlib.transforms import offset_copy
 
             place: dict[str, Any] = {"fig": self.figure_, "y": -34, "units": "points"}  # below the name of the axis
-            look: dict[str, Any] = {"loc": "upper center", "bbox_transform": offset_copy(ax.transAxes, **place)}
-            ax.legend(**look, bbox_to_anchor=(0.5, 0), ncols=3, frameon=False, fontsize="small")
+            look: dict[str, Any] = {"loc": "upper center", "bbox_transform": offset_copy(self.ax_.transAxes, **place)}
+            self.ax_.legend(**look, bbox_to_anchor=(0.5, 0), ncols=3, frameon=False, fontsize="small")
         return self
 
     def _frame(self) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from tkmeans.stats import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DOUBTFUL, STABLE = 0.6, 0.75  # the rule of thumb that `Stability.rating` goes by
+DOUBTFUL, STABLE = 0.6, 0.75  # Hennig's marks: a mean similarity below is of no real cluster, one from there on is
 _BINS = 40
 _CURVES = {"l1": (r"$\ell_1$: k-medians", ":", 2), "l2": (r"$\ell_2$: k-means", "--", 5)}
 _CURVES |= {"log l2": (r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$", "-", 0)}
@@ -104,17 +104,14 @@ class SelectionDisplay(_Display):
         The numbers of clusters tried, and the criterion of each; NaN where there is none.
     criterion, best, runner_up : str, int, and int or None
         The name of the criterion ("evidence", "icl", "bic", "stability"), the chosen number and the next best.
-    outlier_fraction : array-like of shape (n,), default=None
-        The share of outliers with each number of clusters, drawn below.
-    shapes : array-like of shape (n,), default=None
-        The shape of the clusters, if there are several: a line each.
+    outlier_fraction, shapes : array-likes of shape (n,), default=None
+        The share of outliers with each number of clusters, drawn below; the shape of the clusters, if there are
+        several: a line each.
 
     Attributes
     ----------
-    ax_, figure_, line_ : matplotlib Axes, Figure and Line2D
-        The axes of the criterion, their figure and the curve, of the best shape if there are several.
-    outlier_ax_ : matplotlib Axes or None
-        The axes below it.
+    ax_, figure_, line_, outlier_ax_ : matplotlib Axes, Figure, Line2D, and Axes or None
+        The axes of the criterion, their figure, the curve, of the best shape if there are several, and the axes below.
 
     Examples
     --------
@@ -142,7 +139,6 @@ class SelectionDisplay(_Display):
     def _draw(self, ax: Axes) -> None:
         from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-        self.outlier_ax_: Axes | None = None
         best = self._entry(self.best)
         several, lines = dict.fromkeys([self.shapes[best], *self.shapes]), list[Any]()  # the best comes first
         for i, shape in enumerate(several):
@@ -157,9 +153,9 @@ class SelectionDisplay(_Display):
                 ax.plot([number], self.values[self._entry(number)], marker, label=f"{name}: {number}", **look)
         ax.set(ylabel=criterion_title(self.criterion))
         ax.legend(frameon=False)
-        lowest = ax
-        if self.outlier_fraction is not None:
-            self.outlier_ax_ = lowest = _axes_below(ax)
+        self.outlier_ax_ = None if self.outlier_fraction is None else _axes_below(ax)
+        lowest = self.outlier_ax_ or ax
+        if lowest is not ax:
             own = self.shapes == self.shapes[best]
             lowest.bar(self.n_clusters[own], self.outlier_fraction[own], color=style.FAINT, width=0.7)
             lowest.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -193,15 +189,9 @@ def _axes_below(ax: Axes) -> Axes:
     return ax.figure.add_subplot(halves[1], sharex=ax)
 
 
+@documented("weights")
 class RobustWeightsDisplay(_Display):
     """The weights of the rows in the centres: a histogram, drawn into `ax_`, of how far rows are trusted.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_samples,)
-        About 1 for an ordinary row, near 0 for one without influence.
-    outliers : array-like of bool, shape (n_samples,), default=None
-        Which rows are outliers; their bars are hatched.
 
     Examples
     --------
@@ -247,22 +237,14 @@ class RobustWeightsDisplay(_Display):
         ax.legend(frameon=False)
 
 
+@documented("jaccard")
 class StabilityDisplay(_Display):
     """How well each cluster was found again in every resample; ``stability(model, X).plot()`` makes one.
 
-    Parameters
-    ----------
-    jaccard : array-like of shape (n_resamples, n_clusters)
-        The Jaccard similarity of each cluster with the most similar one of a resample; NaN if there is none.
-    sizes : array-like of shape (n_clusters,), default=None
-        Rows in each cluster, shown beside its number.
-
     Attributes
     ----------
-    mean : ndarray of shape (n_clusters,)
-        The mean similarity of each cluster.
-    ax_, figure_, points_, means_ : matplotlib Axes, Figure and two PathCollections
-        What was drawn into, the similarities and their means.
+    mean, ax_, figure_, points_, means_ : ndarray of shape (n_clusters,), matplotlib Axes, Figure, two PathCollections
+        The mean similarity of each cluster; what was drawn into, the similarities and their means.
 
     Examples
     --------
@@ -355,10 +337,8 @@ class RobustnessDisplay(_Display):
 
     Parameters
     ----------
-    curves : dict of str to :class:`tkmeans.RobustnessCurve`
-        The curves by the names of their clusterers.
-    measure : {"ari", "shift", "scale", "influence"}, default="ari"
-        What to draw.
+    curves, measure : dict of str to :class:`tkmeans.RobustnessCurve`, and str, default="ari"
+        The curves by the names of their clusterers, and what to draw: "ari", "shift", "scale" or "influence".
 
     Examples
     --------

@@ -40,10 +40,10 @@ def heights(n_rows: int) -> Array:
 
 def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
     """The first names that are there, or numbers."""
-    names = next((names for names in given if names is not None), [f"feature {j}" for j in range(n_columns)])
-    if len(names) != n_columns:
+    known = next((names for names in given if names is not None), [f"feature {j}" for j in range(n_columns)])
+    if len(names := [*map(str, known)]) != n_columns:
         raise ValueError(f"feature_names must name the {n_columns} columns of X, got {len(names)} names")
-    return [str(name) for name in names]
+    return names
 
 
 def principal_plane(X: Array, trusted: Array, expected: Array) -> View:

@@ -1,11 +1,6 @@
 """What all pictures share: colours, markers, axes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from typing import Any
 
 # Okabe and Ito's colours without black and yellow, which are for centres and do not show on
 # white, an indigo, and then a lighter or darker shade of each. With 14 colours and 8 markers
@@ -29,8 +24,8 @@ def marker(cluster: int) -> str:
     return MARKERS[cluster % len(MARKERS)]
 
 
-def axes_for(ax: Axes | None, **figure: Any) -> Axes:
-    """The axes that were given, or new ones."""
+def axes_for(ax: Any, **figure: Any) -> Any:
+    """The axes that were given, or new ones where that is None."""
     try:
         from matplotlib import pyplot as plt
     except ImportError:

@@ -253,9 +253,8 @@ def _centers(found: Clustering) -> str:
             tint = f"low{-level}" if level < 0 else f"high{level}" if level else None
             rows[-1].append(tag("td", cell(value, found.digits[j]), data_v=_bare(value), class_=tint))
     note = "" if len(shown) == len(found.names) else f" (the {len(shown)} columns that tell clusters apart best)"
-    unfolded = " open" if len(shown) <= _CARD_COLUMNS else ""
     centers = markup.table(header, rows, label="Centres of all clusters", kind="sortable centers")
-    return fragment("centers", unfolded=unfolded, note=note, table=centers)
+    return fragment("centers", unfolded=" open" if len(shown) <= _CARD_COLUMNS else "", note=note, table=centers)
 
 
 def _row_table(found: Clustering, rows: Array) -> str:

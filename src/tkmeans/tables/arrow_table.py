@@ -112,9 +112,8 @@ def read_parquet(content: Content) -> ArrowTable:
     arrow, parquet = (pyarrow("to read Parquet files", module) for module in ("pyarrow", "pyarrow.parquet"))
 
     def opened() -> Any:
-        packed = content.path is None or content.packing
+        file = arrow.BufferReader(content.read()) if content.path is None or content.packing else str(content.path)
         # A buffer per column instead of all columns of a row group, which may be large.
-        file = arrow.BufferReader(content.read()) if packed else str(content.path)
         return parquet.ParquetFile(file, buffer_size=1 << 14, pre_buffer=False)
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
@@ -199,7 +198,8 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     calamine = imported("python_calamine", f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'")
     try:
         data = content.read()
-        _check_extent(source, data)
+        if data.startswith(b"PK"):
+            _check_extent(source, data)
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         if reading.table is not None and reading.table not in sheets:
@@ -231,8 +231,6 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
 
 def _check_extent(source: str, data: bytes) -> None:
     """Refuse a workbook with a few cells so far apart that what is between them has no room."""
-    if not data.startswith(b"PK"):
-        return
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         for name in packed.namelist():
             if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name):
@@ -254,8 +252,7 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
     duckdb = imported("duckdb", f"{source} is a DuckDB database, which needs duckdb: pip install duckdb")
     try:
         # Without external access neither a view nor a query of the database's own making reads other files.
-        alone = {"enable_external_access": "false"}
-        with duckdb.connect(str(content.path), read_only=True, config=alone) as base:
+        with duckdb.connect(str(content.path), read_only=True, config={"enable_external_access": "false"}) as base:
             base.execute("SET enable_progress_bar = false")  # it would go to standard output
             tables = [row[0] for row in base.execute("SELECT table_name FROM information_schema.tables").fetchall()]
             wanted = reading.table or (tables[0] if len(tables) == 1 else None)

@@ -87,10 +87,9 @@ def read_npy(content: Content) -> Table:
         content = Content(source, None, data, "", len(data))
     with content.open() as file:
         try:
-            version = np.lib.format.read_magic(file)
             read_header = {(1, 0): np.lib.format.read_array_header_1_0}
             read_header |= dict.fromkeys([(2, 0), (3, 0)], np.lib.format.read_array_header_2_0)
-            shape, by_columns, stored = read_header[version](file)
+            shape, by_columns, stored = read_header[np.lib.format.read_magic(file)](file)
         except Exception as fault:  # of Python's tokenizer, too
             raise TableError(f"{source} is not a whole .npy file: {fault}") from None
         offset = file.tell()

@@ -221,8 +221,7 @@ class ReleasedTMM(SoftModel):
         with np.errstate(all="ignore"):
             raw = rows.means(tau / trust)
             scatters = rows.scatters(tau * trust, raw) * (1 + p / nu)[:, None, None]
-            covariances = carried(scatters, sizes) + 1e-4 * np.eye(p)
-            new = Components(numbers(raw), covariances, sizes / tau.shape[1], nu)
+            new = Components(numbers(raw), carried(scatters, sizes) + 1e-4 * np.eye(p), sizes / tau.shape[1], nu)
             measured = new.measure(rows)
             means = mean_log_u_minus_u(tau, sizes, measured.d2, 1 / nu, 1 + p / nu)
             return new._replace(dof=next_dof(means, nu, p), measured=measured)
