@@ -64,7 +64,8 @@ def fit(
     with screen.counting("describing the clusters"):
         description = described(found, data.values, data.columns, data.categories, k)
     if json:
-        screen.print_json(summary.as_document(data, estimator, found, description))
+        labels = summary.labels_of(found, mark_outliers=mark_outliers)
+        screen.print_json(summary.as_document(data, estimator, found, description, labels))
     else:
         summary.print_clusters(data, estimator, found, description)
         screen.tell(found.sentence)
@@ -113,8 +114,8 @@ def predict(
     output_files.write_output(table, output, found, mark_outliers=mark_outliers)
     if json:
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
-        strays = summary.outlier_places(found, table)
-        screen.print_json(document | {"labels": summary.labels_of(found), "outliers": strays, "notes": notes})
+        document["labels"] = summary.labels_of(found, mark_outliers=mark_outliers)
+        screen.print_json(document | {"outliers": summary.outlier_places(found, table), "notes": notes})
     elif str(output.out) != "-":
         sizes = summary.sizes_of(found, len(steps[-1].cluster_centers_))
         screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])

@@ -61,9 +61,7 @@ def write_output(
     """Write the table with its new columns where that is wanted, as a whole or not at all."""
     if output.out is None:
         return
-    label = np.where(found.known, found.label, -1).astype(np.int64)
-    if mark_outliers and found.outlier is not None:
-        label[found.outlier] = -1
+    label = np.where(found.core if mark_outliers else found.known, found.label, -1).astype(np.int64)
     known = (x if x is None else np.where(found.known, x, np.nan) for x in (found.probability, found.pvalue))
     answers = zip(RESULTS, (label, *known), strict=True)
     added = {output.prefix + name: Added(values, found.known) for name, values in answers if values is not None}

@@ -112,6 +112,8 @@ def _weights(table: Table, name: str) -> Array:
         rows = ", ".join(f"{table.row_word} {place}: {values[i]:g}" for i, place in places)
         found = f"{len(wrong)} in {name!r} are ({rows}); a weight of 0 ignores a row"
         raise TableError(f"{table.source}: weights must not be negative or missing, but {found}")
+    if not np.any(values):
+        raise TableError(f"{table.source}: all weights in {name!r} are 0, so that no row counts")
     return values
 
 
