@@ -1,6 +1,11 @@
 """What a third attack broke in the command, each with a test that fails if it comes back."""
 
 import csv
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,3 +42,81 @@ def test_weights_that_are_all_zero_are_refused_by_the_name_of_their_column(run, 
     file = table("x,y,w", "1,2,0", "3,5,0", "4,9,0")
     said = run("fit", file, "-k", 1, "--weights", "w", "--scale", scale, code=1).stderr
     assert "all weights in 'w' are 0" in said
+
+
+# ---- standard streams ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Type a line into a shell in the test's own folder; the exit code must be as said."""
+    if sys.platform == "win32":
+        pytest.skip("the shell of POSIX")
+    (tmp_path / "tkmeans").write_text(f"#!{sys.executable}\nfrom tkmeans.cli import main\nmain()\n")
+    (tmp_path / "tkmeans").chmod(0o755)
+
+    def typed(line, code=0, **environment):
+        here = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | environment
+        with (tmp_path / "said").open("w") as said:
+            done = subprocess.run(
+                ["/bin/sh", "-c", f"./tkmeans {line}"], cwd=tmp_path, env=here, check=False, stdout=-1, stderr=said
+            )
+        said = (tmp_path / "said").read_text()
+        assert done.returncode == code, said
+        assert "Traceback" not in said
+        return SimpleNamespace(stdout=done.stdout.decode("utf-8"), stderr=said)
+
+    return typed
+
+
+TWO = ("x,y", "1,2", "3,5", "4,9")
+
+
+def test_a_standard_stream_that_is_closed_is_reported_where_it_is_needed(shell, table):
+    file = table(*TWO)
+    assert "standard output is closed" in shell("fit table.csv -k 1 --out - >&-", code=1).stderr
+    assert "standard output is closed" in shell("fit table.csv -k 1 --json >&-", code=1).stderr
+    assert "standard input is empty" in shell("fit - -k 1 <&-", code=1).stderr
+    shell("fit table.csv -k 1 --out out.csv >&- <&-")
+    assert column(file.with_name("out.csv"), "cluster") == ["0", "0", "0"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+@pytest.mark.parametrize("line", ["--help", "fit --help", "--version", "select-k table.csv --max 1 --json"])
+def test_help_and_results_that_do_not_fit_on_the_disk_are_an_error_in_one_sentence(shell, table, line):
+    table(*TWO)
+    said = shell(f"{line} >/dev/full", code=1).stderr
+    assert said.splitlines()[-1] == "Error: No space left on device"
+
+
+def test_a_standard_output_that_is_not_unicode_gets_every_name_in_ascii(shell, table):
+    table("café,😀", *TWO[1:], name="é.csv")
+    printed = shell("fit é.csv -k 1 --json", PYTHONIOENCODING="ascii").stdout
+    assert printed.isascii()
+    document = json.loads(printed)
+    assert document["columns"] == ["café", "😀"]
+    assert document["file"] == "é.csv"
+    assert "é.csv" in shell("fit é.csv -k 1 --json").stdout
+    assert "caf\\xe9" in shell("fit é.csv -k 1", PYTHONIOENCODING="ascii").stdout
+
+
+@pytest.mark.parametrize("source", ["table.csv", "- < table.csv", "."])
+def test_a_table_is_not_written_into_its_own_input_through_standard_output(shell, table, source):
+    file = table(*TWO)
+    before = file.read_text()
+    said = shell(f"fit {source} -k 1 --out - >> table.csv", code=1).stderr
+    assert "is the input or in it, which is not overwritten" in said
+    assert file.read_text() == before
+
+
+# ---- names of files --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
+def test_links_that_lead_in_a_circle_are_no_file_to_write_to(run, table, tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for option in ("--out", "--model", "--report"):
+        said = run("fit", table(*TWO), "-k", 1, option, tmp_path / "a", code=1).stderr
+        assert "is a link that leads back to itself" in said
+    assert (tmp_path / "a").is_symlink()

@@ -3,6 +3,7 @@
 import signal
 import sys
 from enum import StrEnum
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -270,7 +271,18 @@ def main() -> None:
     """Run the command."""
     # End like after Ctrl-C: files that were being written are removed.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    app()
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that its encoding lacks is no fault; one of the disk comes early
+        sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)
+    sys.stdin = sys.stdin or TextIOWrapper(BytesIO())  # None if it is closed
+    try:
+        app()
+    except OSError as fault:  # help that cannot be printed
+        sys.exit(f"Error: {fault.strerror}")
+    finally:
+        try:
+            print(end="", flush=True)
+        except OSError:  # has been reported, and Python would try again
+            sys.stdout = None
 
 
 def _print_version(wanted: bool) -> None:

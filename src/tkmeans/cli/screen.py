@@ -99,7 +99,8 @@ def print_json(document: Any) -> None:
 
     text = json.dumps(document, default=lambda value: value.tolist())
     shown = pretty(json.loads(text, parse_constant=lambda _: None))
-    print(_STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", shown))
+    unsafe = _STEERING if out.encoding.startswith("utf") else re.compile(r"[^\n -~]")
+    print(unsafe.sub(lambda sign: json.dumps(sign[0])[1:-1], shown))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:
