@@ -120,3 +120,37 @@ def test_links_that_lead_in_a_circle_are_no_file_to_write_to(run, table, tmp_pat
         said = run("fit", table(*TWO), "-k", 1, option, tmp_path / "a", code=1).stderr
         assert "is a link that leads back to itself" in said
     assert (tmp_path / "a").is_symlink()
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jsonl", "a.ndjson", "a.XZ", "a.csv.lz4", "a.csv.br", "a.duckdb", "a.db", "a.xlsm", "a.xlsb", "a.csv.gz"]
+)
+def test_a_name_that_promises_another_format_than_is_written_is_refused(run, table, tmp_path, name):
+    said = run("fit", table(*TWO), "-k", 1, "--out", tmp_path / name, code=1).stderr
+    assert f"not {os.path.splitext(name)[1].lower()} as in" in said
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("target", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_the_device_of_standard_output_takes_the_table_into_a_pipe(shell, table, target):
+    table(*TWO)
+    if not os.path.exists(target):
+        pytest.skip(f"this system has no {target}")
+    assert shell(f"fit table.csv -k 1 --out {target} | cat").stdout.startswith(
+        "x,y,cluster,probability,outlier_pvalue\n1,2,0,"
+    )
+    assert (
+        shell("fit table.csv -k 1 --out - | cat").stdout == shell("fit table.csv -k 1 --out /dev/stdout | cat").stdout
+    )
+
+
+def test_a_pipe_of_another_number_takes_the_table_alone(shell, table):
+    table(*TWO)
+    shell("fit table.csv -k 1 --out /dev/fd/3 3>&1 >/dev/null | cat >piped.csv")
+    assert column(table(*TWO).with_name("piped.csv"), "cluster") == ["0", "0", "0"]
+
+
+def test_a_file_beyond_the_size_that_is_allowed_is_named(shell, table):
+    table("x,y", *(f"{i % 7},{i % 5}.5" for i in range(3000)))
+    said = shell("--version; ulimit -f 8; ./tkmeans fit table.csv -k 1 --out out.csv", code=1).stderr
+    assert "out.csv: File too large" in said

@@ -20,6 +20,8 @@ Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before th
 _FILE = "CSV, Parquet, Feather, JSON, xlsx, xls, ods, DuckDB or NPY, recognised by content; - for standard input."
 _SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows."
 _CLUSTERS = typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")
+_OUT = "Write the table with new columns; - for standard output."
+_DEVICES = dict.fromkeys(("/dev/stdout", "/dev/fd/1"), Path("-"))  # which are standard output, too
 _reading = partial(typer.Option, rich_help_panel="How to read the file")
 _choice = partial(typer.Option, rich_help_panel="What to cluster by")
 
@@ -67,7 +69,7 @@ class ModelOptions(NamedTuple):
 class OutputOptions(NamedTuple):
     """Where the table with the answer goes."""
 
-    out: Annotated[Path | None, typer.Option(help="Write the table with new columns; - for standard output.")] = None
+    out: Annotated[Path | None, typer.Option(help=_OUT, callback=lambda path: _DEVICES.get(str(path), path))] = None
     prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = ""
 
 
