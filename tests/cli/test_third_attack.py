@@ -154,3 +154,90 @@ def test_a_file_beyond_the_size_that_is_allowed_is_named(shell, table):
     table("x,y", *(f"{i % 7},{i % 5}.5" for i in range(3000)))
     said = shell("--version; ulimit -f 8; ./tkmeans fit table.csv -k 1 --out out.csv", code=1).stderr
     assert "out.csv: File too large" in said
+
+
+# ---- options ---------------------------------------------------------------------------------------
+
+PEOPLE = ("name,x,y,w,id", "ann,1,2,1,10", "bob,3,5,2,20", "cy,4,9,1,15", "di,5,1,2,17")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--keep", "name"], "'name': text"),
+        (["--columns", "x", "--keep", "id"], "'id': it is not in --columns"),
+        (["--columns", "x,w", "--weights", "w"], "'w': it names or weighs the rows"),
+        (["--columns", "x,name", "--id", "name"], "'name': it names or weighs the rows"),
+        (["--columns", "x,y", "--without", "y"], "'y': left out"),
+        (["--columns", "x,name=zz"], "'name=zz': no row has it"),
+    ],
+)
+def test_a_column_that_is_asked_for_is_clustered_by_or_the_reason_is_an_error(run, table, options, reason):
+    said = run("fit", table(*PEOPLE), "-k", 1, *options, "--dry-run", code=1).stderr
+    assert f"table.csv cannot be clustered by {reason}" in said
+
+
+def test_a_column_that_is_asked_for_and_has_the_value_is_clustered_by(run, table):
+    words = ("fit", table(*PEOPLE), "-k", 1, "--columns", "x,name=bob,id", "--keep", "id", "--weights", "w", "--json")
+    assert run(*words).document["columns"] == ["x", "name=bob", "id"]
+
+
+@pytest.mark.parametrize("twice", ["x,x,y", "2,x,y", "x,y,3"])
+def test_a_column_that_is_named_twice_counts_once(run, table, twice):
+    document = run("fit", table(*PEOPLE), "-k", 2, "--columns", twice, "--json").document
+    assert document["columns"] == ["x", "y"]
+    assert (
+        document["clusters"] == run("fit", table(*PEOPLE), "-k", 2, "--columns", "x,y", "--json").document["clusters"]
+    )
+
+
+def test_a_category_that_is_encoded_and_named_counts_once(run, table):
+    words = ("fit", table(*PEOPLE), "-k", 1, "--columns", "x,name=bob", "--encode", "name", "--json")
+    assert sorted(run(*words).document["columns"]) == ["name=ann", "name=bob", "name=cy", "name=di", "x"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--jobs", 0), ("--thousands", "xx"), ("--seed", 2**40), ("--seed", 2**32), ("--seed", -1)]
+)
+def test_a_value_that_an_option_cannot_have_is_wrong_usage(run, table, options):
+    said = run("fit", table(*TWO), "-k", 1, *options, code=2).stderr
+    assert options[0] in said
+    assert "n_jobs" not in said
+
+
+def test_the_largest_seed_is_one(run, table):
+    run("fit", table(*TWO), "-k", 1, "--seed", 2**32 - 1)
+
+
+def test_the_report_that_is_sent_to_standard_output_is_refused_without_options_of_other_commands(run, table):
+    said = run("report", table(*TWO), "--out", "-", code=2).stderr
+    assert "only tables can go to -" in said
+    assert "--model" not in said
+
+
+@pytest.mark.parametrize("cells", ["abc abd abe", "1 oops 3", "1 a b c d e 7 8 9 8 7 6 5 4 3"])
+def test_predict_advises_no_option_that_it_lacks(run, table, tmp_path, cells):
+    model = tmp_path / "model.json"
+    run("fit", table(*TWO), "-k", 1, "--model", model)
+    other = table("x,y", *(f"{cell},2" for cell in cells.split()), name="other.csv")
+    said = run("predict", model, other, code=1).stderr
+    assert "column 'x'" in said
+    assert "--without" not in said
+    assert "--columns" not in said
+    assert "--missing" in said or cells != "1 oops 3"
+    fit = run("fit", other, "-k", 1, "--columns", "x", code=1).stderr
+    assert "--without" in fit or "--columns" in fit
+
+
+def test_the_demonstration_checks_its_seed_and_its_files_before_its_work(run, tmp_path):
+    same = ("--picture", tmp_path / "same", "--report", tmp_path / "same")
+    for options in (("--seed", -1), same, ("--picture", "-"), ("--report", "-")):
+        assert run("demo", *options, code=2).stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_row_is_no_choice_among_numbers_of_clusters(run, table):
+    for command in ("select-k", "fit"):
+        said = run(command, table("x,y", "1,2"), code=1).stderr
+        assert "table.csv has only one row" in said
+        assert "StudentTMixture" not in said

@@ -28,7 +28,7 @@ _choice = partial(typer.Option, rich_help_panel="What to cluster by")
 File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
 MarkOutliers = Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the random numbers; the same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")]
 Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all. The result does not depend on it.")]
 
 
@@ -97,12 +97,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         from tkmeans.persistence import ModelFileError
 
+        if given.get("jobs") == 0 or len(given.get("thousands") or "") > 1:
+            raise typer.BadParameter("--jobs cannot be 0, and --thousands must be one sign")
         for name, record in records.items():
             given[name] = record(**{field: given.pop(field) for field in record._fields})
         try:
             return function(**given)
         except (TableError, ModelFileError, ImportError) as fault:
-            screen.complain(screen.as_options(str(fault)))
+            no_choice = re.sub(r", (or|and)( add)? (without|columns)=.*", "", str(fault))  # for predict
+            screen.complain(screen.as_options(str(fault) if "choice" in records else no_choice))
         except BrokenPipeError:
             raise  # the reader of our output has seen enough
         except OSError as fault:

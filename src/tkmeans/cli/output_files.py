@@ -27,7 +27,7 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
     if json and str(table) == "-":
         raise typer.BadParameter("--json and --out - cannot both have standard output", param_hint="--out")
     if any(str(path) == "-" for path in others):
-        raise typer.BadParameter("only --out can be -, standard output; name a file", param_hint="--model, --report")
+        raise typer.BadParameter("only tables can go to -, standard output; name a file")
     if sys.stdout is None and (json or str(table) == "-"):
         raise TableError("standard output is closed")
     paths = [path for path in (table, *others) if path is not None and str(path) != "-"]
@@ -45,7 +45,7 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
         for source in sources if path.is_file() else ():  # a terminal can be both
             check_not_input(path, "/dev/stdin" if str(source) == "-" else source)
     if len({os.path.realpath(path) for path in paths}) < len(paths):
-        raise typer.BadParameter(f"{paths[0]} cannot take two things", param_hint="--out, --model, --report")
+        raise typer.BadParameter(f"one file cannot take two things: {', '.join(map(str, paths))}")
     if table is not None:
         check_format(table)
 
