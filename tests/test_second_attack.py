@@ -486,7 +486,7 @@ def test_the_command_refuses_names_that_are_formulas_and_files_called_minus(fold
     done = command(*given, "--prefix", "=")
     assert (done.returncode, "names that begin with '=' are formulas" in done.stderr) == (1, True)
     done = command(*given, "--model", "-")
-    assert (done.returncode, "only --out can be -" in done.stderr) == (2, True)
+    assert (done.returncode, "only tables can go to -" in done.stderr) == (2, True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no /dev/stdin")

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def check_not_input(path: str | os.PathLike[str], source: str | os.PathLike[str] | None) -> None:
@@ -37,9 +37,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     a pipe cannot be replaced and is written to directly.
     """
     target = Path(os.path.realpath(path))  # a link stays, the file it points to is replaced
-    before = target.stat() if target.exists() else None
+    before = os.stat(path) if os.path.exists(path) else None
     if before is not None and not stat.S_ISREG(before.st_mode):
-        with target.open("wb") as file:
+        with open(path, "wb") as file:  # the target of /dev/stdout is no name if it is a pipe
             yield file
         return
     name = ""

@@ -3,6 +3,7 @@
 import signal
 import sys
 from enum import StrEnum
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,7 +65,8 @@ def fit(
     with screen.counting("describing the clusters"):
         description = described(found, data.values, data.columns, data.categories, k)
     if json:
-        screen.print_json(summary.as_document(data, estimator, found, description))
+        labels = summary.labels_of(found, mark_outliers=mark_outliers)
+        screen.print_json(summary.as_document(data, estimator, found, description, labels))
     else:
         summary.print_clusters(data, estimator, found, description)
         screen.tell(found.sentence)
@@ -113,8 +115,8 @@ def predict(
     output_files.write_output(table, output, found, mark_outliers=mark_outliers)
     if json:
         document = {"file": table.source, "model": str(model), "rows": len(X), "columns": columns}
-        strays = summary.outlier_places(found, table)
-        screen.print_json(document | {"labels": summary.labels_of(found), "outliers": strays, "notes": notes})
+        document["labels"] = summary.labels_of(found, mark_outliers=mark_outliers)
+        screen.print_json(document | {"outliers": summary.outlier_places(found, table), "notes": notes})
     elif str(output.out) != "-":
         sizes = summary.sizes_of(found, len(steps[-1].cluster_centers_))
         screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
@@ -268,7 +270,18 @@ def main() -> None:
     """Run the command."""
     # End like after Ctrl-C: files that were being written are removed.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    app()
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that its encoding lacks is no fault; one of the disk comes early
+        sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)
+    sys.stdin = sys.stdin or TextIOWrapper(BytesIO())  # None if it is closed
+    try:
+        app()
+    except OSError as fault:  # help that cannot be printed
+        sys.exit(f"Error: {fault.strerror}")
+    finally:
+        try:
+            print(end="", flush=True)
+        except OSError:  # has been reported, and Python would try again
+            sys.stdout = None
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from tkmeans.atomic import replacing
-from tkmeans.cli import screen
+from tkmeans.cli import options, output_files, screen
 
 QUICK_REPS = 2
 _FOLDER = typer.Option(help="The folder to write to; the page is written beside it.")
@@ -20,7 +20,7 @@ What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there
 def demo(
     picture: Annotated[Path, typer.Option(help="The file for the picture.")] = Path("tkmeans-demo.png"),
     report: Annotated[Path, typer.Option(help="The file for the report.")] = Path("tkmeans-demo.html"),
-    seed: Annotated[int, typer.Option(help="The seed of the data.")] = 0,
+    seed: options.Seed = 0,
 ) -> None:
     """Compare KMeans and TKMeans on data with outliers."""
     from sklearn.cluster import KMeans
@@ -29,6 +29,7 @@ def demo(
     from tkmeans import TKMeans, write_report
     from tkmeans.datasets import make_contaminated
 
+    output_files.check_files(None, picture, report, sources=())
     X, y = make_contaminated(random_state=seed)
     genuine = y >= 0
     n_outliers = int(np.sum(~genuine))

@@ -93,6 +93,8 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
     """The choice among these numbers of clusters."""
     from tkmeans.selection import select_clusters
 
+    if data.table.n_rows < 2:
+        raise TableError(f"{data.table.source} has only one row, which is one cluster")
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
     with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
         options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}

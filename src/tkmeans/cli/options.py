@@ -20,13 +20,15 @@ Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before th
 _FILE = "CSV, Parquet, Feather, JSON, xlsx, xls, ods, DuckDB or NPY, recognised by content; - for standard input."
 _SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows."
 _CLUSTERS = typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")
+_OUT = "Write the table with new columns; - for standard output."
+_DEVICES = dict.fromkeys(("/dev/stdout", "/dev/fd/1"), Path("-"))  # which are standard output, too
 _reading = partial(typer.Option, rich_help_panel="How to read the file")
 _choice = partial(typer.Option, rich_help_panel="What to cluster by")
 
 File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
 MarkOutliers = Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the random numbers; the same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")]
 Jobs = Annotated[int, typer.Option(help="Number of threads; -1 for all. The result does not depend on it.")]
 
 
@@ -67,7 +69,7 @@ class ModelOptions(NamedTuple):
 class OutputOptions(NamedTuple):
     """Where the table with the answer goes."""
 
-    out: Annotated[Path | None, typer.Option(help="Write the table with new columns; - for standard output.")] = None
+    out: Annotated[Path | None, typer.Option(help=_OUT, callback=lambda path: _DEVICES.get(str(path), path))] = None
     prefix: Annotated[str, typer.Option(help="Put this before the names of the new columns.")] = ""
 
 
@@ -95,12 +97,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         from tkmeans.persistence import ModelFileError
 
+        if given.get("jobs") == 0 or len(given.get("thousands") or "") > 1:
+            raise typer.BadParameter("--jobs cannot be 0, and --thousands must be one sign")
         for name, record in records.items():
             given[name] = record(**{field: given.pop(field) for field in record._fields})
         try:
             return function(**given)
         except (TableError, ModelFileError, ImportError) as fault:
-            screen.complain(screen.as_options(str(fault)))
+            no_choice = re.sub(r", (or|and)( add)? (without|columns)=.*", "", str(fault))  # for predict
+            screen.complain(screen.as_options(str(fault) if "choice" in records else no_choice))
         except BrokenPipeError:
             raise  # the reader of our output has seen enough
         except OSError as fault:

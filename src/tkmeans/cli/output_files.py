@@ -27,20 +27,25 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
     if json and str(table) == "-":
         raise typer.BadParameter("--json and --out - cannot both have standard output", param_hint="--out")
     if any(str(path) == "-" for path in others):
-        raise typer.BadParameter("only --out can be -, standard output; name a file", param_hint="--model, --report")
+        raise typer.BadParameter("only tables can go to -, standard output; name a file")
+    if sys.stdout is None and (json or str(table) == "-"):
+        raise TableError("standard output is closed")
     paths = [path for path in (table, *others) if path is not None and str(path) != "-"]
     for path in paths:
-        folder = path.resolve().parent
+        target = Path(os.path.realpath(path))
+        if target.is_symlink():
+            raise TableError(f"{path} is a link that leads back to itself; choose another name")
         if path.is_dir():
             raise TableError(f"{path} is a folder; name a file in it")
-        if not folder.is_dir():
-            raise TableError(f"there is no folder {folder} to write {path.name} to")
-        if not os.access(path if path.exists() else folder, os.W_OK):
+        if not target.parent.is_dir():
+            raise TableError(f"there is no folder {target.parent} to write {path.name} to")
+        if not os.access(path if path.exists() else target.parent, os.W_OK):
             raise TableError(f"{path} cannot be written: no permission")
-        for source in sources:
+    for path in [*paths, Path("/dev/stdout")] if str(table) == "-" else paths:
+        for source in sources if path.is_file() else ():  # a terminal can be both
             check_not_input(path, "/dev/stdin" if str(source) == "-" else source)
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise typer.BadParameter(f"{paths[0]} cannot take two things", param_hint="--out, --model, --report")
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise typer.BadParameter(f"one file cannot take two things: {', '.join(map(str, paths))}")
     if table is not None:
         check_format(table)
 
@@ -61,9 +66,7 @@ def write_output(
     """Write the table with its new columns where that is wanted, as a whole or not at all."""
     if output.out is None:
         return
-    label = np.where(found.known, found.label, -1).astype(np.int64)
-    if mark_outliers and found.outlier is not None:
-        label[found.outlier] = -1
+    label = np.where(found.core if mark_outliers else found.known, found.label, -1).astype(np.int64)
     known = (x if x is None else np.where(found.known, x, np.nan) for x in (found.probability, found.pvalue))
     answers = zip(RESULTS, (label, *known), strict=True)
     added = {output.prefix + name: Added(values, found.known) for name, values in answers if values is not None}

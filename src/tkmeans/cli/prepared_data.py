@@ -57,7 +57,7 @@ def split(table: Table, text: str | None) -> list[str]:
     """The columns that an option names, as in "a,b" or "2,5"."""
     if text is None or text in table.names:
         return [] if text is None else [text]
-    return [column_named(table, word) for word in next(csv.reader([text], skipinitialspace=True), [])]
+    return [*dict.fromkeys(column_named(table, word) for word in next(csv.reader([text], skipinitialspace=True), []))]
 
 
 def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
@@ -66,10 +66,15 @@ def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
     id_column, weight_column = (n if n is None else column_named(table, n) for n in (choice.id, choice.weights))
     others = [name for name in (id_column, weight_column) if name is not None]
     columns = None if choice.columns is None else split(table, choice.columns)
-    encoded = split(table, choice.encode)
-    chosen = choose(table, columns, split(table, choice.without), split(table, choice.keep), [*others, *encoded])
-    names = chosen.names + levels(table, encoded)
+    encoded, keep = split(table, choice.encode), split(table, choice.keep)
+    chosen = choose(table, columns, split(table, choice.without), keep, [*others, *encoded])
+    names = list(dict.fromkeys(chosen.names + levels(table, encoded)))
     values = numbers(table, names)
+    why = {role.name: role.reason for role in chosen.roles} | dict.fromkeys(others, "it names or weighs the rows")
+    why |= {n: "no row has it" for n, x in zip(names, values, strict=True) if table.indicated(n) and not np.nansum(x)}
+    for name in [*(columns or ()), *keep]:
+        if name not in encoded and (reason := why.get(name, "it is not in --columns")):
+            raise TableError(f"{table.source} cannot be clustered by {name!r}: {reason}")
     weights = None if weight_column is None else _weights(table, weight_column)
     scaler, notes = _scaler(values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
     Z = np.column_stack(values)
@@ -110,6 +115,8 @@ def _weights(table: Table, name: str) -> Array:
         rows = ", ".join(f"{table.row_word} {place}: {values[i]:g}" for i, place in places)
         found = f"{len(wrong)} in {name!r} are ({rows}); a weight of 0 ignores a row"
         raise TableError(f"{table.source}: weights must not be negative or missing, but {found}")
+    if not np.any(values):
+        raise TableError(f"{table.source}: all weights in {name!r} are 0, so that no row counts")
     return values
 
 

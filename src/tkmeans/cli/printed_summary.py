@@ -63,9 +63,10 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) 
         screen.tell(f"{n_agreeing} of {model.n_searches_} independent searches found these clusters.")
 
 
-def labels_of(found: RowAnswers) -> list[int | None]:
+def labels_of(found: RowAnswers, *, mark_outliers: bool) -> list[int | None]:
     """The cluster of each row; None for those without a value."""
-    return [int(label) if known else None for label, known in zip(found.label, found.known, strict=True)]
+    labels = np.where(found.core, found.label, -1) if mark_outliers else found.label
+    return [int(label) if known else None for label, known in zip(labels, found.known, strict=True)]
 
 
 def outlier_places(found: RowAnswers, table: Table) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def typed(*words: object) -> str:
     return " ".join(["tkmeans", *(shlex.quote(str(word)) for word in words)])
 
 
-def as_document(data: Data, model: Any, found: RowAnswers, description: Any) -> dict[str, Any]:
+def as_document(data: Data, model: Any, found: RowAnswers, description: Any, labels: list[Any]) -> dict[str, Any]:
     """The result of a fit for machines."""
     centers, records = centers_in_units(model, data.scaler), description.records()
     weights = model.cluster_weights_ if hasattr(model, "cluster_weights_") else model.weights_
@@ -116,7 +117,7 @@ def as_document(data: Data, model: Any, found: RowAnswers, description: Any) -> 
     carried = [name for name in data.table.names if name not in data.columns]
     scaling = None if data.scaler is None else type(data.scaler).__name__
     document = {"file": data.table.source, "rows": data.table.n_rows, "columns": data.columns, "carried": carried}
-    document |= {"scaling": scaling, "n_clusters": len(centers), "clusters": clusters, "labels": labels_of(found)}
+    document |= {"scaling": scaling, "n_clusters": len(centers), "clusters": clusters, "labels": labels}
     bad = np.empty((0, 2), int) if found.bad_cells is None else np.argwhere(found.bad_cells)
     places = zip(data.table.places(bad[:, 0].tolist()), bad[:, 1], strict=True)
     document["bad_cells"] = [{data.table.row_word: place, "column": data.columns[j]} for place, j in places]

@@ -98,7 +98,8 @@ def print_json(document: Any) -> None:
     from tkmeans.persistence.encoding import pretty
 
     plain = json.loads(json.dumps(document, default=lambda value: value.tolist()), parse_constant=lambda _: None)
-    print(_STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", pretty(plain)))
+    unsafe = _STEERING if out.encoding.startswith("utf") else re.compile(r"[^\n -~]")
+    print(unsafe.sub(lambda sign: json.dumps(sign[0])[1:-1], pretty(plain)))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:

@@ -32,7 +32,8 @@ _STRANGERS: dict[Any, str] = {
 _FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
 _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
-_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2")
+_NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
+_NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
 _IN_FOLDERS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx")
 
 
