@@ -70,9 +70,9 @@ def _role(table: Table, column: Column, keep: Sequence[str]) -> str:
     reason = _why_not(column)
     if column.name in RESULTS and set(RESULTS) <= set(table.names) and column.name not in keep:
         return "from an earlier run"
-    if column.name in keep or (reason in ("empty", "the same in every row") and not _throughout(table, column)):
-        return reason if reason == "text" else ""
-    return reason
+    if column.name not in keep and reason in ("empty", "the same in every row"):
+        return _throughout(table, column, reason)
+    return reason if column.name not in keep or reason == "text" else ""
 
 
 def _why_not(column: Column) -> str:
@@ -112,11 +112,17 @@ def _counts(known: Array, distinct: Array) -> bool:
     return len(known) >= 2 * _ENOUGH and float(np.median(steps)) == 1 and bool(np.all(np.diff(known) > 0))
 
 
-def _throughout(table: Table, column: Column) -> bool:
-    """Whether a column that is constant or empty at first stays so."""
-    whole = table.known_rows is not None and len(column.values) >= table.known_rows
+def _throughout(table: Table, column: Column, reason: str) -> str:
+    """Why a column that is constant or empty at first is left out: it stays so, or turns out to be text."""
+    if table.known_rows is not None and len(column.values) >= table.known_rows:
+        return reason
     known = column.values[~np.isnan(column.values)][:1]
-    return whole or all(np.all(np.isnan(X) | np.isin(X, known)) for X in table.batches([column.name], CHUNK))
+    n_bad = n_numbers = n_others = 0
+    for (cells,) in table.chunks([column.name]):
+        numbers = cells.values[~np.isnan(cells.values)]
+        n_bad, n_numbers = n_bad + len(cells.wrong), n_numbers + len(numbers)
+        n_others += np.count_nonzero(~np.isin(numbers, known))
+    return "text" if n_bad > n_numbers else "" if n_bad or n_others else reason
 
 
 def levels(table: Table, names: Sequence[str]) -> list[str]:

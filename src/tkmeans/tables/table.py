@@ -37,6 +37,9 @@ class Cells(NamedTuple):
     texts: Any = None  # the cells as an Arrow dictionary array of text; None where they are numbers
 
 
+Parts = list[tuple[int, Cells]]  # of a column, and where each begins
+
+
 class Column(NamedTuple):
     """One column: its numbers, or why it has none."""
 
@@ -90,7 +93,7 @@ class Table(ABC):
         self.names, self.notes = list(names), list(notes)
         self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
         self.singles: set[str] = set()  # columns in single precision
-        self._loaded: dict[str, tuple[Column, list[Any]]] = {}
+        self._loaded: dict[str, tuple[Column, Parts]] = {}
 
     @abstractmethod
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
@@ -143,18 +146,16 @@ class Table(ABC):
 
     def load(self) -> None:
         """Read all columns into memory."""
-        self._loaded = {column.name: (column, texts) for column, texts in self._gathered(self.chunks(self.names))}
+        self._loaded = {column.name: (column, parts) for column, parts in self._gathered(self.chunks(self.names))}
         self.known_rows = len(self.column(self.names[0]).values)
 
     def first(self, n_rows: int) -> list[Column]:
-        """The columns of the first rows, about so many."""
-        if self._loaded:
-            columns = (column for column, _ in self._loaded.values())
-            return [c if c.n_bad else c._replace(values=c.values[:n_rows]) for c in columns]
-        found = [column for column, _ in self._gathered(self.chunks(self.names, n_rows), n_rows)]
-        if not len(found[0].values):
+        """The columns of the first rows, so many, whether the table is loaded or not."""
+        held = [*self._loaded.values()] or [*self._gathered(self.chunks(self.names, n_rows), n_rows)]
+        if not len(held[0][0].values):
             raise TableError(f"{self.source} has no rows")
-        return found
+        cut = [[(at, c._replace(wrong=c.wrong[c.wrong < n_rows - at])) for at, c in parts] for _, parts in held]
+        return [self._column(c.name, c.values[:n_rows], parts) for (c, _), parts in zip(held, cut, strict=True)]
 
     def column(self, name: str) -> Column:
         """The numbers of a column."""
@@ -164,14 +165,16 @@ class Table(ABC):
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        column = self.column(name)
-        texts = [text for part in self._loaded[name][1] for text in _texts(part)]
-        return texts or ["" if value != value else str(value) for value in column.values.tolist()]
+        texts = ["" if value != value else str(value) for value in self.column(name).values.tolist()]
+        for start, cells in self._loaded[name][1]:
+            if cells.texts is not None:  # as there may be in some chunks and not in others
+                texts[start : start + len(cells.texts)] = words_of(cells.texts)
+        return texts
 
-    def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, list[Any]]]:
-        """The columns that the first chunks make up, and their texts where there are any."""
+    def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, Parts]]:
+        """The columns that the first chunks make up, and where their cells are not just numbers."""
         values: list[Array] = [np.empty(0) for _ in self.names]
-        held: list[list[tuple[int, Cells]]] = [[] for _ in self.names]  # where something is not a number
+        held: list[Parts] = [[] for _ in self.names]  # where something is not a number
         start = 0
         for chunk in chunks:
             stop = start + len(chunk[0].values)
@@ -189,21 +192,21 @@ class Table(ABC):
                 break
         for name, found, parts in zip(self.names, values, held, strict=True):
             found.resize(start, refcheck=False)
-            yield self._column(name, found, parts), [cells.texts for _, cells in parts if cells.texts is not None]
+            yield self._column(name, found, parts), parts
 
-    def _column(self, name: str, values: Array, parts: list[tuple[int, Cells]]) -> Column:
+    def _column(self, name: str, values: Array, parts: Parts) -> Column:
         column = Column(name, values, (), sum(len(cells.wrong) for _, cells in parts), self.kinds[name])
         bad: list[tuple[str, str]] = []
         for start, cells in [] if column.is_text else parts:
             wrong = cells.wrong[: KEPT_BAD - len(bad)].tolist()
-            texts = cells.texts if cells.texts is None or not wrong else _texts(cells.texts)
+            texts = cells.texts if cells.texts is None or not wrong else words_of(cells.texts)
             places = self.places([start + i for i in wrong])
             words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
             bad += [(f"{self.row_word} {place}", word) for place, word in zip(places, words, strict=True)]
         return column._replace(bad=tuple(bad))
 
 
-def _texts(cells: Any) -> list[str]:
+def words_of(cells: Any) -> list[str]:
     """The cells of an Arrow dictionary array; empty where missing."""
     words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]
     return ["" if i is None else words[i] for i in cells.indices.to_pylist()]
@@ -214,7 +217,7 @@ def _indicator(cells: Cells, value: str) -> Array:
     if cells.texts is None:
         equal = np.array([f"{number:.16g}" == value for number in cells.values.tolist()])
         return np.where(np.isnan(cells.values), np.nan, equal)
-    words = np.array(_texts(cells.texts))
+    words = np.array(words_of(cells.texts))
     missing = np.isnan(cells.values) & ~np.isin(np.arange(len(words)), cells.wrong)
     return np.where(missing, np.nan, words == value)
 

@@ -179,6 +179,10 @@ class Concatenated(Table):
                 raise TableError(f"{table.source} has {len(table.names)} columns, but {self.source} {len(self.names)}")
             yield from table.chunks([column_named(table, name) for name in names], n_rows)
 
+    def cells(self, name: str) -> list[str]:
+        """A column as text, as it stands in the files; empty where missing."""
+        return [cell for table in self._tables for cell in table.cells(column_named(table, name))]
+
 
 def write_table(
     table: Table, file: BinaryIO, added: Mapping[str, Added], *, rows: Array | None = None, like: str | Path = ""

@@ -1,0 +1,118 @@
+"""What a third attack broke in tables, each with a test that fails if it comes back."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tkmeans import TKMeans, describe
+from tkmeans.tables import choose, read_table, write_table
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+MADE = np.random.default_rng(0)
+
+
+def written(path, content):
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def out(table, like, rows=None):
+    """What a table is written as, in the format of this name."""
+    file = io.BytesIO()
+    write_table(table, file, {}, rows=rows, like=like)
+    return file.getvalue()
+
+
+def command(*words):
+    """Type a command, in a process of its own."""
+    pytest.importorskip("typer")
+    code = f"from tkmeans.cli import main; import sys; sys.argv[1:] = {[*map(str, words)]!r}; main()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+# ---- cells and their rows --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def late_text(tmp_path_factory):
+    """Over a mebibyte of rows whose last column is empty at first and text at the end, and those rows."""
+    numbers = MADE.normal([[0.0, 0], [9, 0]] * 50_000)
+    rows = [[f"{x:.3f}", f"{y:.3f}", f"L{i}" if i >= 90_000 else ""] for i, (x, y) in enumerate(numbers)]
+    rows[20_000] = ["400", "900", ""]
+    text = "\n".join(map(",".join, [["x", "y", "comment"], *rows]))
+    return written(tmp_path_factory.mktemp("late") / "big.csv", text + "\n"), rows
+
+
+def test_a_column_of_text_that_is_empty_at_first_keeps_every_cell_in_its_row(late_text):
+    path, rows = late_text
+    table = read_table(path)
+    table.load()
+    assert table.cells("comment") == [row[2] for row in rows]
+    kept = pq.read_table(io.BytesIO(out(table, "o.parquet", np.array([20_000, 95_000]))))
+    assert kept["comment"].to_pylist() == [None, "L95000"]
+
+
+def test_text_that_begins_late_describes_clusters_and_is_no_error(late_text):
+    path, rows = late_text
+    with pytest.warns(UserWarning, match=r"not used for clustering: comment \(text\)"):
+        model = TKMeans(2, random_state=0).fit(path)
+    assert model.feature_names_in_.tolist() == ["x", "y"]
+    assert sum(each.n_rows + each.n_outliers for each in describe(model, path)) == len(rows)
+
+
+def test_an_outlier_of_the_command_is_called_by_its_own_cell(late_text):
+    done = command("outliers", late_text[0], "-k", 2, "--id", "comment", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {row["line"]: row["name"] for row in json.loads(done.stdout)["outliers"]}[20_002] == ""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "folder"
+
+
+def test_rows_of_a_folder_keep_their_cells_where_a_file_has_none(folder):
+    written(folder / "a.csv", "x,y,note\n" + "".join(f"{i}.5,{i % 3},\n" for i in range(6)))
+    written(folder / "b.csv", "x,y,note\n" + "".join(f"{i}.5,{i % 3},B{i}\n" for i in range(6)))
+    table = read_table(folder)
+    assert table.cells("note") == [""] * 6 + [f"B{i}" for i in range(6)]
+    lines = [*csv.reader(io.StringIO(out(table, "-", np.array([5, 7])).decode()))]
+    assert lines == [["x", "y", "note"], ["5.5", "2", ""], ["1.5", "1", "B1"]]
+    assert choose(table).names == ["x", "y"]
+
+
+def test_text_numbers_and_dates_of_a_folder_stand_in_their_rows(folder):
+    written(folder / "a.csv", "x,what\n1,red\n2,green\n")
+    written(folder / "b.csv", "x,what\n3,007\n4,\n")
+    pq.write_table(pa.table({"x": [5], "what": pa.array([18262], pa.date32())}), folder / "c.parquet")
+    table = read_table(folder)
+    table.load()
+    assert table.cells("what") == ["red", "green", "007", "", "2020-01-01"]
+    assert len(out(table, "o.csv").splitlines()) == 6
+
+
+# ---- the same columns everywhere -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("third", [lambda i: i % 100_000, lambda i: i if i != 70_000 else 5], ids=["again", "once"])
+def test_a_table_that_is_loaded_has_the_columns_of_one_that_is_not(third, tmp_path):
+    lines = (f"{i % 7}.5,{i % 11}.25,{third(i)}\n" for i in range(200_000))
+    path = written(tmp_path / "rows.csv", "x,y,z\n" + "".join(lines))
+    loaded = read_table(path)
+    loaded.load()
+    assert choose(read_table(path)) == choose(loaded)
+
+
+def test_cells_that_are_no_numbers_decide_alike_in_a_table_that_is_loaded(tmp_path):
+    lines = (f"{i % 7}.5,{'word' if i < 40_000 else i % 9}\n" for i in range(200_000))
+    path = written(tmp_path / "rows.csv", "x,y\n" + "".join(lines))
+    loaded = read_table(path)
+    loaded.load()
+    assert choose(read_table(path)).names == choose(loaded).names == ["x"]
