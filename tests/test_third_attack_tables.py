@@ -9,11 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from tkmeans import TKMeans, describe
+from tkmeans import DataFile, TKMeans, describe
 from tkmeans.tables import choose, read_table, write_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+feather = pytest.importorskip("pyarrow.feather")
 MADE = np.random.default_rng(0)
 
 
@@ -116,3 +117,36 @@ def test_cells_that_are_no_numbers_decide_alike_in_a_table_that_is_loaded(tmp_pa
     loaded = read_table(path)
     loaded.load()
     assert choose(read_table(path)).names == choose(loaded).names == ["x"]
+
+
+# ---- files that are kept, and files that are read --------------------------------------------------
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_nothing_is_written_over_a_file_that_a_folder_of_the_input_links_to(link, folder, tmp_path):
+    real = written(tmp_path / "real.csv", "x,y\n1.5,2\n3,4.5\n8,9\n")
+    before, said = real.read_bytes(), "is the input or in it, which is not overwritten"
+    folder.mkdir()
+    getattr(folder / "a.csv", link)(real)
+    (folder / ".lost").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError, match=said):
+        TKMeans(1).fit([[1.0, 2.0]]).predict(folder, out=real)
+    with pytest.raises(FileExistsError, match=said):
+        TKMeans(1, checkpoint=real).fit(folder)
+    for option in ("--out", "--model"):
+        done = command("fit", folder, "-k", 1, option, real)
+        assert done.returncode == 1
+        assert "which is not overwritten" in " ".join(done.stderr.split())
+    assert real.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_a_column_of_long_whole_numbers_with_gaps_does_not_refuse_its_file(suffix, tmp_path):
+    path, long = tmp_path / f"n.{suffix}", pa.array([None, 10**16 + 1, 10**16 + 3])
+    table = pa.table({"x": [1.0, 2, 9], "y": [1.0, 3, 8], "ref": long})
+    (pq.write_table if suffix == "parquet" else feather.write_feather)(table, path)
+    model = TKMeans(1).fit(DataFile(path, columns=["x", "y"]))
+    np.testing.assert_array_equal(
+        model.cluster_centers_, TKMeans(1).fit(np.c_[table["x"], table["y"]]).cluster_centers_
+    )
+    assert read_table(path).cells("ref") == ["", "10000000000000001", "10000000000000003"]

@@ -37,7 +37,7 @@ def numpy_of(array: Any) -> Any:
     """Arrow's numbers as an array, NaN where missing; by Arrow's own way pandas would be imported."""
     if array.null_count:
         arrow = pyarrow()
-        array = array if arrow.types.is_floating(array.type) else array.cast(arrow.float64())
+        array = array if arrow.types.is_floating(array.type) else array.cast(arrow.float64(), safe=False)
         array = array.fill_null(arrow.scalar(math.nan, array.type))
     kind = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)

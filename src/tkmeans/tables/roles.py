@@ -121,7 +121,7 @@ def _throughout(table: Table, column: Column, reason: str) -> str:
     for (cells,) in table.chunks([column.name]):
         numbers = cells.values[~np.isnan(cells.values)]
         n_bad, n_numbers = n_bad + len(cells.wrong), n_numbers + len(numbers)
-        n_others += np.count_nonzero(~np.isin(numbers, known))
+        n_others += int(np.sum(~np.isin(numbers, known)))
     return "text" if n_bad > n_numbers else "" if n_bad or n_others else reason
 
 
