@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -32,10 +30,13 @@ def out(table, like, rows=None):
 
 
 def command(*words):
-    """Type a command, in a process of its own."""
+    """Type a command."""
     pytest.importorskip("typer")
-    code = f"from tkmeans.cli import main; import sys; sys.argv[1:] = {[*map(str, words)]!r}; main()"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    from typer.testing import CliRunner
+
+    from tkmeans.cli import app
+
+    return CliRunner().invoke(app, [*map(str, words)])
 
 
 # ---- cells and their rows --------------------------------------------------------------------------
@@ -70,7 +71,7 @@ def test_text_that_begins_late_describes_clusters_and_is_no_error(late_text):
 
 def test_an_outlier_of_the_command_is_called_by_its_own_cell(late_text):
     done = command("outliers", late_text[0], "-k", 2, "--id", "comment", "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert {row["line"]: row["name"] for row in json.loads(done.stdout)["outliers"]}[20_002] == ""
 
 
@@ -135,7 +136,7 @@ def test_nothing_is_written_over_a_file_that_a_folder_of_the_input_links_to(link
         TKMeans(1, checkpoint=real).fit(folder)
     for option in ("--out", "--model"):
         done = command("fit", folder, "-k", 1, option, real)
-        assert done.returncode == 1
+        assert done.exit_code == 1
         assert "which is not overwritten" in " ".join(done.stderr.split())
     assert real.read_bytes() == before
 
@@ -146,7 +147,69 @@ def test_a_column_of_long_whole_numbers_with_gaps_does_not_refuse_its_file(suffi
     table = pa.table({"x": [1.0, 2, 9], "y": [1.0, 3, 8], "ref": long})
     (pq.write_table if suffix == "parquet" else feather.write_feather)(table, path)
     model = TKMeans(1).fit(DataFile(path, columns=["x", "y"]))
-    np.testing.assert_array_equal(
-        model.cluster_centers_, TKMeans(1).fit(np.c_[table["x"], table["y"]]).cluster_centers_
-    )
+    same = TKMeans(1).fit(np.c_[table["x"], table["y"]])
+    np.testing.assert_array_equal(model.cluster_centers_, same.cluster_centers_)
     assert read_table(path).cells("ref") == ["", "10000000000000001", "10000000000000003"]
+
+
+# ---- what is written -------------------------------------------------------------------------------
+
+
+def test_cells_of_a_folder_of_text_are_written_as_they_were(folder, tmp_path):
+    text = "zip,day,n,x,y\n01234,2020-01-01,2020,1.5,2\n"
+    for name in ("a.csv", "b.csv"):
+        written(folder / name, text)
+    wanted = (text + text.splitlines()[1]).split()
+    assert out(read_table(folder), "-").decode().split() == wanted
+    done = command("fit", folder, "-k", 1, "--keep", "x", "--out", tmp_path / "o.csv")
+    assert done.exit_code == 0, done.stderr
+    assert [line.rsplit(",", 3)[0] for line in (tmp_path / "o.csv").read_text().split()] == wanted
+
+
+@pytest.fixture
+def typed():
+    days, tags = pa.array([18262, None, 18264], pa.date32()), pa.array(["a", "b", None]).dictionary_encode()
+    truth, prices = pa.array([True, False, None]), pa.array([1, 2, 3]).cast(pa.decimal128(30, 2))
+    long, lists = pa.array([2**60 + 1, -(2**60) - 3, 7]), pa.array([[1, 2], [], None])
+    return pa.table({"x": [1.0, 2, 9], "id": long, "day": days, "so": truth, "cost": prices, "l": lists, "tag": tags})
+
+
+def read_as(suffix, data):
+    return pq.read_table(io.BytesIO(data)) if suffix == "parquet" else feather.read_table(io.BytesIO(data))
+
+
+@pytest.mark.parametrize("before", ["parquet", "feather"])
+@pytest.mark.parametrize("after", ["parquet", "feather"])
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_columns_keep_their_types_from_one_typed_format_to_another(before, after, n_files, typed, folder):
+    folder.mkdir()
+    parts = [typed, typed.set_column(6, "tag", pa.array(["c", "a", "d"]).dictionary_encode())][:n_files]
+    for i, part in enumerate(parts):
+        (pq.write_table if before == "parquet" else feather.write_feather)(part, folder / f"{i}.{before}")
+    found = read_as(after, out(read_table(folder if n_files > 1 else folder / f"0.{before}"), f"o.{after}"))
+    assert found.to_pylist() == [row for part in parts for row in part.to_pylist()]
+    assert found.schema.types == typed.schema.types
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "npy"])
+def test_long_identifiers_lose_no_digit_when_the_format_changes(suffix, tmp_path):
+    path, ids = tmp_path / f"ids.{suffix}", [2**60 + i for i in (1, 2, 3)]
+    if suffix == "npy":
+        np.save(path, np.rec.fromarrays([ids, [0.5, 1, 2]], names=["id", "x"]))
+    elif suffix == "json":
+        path.write_text(json.dumps([{"id": i, "x": 0.5} for i in ids]))
+    else:
+        path.write_text("id,x\n" + "".join(f"{i},0.5\n" for i in ids))
+    for after in ("parquet", "feather"):
+        assert read_as(after, out(read_table(path), f"o.{after}"))["id"].to_pylist() == ids
+    assert np.load(io.BytesIO(out(read_table(path), "o.npy")))["id"].tolist() == ids
+
+
+@pytest.mark.parametrize(("cells", "wanted"), [
+    (["9007199254740993", ""], [9007199254740993, None]),
+    (["123456789012345678901", "123456789012345678902"], ["123456789012345678901", "123456789012345678902"]),
+    (["1e300", "2"], [1e300, 2.0]),
+])  # fmt: skip
+def test_numbers_too_long_for_a_float_are_whole_numbers_or_text(cells, wanted, tmp_path):
+    path = written(tmp_path / "long.csv", "n,x\n" + "".join(f"{cell},0.5\n" for cell in cells))
+    assert read_as("parquet", out(read_table(path), "o.parquet"))["n"].to_pylist() == wanted

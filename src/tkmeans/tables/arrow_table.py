@@ -65,6 +65,10 @@ class ArrowTable(Table):
         found = (cell for batch in self._batches([name], CHUNK) for cell in batch.column(name).to_pylist())
         return ["" if cell is None or cell != cell else str(cell) for cell in found]
 
+    def stored(self, name: str) -> Any:
+        """A column with its type."""
+        return pyarrow().Table.from_batches(self._batches([name], CHUNK)).column(name)
+
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
         """Write these rows with all their columns, in the format they came in."""
         arrow = pyarrow()
@@ -72,6 +76,7 @@ class ArrowTable(Table):
         for name, column in added.items():
             table = table.append_column(name, arrow.array(column.values, mask=~column.known))
         table = table if len(rows) == table.num_rows else table.take(arrow.array(rows))
+        table = table.unify_dictionaries()  # a file has one for each column
         if self.format == "parquet":
             pyarrow(module="pyarrow.parquet").write_table(table, file)
         else:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO, final
@@ -166,7 +167,7 @@ class Concatenated(Table):
     def __init__(self, tables: list[Table]) -> None:
         first = tables[0]
         super().__init__(first.source, first.names, list(first.kinds.values()), first.notes)
-        self.layout, self._tables, self.is_matrix = first.layout, tables, first.is_matrix
+        self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
         self.singles = set.intersection(*(table.singles for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
@@ -174,14 +175,14 @@ class Concatenated(Table):
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns of all files in order."""
-        for table in self._tables:
+        for table in self.tables:
             if table.is_matrix and len(table.names) != len(self.names):
                 raise TableError(f"{table.source} has {len(table.names)} columns, but {self.source} {len(self.names)}")
             yield from table.chunks([column_named(table, name) for name in names], n_rows)
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the files; empty where missing."""
-        return [cell for table in self._tables for cell in table.cells(column_named(table, name))]
+        return [cell for table in self.tables for cell in table.cells(column_named(table, name))]
 
 
 def write_table(
@@ -212,7 +213,7 @@ def write_table(
         np.save(file, np.rec.fromarrays([values[rows] for values in fields.values()], types), allow_pickle=False)
     else:
         arrow = pyarrow("to write Parquet and Feather files")
-        arrays = {name: arrow.array(_plain(table, name, None), from_pandas=True) for name in table.names}
+        arrays = {name: _typed(table, name, arrow) for name in table.names}
         arrow_table.held_table(table.source, arrow.table(arrays), format=wanted).write(file, added, rows)
 
 
@@ -229,4 +230,20 @@ def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     """A column as an array: its numbers if that is all it has, else its text."""
     column = table.column(name)
     as_text = column.n_bad or column.kind in ("date", "code", "text")
-    return np.array([cell or nothing for cell in table.cells(name)]) if as_text else column.values
+    is_long = not as_text and bool(np.any(np.abs(column.values) >= 2.0**53))  # so that digits would be lost
+    cells = table.cells(name) if as_text or is_long else []
+    if is_long and all(re.fullmatch("[+-]?[0-9]*", cell) for cell in cells):
+        fits = all(abs(int(cell or 0)) < 2**63 for cell in cells)
+        return np.array([int(cell) if cell and fits else cell or nothing for cell in cells])
+    return np.array([cell or nothing for cell in cells]) if as_text else column.values
+
+
+def _typed(table: Table, name: str, arrow: Any) -> Any:
+    """A column as Arrow holds it, with the type it has."""
+    if isinstance(table, arrow_table.ArrowTable) and name not in table.notations:
+        return table.stored(name)
+    if isinstance(table, Concatenated):
+        with suppress(arrow.ArrowException):  # no type fits all files
+            parts = [arrow.table({name: _typed(part, column_named(part, name), arrow)}) for part in table.tables]
+            return arrow.concat_tables(parts, promote_options="permissive").column(name)
+    return arrow.array(_plain(table, name, None), from_pandas=True)
