@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import lzma
+import os
 
 import numpy as np
 import pytest
 
 from tkmeans import DataFile, TKMeans, describe
-from tkmeans.tables import choose, read_table, write_table
+from tkmeans.tables import TableError, choose, read_table, write_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -17,7 +19,7 @@ MADE = np.random.default_rng(0)
 
 
 def written(path, content):
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
@@ -213,3 +215,53 @@ def test_long_identifiers_lose_no_digit_when_the_format_changes(suffix, tmp_path
 def test_numbers_too_long_for_a_float_are_whole_numbers_or_text(cells, wanted, tmp_path):
     path = written(tmp_path / "long.csv", "n,x\n" + "".join(f"{cell},0.5\n" for cell in cells))
     assert read_as("parquet", out(read_table(path), "o.parquet"))["n"].to_pylist() == wanted
+
+
+# ---- folders ---------------------------------------------------------------------------------------
+
+
+def test_files_of_a_folder_that_are_not_read_are_named(folder):
+    for name in ("a.csv", "b.txt", "c.json", "sub/d", "e.duckdb", "f.ods"):
+        written(folder / name, "x,y\n1,2.5\n3,4\n8,9\n")
+    with pytest.warns(UserWarning, match="not read, as the names do not say that these are tables: ") as warned:
+        assert len(TKMeans(1).fit(folder).labels_) == 3
+    assert all(name in str(warned[0].message) for name in ("b.txt", "c.json", os.path.join("sub", "d"), "e.duckdb"))
+
+
+def test_compressed_and_shortened_names_of_formats_are_read_in_folders(folder):
+    written(folder / "a.csv.xz", lzma.compress(b"x,y\n1,2.5\n"))
+    written(folder / "b.ndjson", '{"x": 3, "y": 4.5}\n')
+    written(folder / "c.psv", "x|y\n5|6.5\n")
+    written(folder / "d.tab", "x\ty\n7\t8.5\n")
+    pq.write_table(pa.table({"x": [9], "y": [10.5]}), folder / "e.pq")
+    feather.write_feather(pa.table({"x": [11], "y": [12.5]}), folder / "f.ipc")
+    table = read_table(folder)
+    assert not table.notes
+    assert np.concatenate([*table.batches(["x", "y"], 10)]).tolist() == [[x, x + 1.5] for x in range(1, 12, 2)]
+
+
+def test_rows_of_a_folder_within_a_folder_are_read_once_and_hidden_ones_not_at_all(folder):
+    written(folder / "all.csv" / "part.csv", "x,y\n1,2.5\n3,4\n")
+    written(folder / ".checkpoints" / "part.csv", "x,y\n1,2.5\n3,4\n")
+    assert read_table(folder).n_rows == 2
+
+
+def test_a_column_that_the_first_file_of_a_folder_lacks_is_named(folder):
+    written(folder / "a.csv", "x,y\n1,2.5\n3,4\n8,9\n")
+    written(folder / "b.csv", "x,y,z\n1,2.5,7\n3,4,7.5\n8,9,2\n")
+    with pytest.warns(UserWarning, match=r"columns that .*a\.csv does not have are not read: 'z' of .*b\.csv"):
+        model = TKMeans(1).fit(folder)
+    assert model.feature_names_in_.tolist() == ["x", "y"]
+
+
+def test_a_bad_cell_of_a_folder_is_named_with_its_own_file_and_line(folder):
+    written(folder / "a.csv", "x,y\n1,2.5\n3,4\n8,9\n")
+    written(folder / "b.csv", "x,y\n1,2.5\n3,4\n8,oops\n5,6\n7,8\n")
+    said = r"folder: .*cells of column 'y' are numbers, but 1 is not: .*b\.csv, line 4: 'oops'"
+    with pytest.raises(TableError, match=said):
+        TKMeans(1).fit(folder)
+    done = command("fit", folder, "-k", 1)
+    assert done.exit_code == 1
+    assert "b.csv, line 4: 'oops'" in " ".join(done.stderr.split())
+    written(folder / "b.csv", "x,y\n1,2.5\n3,4\n")
+    assert json.loads(command("fit", folder, "-k", 1, "--json").stdout)["file"] == str(folder)

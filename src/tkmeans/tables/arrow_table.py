@@ -62,8 +62,7 @@ class ArrowTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        found = (cell for batch in self._batches([name], CHUNK) for cell in batch.column(name).to_pylist())
-        return ["" if cell is None or cell != cell else str(cell) for cell in found]
+        return ["" if cell is None or cell != cell else str(cell) for cell in self.stored(name).to_pylist()]
 
     def stored(self, name: str) -> Any:
         """A column with its type."""
@@ -76,12 +75,11 @@ class ArrowTable(Table):
         for name, column in added.items():
             table = table.append_column(name, arrow.array(column.values, mask=~column.known))
         table = table if len(rows) == table.num_rows else table.take(arrow.array(rows))
-        table = table.unify_dictionaries()  # a file has one for each column
         if self.format == "parquet":
             pyarrow(module="pyarrow.parquet").write_table(table, file)
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
+                writer.write_table(table.unify_dictionaries())
 
 
 def _kind(stored: Any) -> str:

@@ -114,11 +114,10 @@ def _counts(known: Array, distinct: Array) -> bool:
 
 def _throughout(table: Table, column: Column, reason: str) -> str:
     """Why a column that is constant or empty at first is left out: it stays so, or turns out to be text."""
-    if table.known_rows is not None and len(column.values) >= table.known_rows:
-        return reason
+    whole = table.known_rows is not None and len(column.values) >= table.known_rows
     known = column.values[~np.isnan(column.values)][:1]
     n_bad = n_numbers = n_others = 0
-    for (cells,) in table.chunks([column.name]):
+    for (cells,) in () if whole else table.chunks([column.name]):
         numbers = cells.values[~np.isnan(cells.values)]
         n_bad, n_numbers = n_bad + len(cells.wrong), n_numbers + len(numbers)
         n_others += int(np.sum(~np.isin(numbers, known)))

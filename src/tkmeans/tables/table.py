@@ -107,6 +107,10 @@ class Table(ABC):
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
         return [row + 1 if self.row_places is None else self.row_places[row] for row in rows]
 
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """The places of rows, in words."""
+        return [f"{self.row_word} {place}" for place in self.places(rows)]
+
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Array]:
         """The rows of these columns in order, as arrays of shape (some, p)."""
         parted = [self.indicated(name) or (name, None) for name in names]
@@ -168,7 +172,7 @@ class Table(ABC):
         texts = ["" if value != value else str(value) for value in self.column(name).values.tolist()]
         for start, cells in self._loaded[name][1]:
             if cells.texts is not None:  # as there may be in some chunks and not in others
-                texts[start : start + len(cells.texts)] = words_of(cells.texts)
+                texts[start : start + len(cells.texts)] = _texts(cells.texts)
         return texts
 
     def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, Parts]]:
@@ -199,14 +203,13 @@ class Table(ABC):
         bad: list[tuple[str, str]] = []
         for start, cells in [] if column.is_text else parts:
             wrong = cells.wrong[: KEPT_BAD - len(bad)].tolist()
-            texts = cells.texts if cells.texts is None or not wrong else words_of(cells.texts)
-            places = self.places([start + i for i in wrong])
+            texts = cells.texts if cells.texts is None or not wrong else _texts(cells.texts)
             words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
-            bad += [(f"{self.row_word} {place}", word) for place, word in zip(places, words, strict=True)]
+            bad += zip(self.where([start + i for i in wrong]), words, strict=True)
         return column._replace(bad=tuple(bad))
 
 
-def words_of(cells: Any) -> list[str]:
+def _texts(cells: Any) -> list[str]:
     """The cells of an Arrow dictionary array; empty where missing."""
     words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]
     return ["" if i is None else words[i] for i in cells.indices.to_pylist()]
@@ -217,7 +220,7 @@ def _indicator(cells: Cells, value: str) -> Array:
     if cells.texts is None:
         equal = np.array([f"{number:.16g}" == value for number in cells.values.tolist()])
         return np.where(np.isnan(cells.values), np.nan, equal)
-    words = np.array(words_of(cells.texts))
+    words = np.array(_texts(cells.texts))
     missing = np.isnan(cells.values) & ~np.isin(np.arange(len(words)), cells.wrong)
     return np.where(missing, np.nan, words == value)
 

@@ -16,7 +16,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, content_of, pyarrow
-from tkmeans.tables.roles import column_named
+from tkmeans.tables.roles import column_named, listed
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
 
@@ -34,7 +34,8 @@ _FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "tex
 _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2")
-_IN_FOLDERS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx")
+_IN_FOLDERS = [".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx"]
+_IN_FOLDERS += [".pq", ".ipc", ".tab", ".psv", ".ndjson", ".xz"]
 
 
 @final
@@ -118,11 +119,15 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
     if type(path).__module__ == "pyarrow._dataset":
         return arrow_table.dataset_table(path)
     if os.fspath(path) != "-" and os.path.isdir(path):
-        named = (file for file in Path(path).rglob("*") if not file.name.startswith((".", "_")))
-        files = sorted(file for file in named if file.suffix.lower() in _IN_FOLDERS)
+        below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
+        below = [name for name in below if not any(part.startswith((".", "_")) for part in name.parts)]
+        files = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
         if not files:
             raise FileNotFoundError(f"folder {str(path)!r} holds no file of the kinds {', '.join(_IN_FOLDERS)}")
-        return Concatenated([read_table(file, reading) for file in files])
+        table = Concatenated(os.fspath(path), [read_table(Path(path, name), reading) for name in files])
+        others = [str(name) for name in below if name.suffix.lower() not in _IN_FOLDERS]
+        table.notes += [f"not read, as the names do not say that these are tables: {listed(others)}"] if others else []
+        return table
     content = content_of(path)
     try:
         return _read(content, reading)
@@ -164,9 +169,11 @@ def _read(content: Content, reading: Reading) -> Table:
 class Concatenated(Table):
     """Files one after the other, with the columns of the first."""
 
-    def __init__(self, tables: list[Table]) -> None:
+    def __init__(self, source: str, tables: list[Table]) -> None:
         first = tables[0]
-        super().__init__(first.source, first.names, list(first.kinds.values()), first.notes)
+        super().__init__(source, first.names, list(first.kinds.values()), first.notes)
+        more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
+        self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
         self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
         self.singles = set.intersection(*(table.singles for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
@@ -177,8 +184,18 @@ class Concatenated(Table):
         """The columns of all files in order."""
         for table in self.tables:
             if table.is_matrix and len(table.names) != len(self.names):
-                raise TableError(f"{table.source} has {len(table.names)} columns, but {self.source} {len(self.names)}")
+                raise TableError(f"{table.source} has {len(table.names)} columns, and others {len(self.names)}")
             yield from table.chunks([column_named(table, name) for name in names], n_rows)
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """The files of rows, and their places there."""
+        found = []
+        for row in rows:
+            files = iter(self.tables)
+            while row >= (table := next(files)).n_rows:
+                row -= table.n_rows
+            found.append(f"{table.source}, {table.where([row])[0]}")
+        return found
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the files; empty where missing."""

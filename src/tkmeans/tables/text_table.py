@@ -11,7 +11,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names, words_of
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
@@ -88,18 +88,13 @@ class TextTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the file; empty where missing."""
-        column, held = self._loaded.get(name, (None, []))
-        texts = [cells.texts for _, cells in held if cells.texts is not None]
-        if column is None or sum(map(len, texts)) < len(column.values):  # numbers, of which Arrow keeps no text
-            before = set(self._by_cells)
-            self._by_cells.add(name)
+        column, held = self.column(name), self._loaded[name][1]
+        if sum(len(cells.texts) for _, cells in held if cells.texts is not None) < len(column.values):
+            before, self._by_cells = self._by_cells, self._by_cells | {name}
             parts = [cells for (cells,) in self.chunks([name])]
-            self._by_cells, texts = before, [cells.texts for cells in parts]
-            if column is not None:
-                starts = accumulate(map(len, texts), initial=0)
-                self._loaded[name] = column, [*zip(starts, parts, strict=False)]
-        is_missing = self._layout.numerals.is_missing
-        return ["" if is_missing(cell) else cell for part in texts for cell in words_of(part)]
+            starts = accumulate((len(cells.values) for cells in parts), initial=0)
+            self._by_cells, self._loaded[name] = before, (column, [*zip(starts, parts, strict=False)])
+        return ["" if self._layout.numerals.is_missing(cell) else cell for cell in super().cells(name)]
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
