@@ -1,16 +1,18 @@
 """What a third attack broke in tables, each with a test that fails if it comes back."""
 
 import csv
+import gzip
 import io
 import json
 import lzma
 import os
+import sys
 
 import numpy as np
 import pytest
 
 from tkmeans import DataFile, TKMeans, describe
-from tkmeans.tables import TableError, choose, read_table, write_table
+from tkmeans.tables import Reading, TableError, choose, read_table, write_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -265,3 +267,71 @@ def test_a_bad_cell_of_a_folder_is_named_with_its_own_file_and_line(folder):
     assert "b.csv, line 4: 'oops'" in " ".join(done.stderr.split())
     written(folder / "b.csv", "x,y\n1,2.5\n3,4\n")
     assert json.loads(command("fit", folder, "-k", 1, "--json").stdout)["file"] == str(folder)
+
+
+# ---- numbers, encodings and names ------------------------------------------------------------------
+
+
+def test_a_column_of_lists_does_not_make_thousands_of_decimals(tmp_path):
+    text = 'x,y,tags\n39.787,7.125,"1,2"\n40.213,8.250,"2,3"\n10.341,6.500,"1,3"\n'
+    path = written(tmp_path / "lists.csv", text)
+    with pytest.raises(TableError, match=r"'39.787' may be 39.787 or 39787; add decimal='.' or thousands='.' to"):
+        TKMeans(1).fit(DataFile(path, columns=["x", "y"]))
+    known = read_table(path, Reading(decimal="."))
+    assert known.column("x").values.tolist() == [39.787, 40.213, 10.341]
+    assert read_table(path, Reading(thousands=".")).column("x").values.tolist() == [39787, 40213, 10341]
+
+
+def test_commas_before_decimals_are_still_found_between_commas(tmp_path):
+    path = written(tmp_path / "quoted.csv", 'x,y\n"1.234,5","2,5"\n"3,5","4,25"\n')
+    assert read_table(path).column("x").values.tolist() == [1234.5, 3.5]
+
+
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be", "utf-16", "utf-32", "utf-8-sig"])
+def test_an_encoding_by_its_family_name_is_read_and_written_with_or_without_a_mark(order, tmp_path):
+    data = "x,naïf\n1.5,é\n2.5,è\n".encode(order)
+    path = written(tmp_path / "text.csv", data)
+    family = order[:6] if order.startswith("utf-16") else order
+    table = read_table(path, Reading(encoding=family))
+    assert table.cells("naïf") == ["é", "è"]
+    assert out(table, "-") == data
+
+
+@pytest.mark.parametrize("name", ["rot13", "hex", "undefined", "no such"])
+def test_a_codec_that_is_not_of_text_is_no_encoding(name, tmp_path):
+    with pytest.raises(TableError, match=f"no encoding is called '{name}'; try utf-8"):
+        read_table(written(tmp_path / "text.csv", "x,y\n1,2.5\n"), Reading(encoding=name))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "feather", "npy"])
+def test_a_file_whose_name_is_no_text_is_read(suffix, tmp_path):
+    path = os.path.join(os.fsencode(tmp_path), b"b\xff." + suffix.encode())
+    rows = pa.table({"x1": [1.0, 2, 9], "x2": [1.5, 3, 8]})
+    with open(path, "wb") as file:
+        if suffix.startswith("csv"):
+            text = b"x1,x2\n1,1.5\n2,3\n9,8\n"
+            file.write(gzip.compress(text) if "gz" in suffix else text)
+        elif suffix == "npy":
+            np.save(file, np.c_[rows["x1"], rows["x2"]])
+        else:
+            (pq.write_table if suffix == "parquet" else feather.write_feather)(rows, file)
+    table = read_table(os.fsdecode(path))
+    assert np.concatenate([*table.batches(["x1", "x2"], 10)]).tolist() == [[1, 1.5], [2, 3], [9, 8]]
+    table.source.encode()  # so that it can be printed
+
+
+def test_rows_without_any_value_in_one_column_of_the_fit_are_assigned(tmp_path):
+    pytest.importorskip("pandas")
+    fitted = written(tmp_path / "fitted.csv", "x,y\n" + "".join(f"{i % 2 * 9}.5,{i % 2 * 7}.25\n" for i in range(9)))
+    path = written(tmp_path / "new.csv", "x,y\n,0.3\n,7.1\n")
+    model = TKMeans(2, random_state=0).fit(fitted)
+    labels = pq.read_table(model.predict(path, out=tmp_path / "labels.parquet"))["cluster"].to_pylist()
+    assert labels == model.predict(pa.table({"x": [np.nan] * 2, "y": [0.3, 7.1]}).to_pandas()).tolist()
+    assert command("fit", fitted, "-k", 2, "--model", tmp_path / "model.json").exit_code == 0
+    done = command("predict", tmp_path / "model.json", path, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert len({*json.loads(done.stdout)["labels"]}) == 2
+    with pytest.raises(TableError, match="column 'x' is empty; leave it out"):
+        TKMeans(2).fit(DataFile(path, columns=["x", "y"]))
+    assert command("fit", path, "-k", 1, "--columns", "x,y").exit_code == 1

@@ -119,7 +119,7 @@ def read_parquet(content: Content) -> ArrowTable:
     def opened() -> Any:
         packed = content.path is None or content.packing
         # A buffer per column instead of all columns of a row group, which may be large.
-        file = arrow.BufferReader(content.read()) if packed else str(content.path)
+        file = arrow.BufferReader(content.read()) if packed else content.native()[0]
         return parquet.ParquetFile(file, buffer_size=1 << 14, pre_buffer=False)
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
@@ -144,14 +144,14 @@ def read_feather(content: Content) -> ArrowTable:
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
         fields = [schema.get_field_index(name) for name in names]
-        with arrow.OSFile(str(content.path)) as file:
+        with content.native()[0] as file:
             reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
                 batch.validate(full=True)
                 yield from arrow.Table.from_batches([batch]).to_batches(n_rows)
 
-    with naming(content.source), arrow.OSFile(str(content.path)) as file:
+    with naming(content.source), content.native()[0] as file:
         schema = arrow.ipc.open_file(file).schema
         return ArrowTable(content.source, schema, batches, "feather", stamp=content.stamp)
 

@@ -70,7 +70,7 @@ class Content(NamedTuple):
         arrow = pyarrow("to read text files")
         if self.packing == "xz":  # which Arrow does not unpack
             return self._replace(path=None, data=self.read(), packing="").native()
-        raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
+        raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(os.fsencode(self.path))
         return arrow.CompressedInputStream(raw, self.packing) if self.packing else raw, raw
 
     def read(self, n_bytes: int | None = None) -> bytes:
@@ -106,7 +106,7 @@ class _Watched(io.FileIO):
 
 def content_of(path: str | os.PathLike[str]) -> Content:
     """The content of a file; "-" is standard input, which is kept."""
-    source, file = os.fspath(path) or repr(path), Path(path)
+    source, file = os.fsencode(path).decode(errors="backslashreplace") or repr(path), Path(path)
     if source == "-":
         source, head = "standard input", sys.stdin.buffer.read()
     else:

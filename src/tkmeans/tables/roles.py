@@ -59,7 +59,10 @@ def choose(
     if not names:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
     if columns is not None:
-        check_numbers(table, [column for column in table.first(CHUNK) if column.name in names])
+        asked = [column for column in table.first(CHUNK) if column.name in names]
+        check_numbers(table, asked)
+        if empty := [c.name for c in asked if c.is_empty and _role(table, c, keep) == "empty"]:
+            raise TableError(f"{table.source}: column {empty[0]!r} is empty; leave it out")
     numbers = [name for reason, names in aside.items() if reason not in ("text", "empty") for name in names]
     way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} anyway" if numbers else ""
     return Choice(names, [f"not used for clustering: {others}{way_in}"] if aside else [], found)
@@ -155,8 +158,6 @@ def check_numbers(table: Table, columns: Iterable[Column]) -> None:
 
 
 def _fault(table: Table, column: Column) -> str:
-    if column.is_empty:
-        return f"{table.source}: column {column.name!r} is empty; leave it out"
     if column.n_bad and column.is_text:
         example = next(cell for cell in table.cells(column.name) if cell)
         way_out = f"clusters are made of numbers, and columns=['{column.name}={example}', ...] would make one of it"

@@ -37,9 +37,6 @@ class Cells(NamedTuple):
     texts: Any = None  # the cells as an Arrow dictionary array of text; None where they are numbers
 
 
-Parts = list[tuple[int, Cells]]  # of a column, and where each begins
-
-
 class Column(NamedTuple):
     """One column: its numbers, or why it has none."""
 
@@ -93,7 +90,7 @@ class Table(ABC):
         self.names, self.notes = list(names), list(notes)
         self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
         self.singles: set[str] = set()  # columns in single precision
-        self._loaded: dict[str, tuple[Column, Parts]] = {}
+        self._loaded: dict[str, tuple[Column, list[tuple[int, Cells]]]] = {}
 
     @abstractmethod
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
@@ -175,10 +172,10 @@ class Table(ABC):
                 texts[start : start + len(cells.texts)] = _texts(cells.texts)
         return texts
 
-    def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, Parts]]:
+    def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, list[Any]]]:
         """The columns that the first chunks make up, and where their cells are not just numbers."""
         values: list[Array] = [np.empty(0) for _ in self.names]
-        held: list[Parts] = [[] for _ in self.names]  # where something is not a number
+        held: list[list[tuple[int, Cells]]] = [[] for _ in self.names]  # where something is not a number
         start = 0
         for chunk in chunks:
             stop = start + len(chunk[0].values)
@@ -198,7 +195,7 @@ class Table(ABC):
             found.resize(start, refcheck=False)
             yield self._column(name, found, parts), parts
 
-    def _column(self, name: str, values: Array, parts: Parts) -> Column:
+    def _column(self, name: str, values: Array, parts: list[tuple[int, Cells]]) -> Column:
         column = Column(name, values, (), sum(len(cells.wrong) for _, cells in parts), self.kinds[name])
         bad: list[tuple[str, str]] = []
         for start, cells in [] if column.is_text else parts:

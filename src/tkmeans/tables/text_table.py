@@ -232,6 +232,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     if reading.delimiter and len(reading.delimiter) != 1:
         raise TableError(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
+    reading = reading._replace(delimiter=delimiter)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     n_before = _n_lines(preamble)
     head = list(islice(records(text, delimiter, source, 1 + n_before), _SAMPLED + 1))
