@@ -94,7 +94,8 @@ class DataFile:
 def open_table(file: DataFile, fitted: list[str] | None = None) -> tuple[Table, list[str]]:
     """The table, and the columns to read: those asked for, those of the fit, or those that measure something."""
     table = read_table(file.path, file.reading)
-    choice = choose(table, fitted if file.columns is None else file.columns, file.without, file.keep)
+    columns, keep = (fitted, fitted or file.keep) if file.columns is None else (file.columns, file.keep)
+    choice = choose(table, columns, file.without, keep)
     for note in [*table.notes, *choice.notes]:
         warn_user(f"{table.source}: {note}", UserWarning)
     return table, choice.names

@@ -62,8 +62,11 @@ class ArrowTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        found = (cell for batch in self._batches([name], CHUNK) for cell in batch.column(name).to_pylist())
-        return ["" if cell is None or cell != cell else str(cell) for cell in found]
+        return ["" if cell is None or cell != cell else str(cell) for cell in self.stored(name).to_pylist()]
+
+    def stored(self, name: str) -> Any:
+        """A column with its type."""
+        return pyarrow().Table.from_batches(self._batches([name], CHUNK)).column(name)
 
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
         """Write these rows with all their columns, in the format they came in."""
@@ -76,7 +79,7 @@ class ArrowTable(Table):
             pyarrow(module="pyarrow.parquet").write_table(table, file)
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
+                writer.write_table(table.unify_dictionaries())
 
 
 def _kind(stored: Any) -> str:
@@ -112,8 +115,9 @@ def read_parquet(content: Content) -> ArrowTable:
     arrow, parquet = (pyarrow("to read Parquet files", module) for module in ("pyarrow", "pyarrow.parquet"))
 
     def opened() -> Any:
-        file = arrow.BufferReader(content.read()) if content.path is None or content.packing else str(content.path)
+        packed = content.path is None or content.packing
         # A buffer per column instead of all columns of a row group, which may be large.
+        file = arrow.BufferReader(content.read()) if packed else content.native()[0]
         return parquet.ParquetFile(file, buffer_size=1 << 14, pre_buffer=False)
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
@@ -138,14 +142,14 @@ def read_feather(content: Content) -> ArrowTable:
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
         fields = [schema.get_field_index(name) for name in names]
-        with arrow.OSFile(str(content.path)) as file:
+        with content.native()[0] as file:
             reader = arrow.ipc.open_file(file, options=arrow.ipc.IpcReadOptions(included_fields=sorted(set(fields))))
             for i in range(reader.num_record_batches):
                 batch = reader.get_batch(i)
                 batch.validate(full=True)
                 yield from arrow.Table.from_batches([batch]).to_batches(n_rows)
 
-    with naming(content.source), arrow.OSFile(str(content.path)) as file:
+    with naming(content.source), content.native()[0] as file:
         schema = arrow.ipc.open_file(file).schema
         return ArrowTable(content.source, schema, batches, "feather", stamp=content.stamp)
 

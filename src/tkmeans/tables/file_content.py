@@ -37,7 +37,7 @@ def numpy_of(array: Any) -> Any:
     """Arrow's numbers as an array, NaN where missing; by Arrow's own way pandas would be imported."""
     if array.null_count:
         arrow = pyarrow()
-        array = array if arrow.types.is_floating(array.type) else array.cast(arrow.float64())
+        array = array if arrow.types.is_floating(array.type) else array.cast(arrow.float64(), safe=False)
         array = array.fill_null(arrow.scalar(math.nan, array.type))
     kind = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)
@@ -70,7 +70,7 @@ class Content(NamedTuple):
         arrow = pyarrow("to read text files")
         if self.packing == "xz":  # which Arrow does not unpack
             return self._replace(path=None, data=self.read(), packing="").native()
-        raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(str(self.path))
+        raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(os.fsencode(self.path))
         return arrow.CompressedInputStream(raw, self.packing) if self.packing else raw, raw
 
     def read(self, n_bytes: int | None = None) -> bytes:
@@ -106,7 +106,7 @@ class _Watched(io.FileIO):
 
 def content_of(path: str | os.PathLike[str]) -> Content:
     """The content of a file; "-" is standard input, which is kept."""
-    source, file = os.fspath(path) or repr(path), Path(path)
+    source, file = os.fsencode(path).decode(errors="backslashreplace") or repr(path), Path(path)
     if source == "-":
         source, head = "standard input", sys.stdin.buffer.read()
     else:

@@ -124,13 +124,15 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
     before, between, either = _evidence(cells)
     other, thousands = {".": ",", ",": "."}, reading.thousands
     decimal = other.get(thousands or "") if reading.decimal is None else reading.decimal
-    if decimal is None and not before and not between and either[","]:
+    # What groups digits does not stand before decimals; between commas, a cell such as 1,2 may be a list.
+    guess = "," if before[","] + between["."] > before["."] + between[","] else "."
+    sign = "." if guess == "," == reading.delimiter and not between["."] else "," * (not before and not between)
+    if decimal is None and either[sign]:
         plain = (_UNIT.sub("", cell).strip() for cell in cells)
-        example = next(cell for cell in plain if re.fullmatch(_GROUPS.format(","), cell))
-        meanings = f"{example.replace(',', '.')} or {example.replace(',', '')}"
-        raise TableError(f"{source}: {example!r} may be {meanings}; add decimal=',' or thousands=',' to choose")
-    if decimal is None:  # what groups digits does not stand before decimals
-        decimal = "," if before[","] + between["."] > before["."] + between[","] else "."
+        found = next(cell for cell in plain if re.fullmatch(_GROUPS.format(re.escape(sign)), cell))
+        meanings = f"{found.replace(',', '.')} or {found.replace(sign, '')}"
+        raise TableError(f"{source}: {found!r} may be {meanings}; add decimal='{sign}' or thousands='{sign}' to choose")
+    decimal = guess if decimal is None else decimal
     if thousands is None:
         group = other.get(decimal, "")
         thousands = group if between[group] or either[group] else ""

@@ -59,7 +59,10 @@ def choose(
     if not names:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
     if columns is not None:
-        check_numbers(table, [column for column in table.first(CHUNK) if column.name in names])
+        asked = [column for column in table.first(CHUNK) if column.name in names]
+        check_numbers(table, asked)
+        if empty := [c.name for c in asked if c.is_empty and _role(table, c, keep) == "empty"]:
+            raise TableError(f"{table.source}: column {empty[0]!r} is empty; leave it out")
     numbers = [name for reason, names in aside.items() if reason not in ("text", "empty") for name in names]
     way_in = f"; add keep={numbers[:1]!r} to cluster by {numbers[0]!r} anyway" if numbers else ""
     return Choice(names, [f"not used for clustering: {others}{way_in}"] if aside else [], found)
@@ -70,9 +73,9 @@ def _role(table: Table, column: Column, keep: Sequence[str]) -> str:
     reason = _why_not(column)
     if column.name in RESULTS and set(RESULTS) <= set(table.names) and column.name not in keep:
         return "from an earlier run"
-    if column.name in keep or (reason in ("empty", "the same in every row") and not _throughout(table, column)):
-        return reason if reason == "text" else ""
-    return reason
+    if column.name not in keep and reason in ("empty", "the same in every row"):
+        return _throughout(table, column, reason)
+    return reason if column.name not in keep or reason == "text" else ""
 
 
 def _why_not(column: Column) -> str:
@@ -112,11 +115,16 @@ def _counts(known: Array, distinct: Array) -> bool:
     return len(known) >= 2 * _ENOUGH and float(np.median(steps)) == 1 and bool(np.all(np.diff(known) > 0))
 
 
-def _throughout(table: Table, column: Column) -> bool:
-    """Whether a column that is constant or empty at first stays so."""
+def _throughout(table: Table, column: Column, reason: str) -> str:
+    """Why a column that is constant or empty at first is left out: it stays so, or turns out to be text."""
     whole = table.known_rows is not None and len(column.values) >= table.known_rows
     known = column.values[~np.isnan(column.values)][:1]
-    return whole or all(np.all(np.isnan(X) | np.isin(X, known)) for X in table.batches([column.name], CHUNK))
+    n_bad = n_numbers = n_others = 0
+    for (cells,) in () if whole else table.chunks([column.name]):
+        numbers = cells.values[~np.isnan(cells.values)]
+        n_bad, n_numbers = n_bad + len(cells.wrong), n_numbers + len(numbers)
+        n_others += int(np.sum(~np.isin(numbers, known)))
+    return "text" if n_bad > n_numbers else "" if n_bad or n_others else reason
 
 
 def levels(table: Table, names: Sequence[str]) -> list[str]:
@@ -150,8 +158,6 @@ def check_numbers(table: Table, columns: Iterable[Column]) -> None:
 
 
 def _fault(table: Table, column: Column) -> str:
-    if column.is_empty:
-        return f"{table.source}: column {column.name!r} is empty; leave it out"
     if column.n_bad and column.is_text:
         example = next(cell for cell in table.cells(column.name) if cell)
         way_out = f"clusters are made of numbers, and columns=['{column.name}={example}', ...] would make one of it"

@@ -90,7 +90,7 @@ class Table(ABC):
         self.names, self.notes = list(names), list(notes)
         self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
         self.singles: set[str] = set()  # columns in single precision
-        self._loaded: dict[str, tuple[Column, list[Any]]] = {}
+        self._loaded: dict[str, tuple[Column, list[tuple[int, Cells]]]] = {}
 
     @abstractmethod
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
@@ -103,6 +103,10 @@ class Table(ABC):
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
         return [row + 1 if self.row_places is None else self.row_places[row] for row in rows]
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """The places of rows, in words."""
+        return [f"{self.row_word} {place}" for place in self.places(rows)]
 
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Array]:
         """The rows of these columns in order, as arrays of shape (some, p)."""
@@ -143,18 +147,16 @@ class Table(ABC):
 
     def load(self) -> None:
         """Read all columns into memory."""
-        self._loaded = {column.name: (column, texts) for column, texts in self._gathered(self.chunks(self.names))}
+        self._loaded = {column.name: (column, parts) for column, parts in self._gathered(self.chunks(self.names))}
         self.known_rows = len(self.column(self.names[0]).values)
 
     def first(self, n_rows: int) -> list[Column]:
-        """The columns of the first rows, about so many."""
-        if self._loaded:
-            columns = (column for column, _ in self._loaded.values())
-            return [c if c.n_bad else c._replace(values=c.values[:n_rows]) for c in columns]
-        found = [column for column, _ in self._gathered(self.chunks(self.names, n_rows), n_rows)]
-        if not len(found[0].values):
+        """The columns of the first rows, so many, whether the table is loaded or not."""
+        held = [*self._loaded.values()] or [*self._gathered(self.chunks(self.names, n_rows), n_rows)]
+        if not len(held[0][0].values):
             raise TableError(f"{self.source} has no rows")
-        return found
+        cut = [[(at, c._replace(wrong=c.wrong[c.wrong < n_rows - at])) for at, c in parts] for _, parts in held]
+        return [self._column(c.name, c.values[:n_rows], parts) for (c, _), parts in zip(held, cut, strict=True)]
 
     def column(self, name: str) -> Column:
         """The numbers of a column."""
@@ -164,12 +166,14 @@ class Table(ABC):
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        column = self.column(name)
-        texts = [text for part in self._loaded[name][1] for text in _texts(part)]
-        return texts or ["" if value != value else str(value) for value in column.values.tolist()]
+        texts = ["" if value != value else str(value) for value in self.column(name).values.tolist()]
+        for start, cells in self._loaded[name][1]:
+            if cells.texts is not None:  # as there may be in some chunks and not in others
+                texts[start : start + len(cells.texts)] = _texts(cells.texts)
+        return texts
 
     def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, list[Any]]]:
-        """The columns that the first chunks make up, and their texts where there are any."""
+        """The columns that the first chunks make up, and where their cells are not just numbers."""
         values: list[Array] = [np.empty(0) for _ in self.names]
         held: list[list[tuple[int, Cells]]] = [[] for _ in self.names]  # where something is not a number
         start = 0
@@ -189,7 +193,7 @@ class Table(ABC):
                 break
         for name, found, parts in zip(self.names, values, held, strict=True):
             found.resize(start, refcheck=False)
-            yield self._column(name, found, parts), [cells.texts for _, cells in parts if cells.texts is not None]
+            yield self._column(name, found, parts), parts
 
     def _column(self, name: str, values: Array, parts: list[tuple[int, Cells]]) -> Column:
         column = Column(name, values, (), sum(len(cells.wrong) for _, cells in parts), self.kinds[name])
@@ -197,9 +201,8 @@ class Table(ABC):
         for start, cells in [] if column.is_text else parts:
             wrong = cells.wrong[: KEPT_BAD - len(bad)].tolist()
             texts = cells.texts if cells.texts is None or not wrong else _texts(cells.texts)
-            places = self.places([start + i for i in wrong])
             words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
-            bad += [(f"{self.row_word} {place}", word) for place, word in zip(places, words, strict=True)]
+            bad += zip(self.where([start + i for i in wrong]), words, strict=True)
         return column._replace(bad=tuple(bad))
 
 

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO, final
@@ -15,7 +16,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, content_of, pyarrow
-from tkmeans.tables.roles import column_named
+from tkmeans.tables.roles import column_named, listed
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
 
@@ -34,7 +35,8 @@ _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 _NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
 _NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
-_IN_FOLDERS = (".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx")
+_IN_FOLDERS = [".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx"]
+_IN_FOLDERS += [".pq", ".ipc", ".tab", ".psv", ".ndjson", ".xz"]
 
 
 @final
@@ -117,11 +119,15 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
     if type(path).__module__ == "pyarrow._dataset":
         return arrow_table.dataset_table(path)
     if os.fspath(path) != "-" and os.path.isdir(path):
-        named = (file for file in Path(path).rglob("*") if not file.name.startswith((".", "_")))
-        files = sorted(file for file in named if file.suffix.lower() in _IN_FOLDERS)
+        below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
+        below = [name for name in below if not any(part.startswith((".", "_")) for part in name.parts)]
+        files = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
         if not files:
             raise FileNotFoundError(f"folder {str(path)!r} holds no file of the kinds {', '.join(_IN_FOLDERS)}")
-        return Concatenated([read_table(file, reading) for file in files])
+        table = Concatenated(os.fspath(path), [read_table(Path(path, name), reading) for name in files])
+        others = [str(name) for name in below if name.suffix.lower() not in _IN_FOLDERS]
+        table.notes += [f"not read, as the names do not say that these are tables: {listed(others)}"] if others else []
+        return table
     content = content_of(path)
     try:
         return _read(content, reading)
@@ -163,10 +169,12 @@ def _read(content: Content, reading: Reading) -> Table:
 class Concatenated(Table):
     """Files one after the other, with the columns of the first."""
 
-    def __init__(self, tables: list[Table]) -> None:
+    def __init__(self, source: str, tables: list[Table]) -> None:
         first = tables[0]
-        super().__init__(first.source, first.names, list(first.kinds.values()), first.notes)
-        self.layout, self._tables, self.is_matrix = first.layout, tables, first.is_matrix
+        super().__init__(source, first.names, list(first.kinds.values()), first.notes)
+        more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
+        self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
+        self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
         self.singles = set.intersection(*(table.singles for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
@@ -174,10 +182,24 @@ class Concatenated(Table):
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns of all files in order."""
-        for table in self._tables:
+        for table in self.tables:
             if table.is_matrix and len(table.names) != len(self.names):
-                raise TableError(f"{table.source} has {len(table.names)} columns, but {self.source} {len(self.names)}")
+                raise TableError(f"{table.source} has {len(table.names)} columns, and others {len(self.names)}")
             yield from table.chunks([column_named(table, name) for name in names], n_rows)
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """The files of rows, and their places there."""
+        found = []
+        for row in rows:
+            files = iter(self.tables)
+            while row >= (table := next(files)).n_rows:
+                row -= table.n_rows
+            found.append(f"{table.source}, {table.where([row])[0]}")
+        return found
+
+    def cells(self, name: str) -> list[str]:
+        """A column as text, as it stands in the files; empty where missing."""
+        return [cell for table in self.tables for cell in table.cells(column_named(table, name))]
 
 
 def write_table(
@@ -208,7 +230,7 @@ def write_table(
         np.save(file, np.rec.fromarrays([values[rows] for values in fields.values()], types), allow_pickle=False)
     else:
         arrow = pyarrow("to write Parquet and Feather files")
-        arrays = {name: arrow.array(_plain(table, name, None), from_pandas=True) for name in table.names}
+        arrays = {name: _typed(table, name, arrow) for name in table.names}
         arrow_table.held_table(table.source, arrow.table(arrays), format=wanted).write(file, added, rows)
 
 
@@ -225,4 +247,20 @@ def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     """A column as an array: its numbers if that is all it has, else its text."""
     column = table.column(name)
     as_text = column.n_bad or column.kind in ("date", "code", "text")
-    return np.array([cell or nothing for cell in table.cells(name)]) if as_text else column.values
+    is_long = not as_text and bool(np.any(np.abs(column.values) >= 2.0**53))  # so that digits would be lost
+    cells = table.cells(name) if as_text or is_long else []
+    if is_long and all(re.fullmatch("[+-]?[0-9]*", cell) for cell in cells):
+        fits = all(abs(int(cell or 0)) < 2**63 for cell in cells)
+        return np.array([int(cell) if cell and fits else cell or nothing for cell in cells])
+    return np.array([cell or nothing for cell in cells]) if as_text else column.values
+
+
+def _typed(table: Table, name: str, arrow: Any) -> Any:
+    """A column as Arrow holds it, with the type it has."""
+    if isinstance(table, arrow_table.ArrowTable) and name not in table.notations:
+        return table.stored(name)
+    if isinstance(table, Concatenated):
+        with suppress(arrow.ArrowException):  # no type fits all files
+            parts = [arrow.table({name: _typed(part, column_named(part, name), arrow)}) for part in table.tables]
+            return arrow.concat_tables(parts, promote_options="permissive").column(name)
+    return arrow.array(_plain(table, name, None), from_pandas=True)

@@ -56,9 +56,12 @@ def survey(content: Content, encoding: str | None) -> Survey:
         head = content.read(size + 1)
     mark, marked = next(((mark, name) for mark, name in _MARKS.items() if head.startswith(mark)), (b"", None))
     try:
-        wanted = codecs.lookup(encoding).name if encoding else marked
-    except LookupError:
+        "".encode(encoding or "utf-8")  # as not every codec can
+        wanted = codecs.lookup(encoding).name.removesuffix("-sig") if encoding else marked
+    except (LookupError, ValueError):
         raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
+    if wanted in ("utf-16", "utf-32"):  # in either order of bytes
+        wanted = next((n for n in (marked, *_plausible(head)) if str(n).startswith(wanted)), f"{wanted}-le")
     for name in (wanted,) if wanted else _plausible(head):
         n_quotes, misfit = _scan(content, name)
         if misfit is None:
@@ -83,8 +86,8 @@ def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
             if waiting or encoding not in _LIKE_ASCII or not block.isascii():
                 try:
                     decoder.decode(block)
-                except UnicodeDecodeError as fault:
-                    return n_quotes, done - waiting + fault.start
+                except UnicodeError as fault:
+                    return n_quotes, done - waiting + getattr(fault, "start", 0)
             done += len(block)
     return n_quotes, done if decoder.getstate()[0] else None
 

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress, islice
+from itertools import accumulate, compress, islice
 from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
@@ -88,11 +88,12 @@ class TextTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the file; empty where missing."""
-        if self.column(name).kind != "text" and name not in self._by_cells:
-            self._by_cells.add(name)
-            chunks = [cells.texts for (cells,) in self.chunks([name])]
-            self._by_cells.discard(name)
-            self._loaded[name] = (self._loaded[name][0], chunks)
+        column, held = self.column(name), self._loaded[name][1]
+        if sum(len(cells.texts) for _, cells in held if cells.texts is not None) < len(column.values):
+            before, self._by_cells = self._by_cells, self._by_cells | {name}
+            parts = [cells for (cells,) in self.chunks([name])]
+            starts = accumulate((len(cells.values) for cells in parts), initial=0)
+            self._by_cells, self._loaded[name] = before, (column, [*zip(starts, parts, strict=False)])
         return ["" if self._layout.numerals.is_missing(cell) else cell for cell in super().cells(name)]
 
     def places(self, rows: Sequence[int]) -> list[int]:
@@ -231,6 +232,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     if reading.delimiter and len(reading.delimiter) != 1:
         raise TableError(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
+    reading = reading._replace(delimiter=delimiter)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     n_before = _n_lines(preamble)
     head = list(islice(records(text, delimiter, source, 1 + n_before), _SAMPLED + 1))
