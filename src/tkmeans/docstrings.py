@@ -34,6 +34,10 @@ max_time, checkpoint : float and path, default=None
     Seconds after which a fit ends with what it has; a file from which ``fit(X, resume=path)`` can go on.
 verbose, random_state : int, default=0, and int, RandomState instance or None, default=None
     Print every iteration if positive; for starts that are drawn (``init="robust"`` draws nothing from it).
+cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    The centres mu. Clusters are numbered by size, the largest first.
+labels_, inertia_ : ndarray of shape (n_samples,) and float
+    The cluster of each row; the weighted sum of squared distances to the nearest centre.
 cell_bounds_ : ndarray of shape (2, n_features)
     The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
 agreement_, n_searches_, margin_ : float, int and float

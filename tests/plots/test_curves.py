@@ -9,7 +9,6 @@ from tkmeans import cluster_stability as resampling
 from tkmeans.datasets import make_contaminated
 from tkmeans.plots import (
     ConvergenceDisplay,
-    LossDisplay,
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
@@ -21,7 +20,6 @@ PATH = {"n_clusters": [1, 2, 3, 4], "values": [9.0, 4.0, 2.0, 3.0], "best": 3, "
 
 DISPLAYS = {
     "convergence": lambda: ConvergenceDisplay(values=[1, 2, 3]),
-    "loss": lambda: LossDisplay(distance=[0, 1], losses={"l1": [0, 1]}),
     "selection": lambda: SelectionDisplay(criterion="icl", **PATH),
     "selection with outliers": lambda: SelectionDisplay(criterion="bic", outlier_fraction=[0.1] * 4, **PATH),
     "stability": lambda: StabilityDisplay(jaccard=np.ones((5, 3))),
@@ -142,13 +140,3 @@ def test_stability_display_shows_every_resample_and_the_mean(ax):
 
 def test_stability_display_has_the_thresholds_of_stability_results():
     assert (stability.DOUBTFUL, stability.STABLE) == (resampling.DOUBTFUL, resampling.STABLE)
-
-
-# ---- losses --------------------------------------------------------------------------
-
-
-def test_loss_display_shows_the_losses_of_the_paper(ax):
-    display = LossDisplay.from_range(3.0, ax=ax)
-    at_three = [line.get_ydata()[-1] for line in display.lines_]
-    assert at_three == [3, 9, pytest.approx(2.302585092994046)]  # ln 10
-    assert len({line.get_linestyle() for line in display.lines_}) == 3

@@ -39,7 +39,7 @@ ESTIMATORS = (TKMeans, FastTKMeans, MiniBatchTKMeans, StudentTMixture, KMedians,
 
 # Results that hold what they are given: not called with anything hostile. An exception; a list; functions of others.
 RECORDS = {"Description", "RobustnessCurve", "Selection", "Stability", "ModelFileError", "REAL", "SYNTHETIC"}
-RECORDS |= {"ClustersDisplay", "ConvergenceDisplay", "LossDisplay", "RobustWeightsDisplay", "RobustnessDisplay"}
+RECORDS |= {"ClustersDisplay", "ConvergenceDisplay", "RobustWeightsDisplay", "RobustnessDisplay"}
 RECORDS |= {"SelectionDisplay", "StabilityDisplay", "adjusted_rand_score", "show_versions"}
 
 

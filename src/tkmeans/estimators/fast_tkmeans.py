@@ -22,7 +22,7 @@ from tkmeans.stats import Params
 
 
 @final
-@documented("engine", "max_time", "verbose", "agreement_", "n_iter_", "n_features_in_")
+@documented("engine", "max_time", "verbose", "cluster_centers_", "labels_", "agreement_", "n_iter_", "n_features_in_")
 class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Fast t-k-means: the rule of the authors' code for a vanishing scale.
 
@@ -32,10 +32,8 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
-    dof : float, default=1.0
-        The degrees of freedom nu, which is not estimated.
+    n_clusters, dof : int and float, default=8 and 1.0
+        The number of clusters; the degrees of freedom nu, which is not estimated.
     init : {"k-means++", "robust", "random", "uniform"}, array or callable, default="k-means++"
         Where to begin. "k-means++" is what the code calls fast t-k-means++, "uniform" its fast t-k-means.
     n_init : "auto" or int, default="auto"
@@ -45,10 +43,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centres mu. Clusters are numbered by size, the largest first.
-    labels_, inertia_ : ndarray of shape (n_samples,) and float
-        The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
         The tiny number that stands for the vanishing scale and keeps a distance of 0 finite.
     dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)

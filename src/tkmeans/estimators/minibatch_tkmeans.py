@@ -50,25 +50,20 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        The number of clusters.
-    dof : "estimate" or float, default="estimate"
-        The degrees of freedom nu: how heavy the tails are. See :class:`TKMeans`.
+    n_clusters, dof : int, and "estimate" or float, default=8 and "estimate"
+        The number of clusters; the degrees of freedom nu: how heavy the tails are. See :class:`TKMeans`.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
         Whether clusters are equally probable beforehand. "auto" decides on the first rows.
-    init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
-        Where to begin. See :class:`TKMeans`.
-    n_init : "auto" or int, default="auto"
-        How many starts to try; the best is kept.
+    init, n_init : as of :class:`TKMeans`, default="robust" and "auto"
+        Where to begin, and how many starts to try; the best is kept.
     init_size : int, default=None
         So many rows are fitted as a whole before the first batch (and all, if a batch holds them), and
         :meth:`partial_fit` keeps rows until there are so many. None: 3000, or 150 per cluster if that is more.
     batch_size : int, default=1024
         Rows of a batch in :meth:`fit`; in a stream, those after which a row counts half as recent (`center_drift_`).
-    max_iter : int, default=100
-        The most passes over X in :meth:`fit`.
-    tol : float, default=1e-3
-        The gain in log-likelihood per row that is too small to go on for; a thousandth for rows fitted as a whole.
+    max_iter, tol : int and float, default=100 and 1e-3
+        The most passes over X in :meth:`fit`; the gain in log-likelihood per row that is too small to go on for, of
+        which rows that are fitted as a whole need a thousandth.
     max_no_improvement : int, default=10
         :meth:`fit` ends when so many batches are no more likely, by `tol`, than as many before; None: a whole pass.
     half_life : float, default=None

@@ -51,18 +51,16 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     noise : {"auto", True, False}, default="auto"
         Whether there is a noise component: uniform in the bulk of the rows, log-uniform in radius beyond it. "auto"
         drops it if it would take more than 40 % of the rows: so many are a cluster.
-    dof : "estimate" or float, default="estimate"
-        The degrees of freedom nu. The estimate lies between 3 (beside noise; 1 without) and 200 (as good as
-        Gaussian). A number fixes it; a huge one gives a Gaussian mixture.
-    shared_dof : bool, default=True
-        Whether all components have one nu.
-    tol : float, default=1e-5
-        A run ends when an iteration gains less than this in penalised log-likelihood per row.
+    dof, shared_dof : "estimate" or float, default="estimate", and bool, default=True
+        The degrees of freedom nu, and whether all components have one. The estimate is at most 200 (as good as
+        Gaussian) and at least 1; beside noise at least 5 and p/3. A number fixes it; a huge one gives a Gaussian
+        mixture.
     reg_covar : float, default=1e-4
         Added to the variance of each feature in a component of average weight, in units of the feature's squared
         median deviation: no cluster is thinner than about a hundredth of a column's spread.
-    max_iter : int, default=300
-        The most iterations of one run. 0 returns the start.
+    max_iter, tol : int and float, default=300 and 1e-5
+        The most iterations of one run, which ends when one gains less than `tol` in penalised log-likelihood per row.
+        With ``max_iter=0`` the start is returned.
     n_init : int, default=1
         How many starts to try; the most likely result is kept. "robust" tries about ten by itself.
     init_params : {"robust", "kmeans", "k-means++", "random", "random_from_data"}, default="robust"
@@ -74,10 +72,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         there is no search, and the components stay in its order.
     warm_start, accelerate : bool, default=False and True
         Whether a further call of `fit` begins where the last one ended, and whether to extrapolate over iterations.
-    random_state : int, RandomState instance or None, default=None
-        For starts that are drawn; ``init_params="robust"`` draws nothing from it.
-    verbose, verbose_interval : int, default=0 and 10
-        Print every iteration if `verbose` is positive; the interval is ignored.
+    random_state, verbose, verbose_interval : as in scikit-learn, default=None, 0 and 10
+        For starts that are drawn ("robust" draws nothing); print every iteration if positive; ignored.
 
     Attributes
     ----------

@@ -26,7 +26,8 @@ COLLAPSED = 1e6
 
 
 @final
-@documented("bad_cells", "engine", "max_time", "verbose", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
+@documented("bad_cells", "engine", "max_time", "verbose", "cluster_centers_", "labels_", "cell_bounds_", "agreement_")
+@documented("n_iter_", "n_features_in_")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
@@ -52,10 +53,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         A callable takes X, n_clusters and random_state and returns such an array.
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept. "auto" is 10 for "random", "uniform" and a callable, and 1 otherwise.
-    max_iter : int, default=300
-        The most iterations of one run.
-    tol : float, default=1e-6
-        A run ends when an iteration gains less than this in log-likelihood per row.
+    max_iter, tol : int and float, default=300 and 1e-6
+        The most iterations of one run, which ends when one gains less than `tol` in log-likelihood per row.
     accelerate : bool, default=True
         Extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
     copy_x, algorithm : bool, {"lloyd", "elkan"}
@@ -63,10 +62,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centres mu. Clusters are numbered by size, the largest first.
-    labels_, inertia_ : ndarray of shape (n_samples,) and float
-        The cluster of each row; the weighted sum of squared distances to the nearest centre.
     scale_ : float
         The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
     dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)

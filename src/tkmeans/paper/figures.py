@@ -11,8 +11,8 @@ from tkmeans.atomic import replacing
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.experiment_runs import TABLES, fitted, prepared
 from tkmeans.paper.published_values import COLUMN_TITLES, METHODS, Row
-from tkmeans.plots import LossDisplay
 from tkmeans.plots.projections import cell_borders
+from tkmeans.plots.style import color
 from tkmeans.tables.file_content import imported
 
 
@@ -38,8 +38,15 @@ def save(figure: Any, path: Path) -> None:
 
 def loss(path: Path) -> None:
     """How three losses of one row grow with its distance."""
-    pyplot()  # without a window
-    save(LossDisplay.from_range().figure_, path)
+    figure, ax = pyplot().subplots(figsize=(5, 3.6), layout="constrained")
+    d = np.linspace(-5, 5, 501)
+    ax.plot(d, np.abs(d), ":", lw=2, color=color(2), label=r"$\ell_1$: k-medians")
+    ax.plot(d, d**2, "--", lw=2, color=color(5), label=r"$\ell_2$: k-means")
+    ax.plot(d, np.log1p(d**2), lw=2, color=color(0), label=r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$")
+    ax.set(xlabel="distance to the centre", ylabel="loss")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    save(figure, path)
 
 
 def table1(rows: list[Row], path: Path) -> None:

@@ -6,12 +6,11 @@ Nothing here knows our estimators: whatever has centres, labels or weights can b
 from tkmeans.plots.clusters_display import ClustersDisplay
 from tkmeans.plots.diagnostic_displays import (
     ConvergenceDisplay,
-    LossDisplay,
     RobustnessDisplay,
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
 )
 
-__all__ = ["ClustersDisplay", "ConvergenceDisplay", "LossDisplay", "RobustWeightsDisplay", "RobustnessDisplay"]
+__all__ = ["ClustersDisplay", "ConvergenceDisplay", "RobustWeightsDisplay", "RobustnessDisplay"]
 __all__ += ["SelectionDisplay", "StabilityDisplay"]

@@ -1,4 +1,4 @@
-"""Displays of how a fit went and how far to trust it: convergence, K, weights, stability, losses, robustness."""
+"""Displays of how a fit went and how far to trust it: convergence, K, weights, stability, robustness."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 DOUBTFUL, STABLE = 0.6, 0.75  # Hennig's marks: a mean similarity below is of no real cluster, one from there on is
 _BINS = 40
-_CURVES = {"l1": (r"$\ell_1$: k-medians", ":", 2), "l2": (r"$\ell_2$: k-means", "--", 5)}
-_CURVES |= {"log l2": (r"$\ln(1+d^2)$: t-k-means, $\nu\alpha=1$", "-", 0)}
 _ROBUSTNESS = {"ari": "ARI of the good rows", "shift": "shift of the worst centre (std. deviations)"}
 _ROBUSTNESS |= {"scale": "scale, as a multiple of the clean one"}
 _ROBUSTNESS |= {"influence": "influence on the centre (std. deviations)"}
@@ -283,53 +281,6 @@ class StabilityDisplay(_Display):
         ax.set_yticks(numbers, [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers])
         ax.set(xlim=(0, 1.02), ylim=(n_clusters - 0.5, -0.5), ylabel="cluster")
         ax.set_xlabel("Jaccard similarity with resamples (diamond: mean)")
-
-
-class LossDisplay(_Display):
-    """How three losses grow with the distance d of a row from its centre: ``|d|``, ``d^2`` and ``ln(1 + d^2)``.
-
-    The last is the paper's loss (eqn:Jtkmeans) where nu alpha = 1, without its factor (nu + p) / 2. Only shapes can be
-    compared: what makes it robust is that its slope, the pull of a row on the centre, falls to 0. `lines_` are the
-    curves that were drawn into `ax_`.
-
-    Parameters
-    ----------
-    distance, losses : array-like of shape (n,), and dict of str to array-like of shape (n,)
-        Signed distances, and the loss at each of them under "l1", "l2" and "log l2".
-
-    Examples
-    --------
-    >>> from tkmeans.plots import LossDisplay
-    >>> display = LossDisplay.from_range(10.0)
-    >>> {name: round(float(loss[-1]), 1) for name, loss in display.losses.items()}
-    {'l1': 10.0, 'l2': 100.0, 'log l2': 4.6}
-    """
-
-    _figsize = (5, 3.6)
-
-    def __init__(self, *, distance: Any, losses: dict[str, Any]) -> None:
-        self.distance, self.losses = np.asarray(distance, dtype=float), losses
-
-    @classmethod
-    @documented("ax", returns="display : LossDisplay")
-    def from_range(cls, farthest: float = 5.0, *, ax: Axes | None = None) -> Self:
-        """Draw the losses of k-medians, k-means and t-k-means.
-
-        Parameters
-        ----------
-        farthest : float, default=5.0
-            The largest distance to draw.
-        """
-        d = np.linspace(-farthest, farthest, 501)
-        return cls(distance=d, losses={"l1": np.abs(d), "l2": d**2, "log l2": np.log1p(d**2)}).plot(ax=ax)
-
-    def _draw(self, ax: Axes) -> None:
-        self.lines_ = []
-        for name, loss in self.losses.items():
-            label, dashes, cluster = _CURVES[name]
-            self.lines_ += ax.plot(self.distance, loss, dashes, lw=2, color=style.color(cluster), label=label)
-        ax.set(xlabel="distance to the centre", ylabel="loss")
-        ax.legend(frameon=False)
 
 
 class RobustnessDisplay(_Display):
