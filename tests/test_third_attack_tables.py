@@ -225,7 +225,7 @@ def test_numbers_too_long_for_a_float_are_whole_numbers_or_text(cells, wanted, t
 def test_files_of_a_folder_that_are_not_read_are_named(folder):
     for name in ("a.csv", "b.txt", "c.json", "sub/d", "e.duckdb", "f.ods"):
         written(folder / name, "x,y\n1,2.5\n3,4\n8,9\n")
-    with pytest.warns(UserWarning, match="not read, as the names do not say that these are tables: ") as warned:
+    with pytest.warns(UserWarning, match="not read, as their names are not those of tables: ") as warned:
         assert len(TKMeans(1).fit(folder).labels_) == 3
     assert all(name in str(warned[0].message) for name in ("b.txt", "c.json", os.path.join("sub", "d"), "e.duckdb"))
 
@@ -335,3 +335,53 @@ def test_rows_without_any_value_in_one_column_of_the_fit_are_assigned(tmp_path):
     with pytest.raises(TableError, match="column 'x' is empty; leave it out"):
         TKMeans(2).fit(DataFile(path, columns=["x", "y"]))
     assert command("fit", path, "-k", 1, "--columns", "x,y").exit_code == 1
+
+
+# ---- databases, JSON and odd files -----------------------------------------------------------------
+
+
+def test_a_table_outside_the_main_schema_of_a_database_is_read(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "base.duckdb")) as base:
+        base.execute('CREATE SCHEMA s2; CREATE TABLE s2."q ""1""" AS SELECT 1.5 AS a, 2.5 AS b')
+    assert read_table(tmp_path / "base.duckdb").cells("a") == ["1.5"]
+    with duckdb.connect(str(tmp_path / "base.duckdb")) as base:
+        base.execute('CREATE TABLE q AS SELECT 3.5 AS a; CREATE TABLE "s2.r" AS SELECT 4.5 AS a')
+    with pytest.raises(TableError, match=r'holds the tables .*s2\.q "1"'):
+        read_table(tmp_path / "base.duckdb")
+    found = [read_table(tmp_path / "base.duckdb", Reading(table=name)) for name in ('s2.q "1"', "q", "s2.r")]
+    assert [table.cells("a") for table in found] == [["1.5"], ["3.5"], ["4.5"]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_json_is_read_in_every_encoding_it_may_have(encoding, tmp_path):
+    path = written(tmp_path / "rows.json", '[{"é": 1.5, "b": "\u2028"}, {"é": 2, "b": "x"}]'.encode(encoding))
+    assert read_table(path).cells("é") == ["1.5", "2.0"]
+    lines = written(tmp_path / "lines.json", '{"é": 1.5, "b": "a\u2028b"}\n{"é": 2, "b": "x"}\n'.encode(encoding))
+    assert read_table(lines).cells("b") == ["a\u2028b", "x"]
+
+
+def test_an_empty_array_is_json_but_no_table(tmp_path):
+    with pytest.raises(TableError, match="is JSON but no table"):
+        read_table(written(tmp_path / "none.json", "[ ]"))
+
+
+def test_truth_and_nested_values_are_written_in_the_words_of_json(tmp_path):
+    rows = [{"x": 0.5, "so": True, "in": {"a": None, "b": [1, "é"]}}, {"x": 1.5, "so": False, "in": 2.0}]
+    lines = [*csv.reader(io.StringIO(out(read_table(written(tmp_path / "r.json", json.dumps(rows))), "-").decode()))]
+    assert lines[1][:2] + lines[2] == ["0.5", "true", "1.5", "false", "2.0"]
+    assert json.loads(lines[1][2]) == rows[0]["in"]
+
+
+def test_an_empty_line_among_comments_does_not_refuse_a_file(tmp_path):
+    text = "# one\n\n# two\n\nx,y\n1,2.5\n3,4\n"
+    table = read_table(written(tmp_path / "comments.csv", text))
+    assert (table.names, table.places([0, 1])) == (["x", "y"], [6, 7])
+    assert out(table, "-").decode() == text
+
+
+def test_a_column_without_a_name_is_listed_by_two_quotation_marks(tmp_path):
+    pq.write_table(pa.table({"": [1.0, 2.5, 9], "y": [1.0, 3, 8.5]}), tmp_path / "t.parquet")
+    done = command("fit", tmp_path / "t.parquet", "-k", 1)
+    assert done.exit_code == 0, done.stderr
+    assert "2 columns: '', y" in " ".join(done.stderr.split())

@@ -62,7 +62,7 @@ class ArrowTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        return ["" if cell is None or cell != cell else str(cell) for cell in self.stored(name).to_pylist()]
+        return ["" if cell != cell else _word(cell) for cell in self.stored(name).to_pylist()]
 
     def stored(self, name: str) -> Any:
         """A column with its type."""
@@ -96,7 +96,7 @@ def _as_text(array: Any) -> Any:
     if arrow.types.is_dictionary(array.type):
         return arrow.DictionaryArray.from_arrays(array.indices, _as_text(array.dictionary).dictionary_decode())
     if not (arrow.types.is_string(array.type) or arrow.types.is_large_string(array.type)):
-        array = arrow.array([None if cell is None else str(cell) for cell in array.to_pylist()], arrow.string())
+        array = arrow.array([None if cell is None else _word(cell) for cell in array.to_pylist()], arrow.string())
     return array.dictionary_encode()
 
 
@@ -172,13 +172,13 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     """JSON: an object a line, an array of objects or of rows, or an object of columns."""
     source = content.source
     try:
-        text = content.read().decode(reading.encoding or "utf-8-sig")
+        text = content.read().decode(reading.encoding or json.detect_encoding(content.read(4)))
         try:
             rows = json.loads(text)
         except json.JSONDecodeError as fault:
             if fault.msg != "Extra data":
                 raise
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            rows = [json.loads(line) for line in re.split("[\r\n]+", text) if line.strip()]
     except (ValueError, RecursionError) as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
     names: list[str] = []
@@ -258,12 +258,13 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
         # Without external access neither a view nor a query of the database's own making reads other files.
         with duckdb.connect(str(content.path), read_only=True, config={"enable_external_access": "false"}) as base:
             base.execute("SET enable_progress_bar = false")  # it would go to standard output
-            tables = [row[0] for row in base.execute("SELECT table_name FROM information_schema.tables").fetchall()]
-            wanted = reading.table or (tables[0] if len(tables) == 1 else None)
+            found = base.execute("SELECT table_schema, table_name FROM information_schema.tables").fetchall()
+            tables = {".".join(t[t[0] == "main" :]): '"."'.join(part.replace('"', '""') for part in t) for t in found}
+            wanted = reading.table or (next(iter(tables)) if len(tables) == 1 else None)
             if wanted is None:
                 raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
             asked = reading.table is not None and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
-            query = wanted if asked else 'FROM "' + wanted.replace('"', '""') + '"'
+            query = wanted if asked else 'FROM "' + tables.get(wanted, wanted.replace('"', '""')) + '"'
             return held_table(source, base.sql(query).to_arrow_table())
     except duckdb.Error as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from None
@@ -300,5 +301,5 @@ def _cell(value: Any) -> Any:
 
 
 def _word(cell: Any) -> str:
-    """A cell as text."""
-    return "" if cell is None else str(_cell(cell))
+    """A cell as text, in the words of JSON where it is not one value."""
+    return "" if cell is None else json.dumps(cell, default=str) if isinstance(cell, (bool, dict, list)) else str(cell)

@@ -1,7 +1,6 @@
 """The bytes of a file, compressed or not, of standard input or of memory; they may be read many times."""
 
 import io
-import math
 import os
 import sys
 from collections.abc import Callable
@@ -37,8 +36,7 @@ def numpy_of(array: Any) -> Any:
     """Arrow's numbers as an array, NaN where missing; by Arrow's own way pandas would be imported."""
     if array.null_count:
         arrow = pyarrow()
-        array = array if arrow.types.is_floating(array.type) else array.cast(arrow.float64(), safe=False)
-        array = array.fill_null(arrow.scalar(math.nan, array.type))
+        array = (array if arrow.types.is_floating(array.type) else array.cast("float64", safe=False)).fill_null(np.nan)
     kind = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)
 

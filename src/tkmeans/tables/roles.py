@@ -167,5 +167,6 @@ def _fault(table: Table, column: Column) -> str:
 
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Names for a message, if there are not too many."""
-    shown = names if len(names) <= most + 1 else names[:most]  # "and 1 more" is no shorter than a name
+    named = [name or "''" for name in names]
+    shown = named if len(names) <= most + 1 else named[:most]  # "and 1 more" is no shorter than a name
     return ", ".join(shown) + (f" and {len(names) - most} more" if len(shown) < len(names) else "")

@@ -126,7 +126,7 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
             raise FileNotFoundError(f"folder {str(path)!r} holds no file of the kinds {', '.join(_IN_FOLDERS)}")
         table = Concatenated(os.fspath(path), [read_table(Path(path, name), reading) for name in files])
         others = [str(name) for name in below if name.suffix.lower() not in _IN_FOLDERS]
-        table.notes += [f"not read, as the names do not say that these are tables: {listed(others)}"] if others else []
+        table.notes += [f"not read, as their names are not those of tables: {listed(others)}"] if others else []
         return table
     content = content_of(path)
     try:
@@ -157,10 +157,10 @@ def _read(content: Content, reading: Reading) -> Table:
     suffix = Path(content.source).suffix.casefold()
     if _FORMATS.get(suffix, "text") != "text":
         raise TableError(f"{content.source} does not begin like a {suffix} file; it is damaged or misnamed")
-    begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    begin = head.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # which may be UTF-16
     if begin.startswith(b"<"):
         raise TableError(f"{content.source} is a web page or other markup; download the table itself")
-    if re.match(rb'\{\s*["}]|\[\s*[\[{]|[\[{]\s*$', begin):
+    if re.match(rb'\{\s*["}]|\[\s*[\[{\]]|[\[{]\s*$', begin):
         return arrow_table.read_json(content, reading)
     return read_text(content, reading)
 

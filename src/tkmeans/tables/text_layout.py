@@ -41,7 +41,7 @@ class Survey(NamedTuple):
         start, delimiter = 0, None
         for line in io.StringIO(self.head, newline=""):
             is_given = line.casefold().startswith("sep=") and len(line.rstrip("\r\n")) == 5
-            if not is_given and not line.startswith("#"):
+            if not is_given and line.strip() and not line.startswith("#"):
                 break
             delimiter = line[4] if is_given else delimiter
             start += len(line)
