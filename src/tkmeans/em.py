@@ -4,8 +4,6 @@ Visit the rows, move the parameters, until a rule stops it. What varies comes in
 (`source`), what is fitted (`model`), where to begin (`start`), when to end (`stop`) and who observes (`observers`).
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -31,7 +29,7 @@ class Progress(NamedTuple):
     stats: Any = None  # at `params`
     total: float = 1.0  # sample weight, as first summed up
     n_passes: int = 1
-    mixer: Anderson | None = None  # None for plain steps
+    mixer: "Anderson | None" = None  # None for plain steps
 
     @property
     def n_iter(self) -> int:

@@ -10,8 +10,6 @@ coordinates (`leaving`), the `frame` for rows of some type, and the `posterior` 
 `entropy` and `distances` of a block, the `evidence` of a source, the `unit` of distances and the `log_volume`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
@@ -71,7 +69,7 @@ class Clusters(NamedTuple):
         return Left(clusters, np.round(stats.n), np.log(frame.unit) * stats.cells / np.sum(stats.n))
 
     @classmethod
-    def from_attributes(cls, fitted: dict[str, Any], model: Any) -> Clusters:  # noqa: ARG003
+    def from_attributes(cls, fitted: dict[str, Any], model: Any) -> "Clusters":  # noqa: ARG003
         """The clusters that fitted attributes tell of."""
         return cls(fitted["cluster_centers_"], fitted["scale_"], fitted["dof_"], fitted["cluster_weights_"])
 
@@ -80,7 +78,7 @@ class Clusters(NamedTuple):
         centers, scale, dof, weights = self
         return {"cluster_centers_": centers, "scale_": scale, "dof_": dof, "cluster_weights_": weights}
 
-    def take(self, order: Array) -> Clusters:
+    def take(self, order: Array) -> "Clusters":
         """The same with the clusters in another order."""
         return self._replace(centers=self.centers[order], weights=self.weights[order])
 
@@ -88,7 +86,7 @@ class Clusters(NamedTuple):
         """The unit is the root of the scale."""
         return Frame(nearest_to_zero(self.centers).astype(dtype), float(np.sqrt(self.scale)))
 
-    def posterior(self, model: Any, frame: Frame) -> RoundPosterior:
+    def posterior(self, model: Any, frame: Frame) -> "RoundPosterior":
         """Ready to look at rows, by the engine of the model."""
         centers = self.centers.astype(np.float64)
         params = Params(frame.enter(centers), 1.0, self.dof, np.log(self.weights))
@@ -156,7 +154,7 @@ class RoundPosterior(NamedTuple):
             distances[far] = xp.asarray(np.minimum(exact, most), dtype=distances.dtype, device=distances.device)
         return distances
 
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
+    def evidence(self, source: Source, *, entropy: bool) -> "Evidence":
         """How well all rows of a source fit."""
         stats: Stats = source.reduce(self.model.e_step(self.params))
         objective = float(stats.objective - stats.cells * np.log(self.unit))
@@ -243,7 +241,7 @@ class FittedModel:
 
     def training(
         self, source: Source, names: tuple[str, ...], sizes: Any = None, *, by_rows: bool = False, tallied: bool = True
-    ) -> Training:
+    ) -> "Training":
         """Number the clusters by size, at last by their rows if asked to, and label every row just as `predict` would.
 
         Most often the `sizes` that a fit leaves are right, and one look at the rows is enough. Distances are
@@ -304,7 +302,7 @@ class FittedModel:
         found = Review(sizes, inertia, tally(z[complete], mass[complete]), n_complete, tally(scaled, mass[partly]))
         return Answer(tuple(rows), found)
 
-    def reviewed(self, tallied: bool, block: Block) -> Review:
+    def reviewed(self, tallied: bool, block: Block) -> "Review":
         """The review alone."""
         found: Review = self.review((), tallied, block).summary
         return found
@@ -395,11 +393,11 @@ class Review(NamedTuple):
 
     sizes: Array  # (K,) summed weights
     inertia: float
-    complete: Tally | None = None  # squared distances over the squared scale, of rows with all features, if wanted
+    complete: "Tally | None" = None  # squared distances over the squared scale, of rows with all features, if wanted
     n_complete: int = 0  # rows with all features
-    incomplete: Tally | None = None  # of the others, in proportion to the features that were observed
+    incomplete: "Tally | None" = None  # of the others, in proportion to the features that were observed
 
-    def merge(self, other: Review) -> Review:
+    def merge(self, other: "Review") -> "Review":
         """The review of both sets of rows."""
         both = zip(self[:2] + self[3:4], other[:2] + other[3:4], strict=True)
         sizes, inertia, n_complete = (mine + theirs for mine, theirs in both)
@@ -407,7 +405,7 @@ class Review(NamedTuple):
         complete, incomplete = (mine.merge(theirs) if mine and theirs else mine or theirs for mine, theirs in tallies)
         return Review(sizes, inertia, complete, n_complete, incomplete)
 
-    def comparable(self) -> Sketch:
+    def comparable(self) -> "Sketch":
         """The distances that decide who is an outlier: of complete rows if there are enough, else of all."""
         assert self.complete is not None
         if self.incomplete is None or self.n_complete >= ENOUGH_COMPLETE_ROWS:
@@ -448,7 +446,7 @@ class Tally(NamedTuple):
     farthest: Array  # at most _TAIL distances, ascending
     farthest_mass: Array
 
-    def merge(self, other: Tally) -> Tally:
+    def merge(self, other: "Tally") -> "Tally":
         """The tally of both sets of rows."""
         far = np.concatenate([self.farthest, other.farthest])
         far_mass = np.concatenate([self.farthest_mass, other.farthest_mass])

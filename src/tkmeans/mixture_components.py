@@ -1,7 +1,5 @@
 """Fitted components of a Student-t mixture in the user's coordinates: what `tkmeans.fitted` asks of shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
@@ -51,7 +49,7 @@ class Components(NamedTuple):
         return Left(found, np.round(weights, 12))
 
     @classmethod
-    def from_attributes(cls, fitted: dict[str, Any], model: StudentMixture) -> Components:
+    def from_attributes(cls, fitted: dict[str, Any], model: StudentMixture) -> "Components":
         """The components that these fitted attributes tell of."""
         centers, covariances = fitted["means_"], fitted["covariances_"]
         if model.shape.tied:
@@ -62,7 +60,7 @@ class Components(NamedTuple):
             noise = (*fitted["_noise_shares"], fitted["noise_center_"], fitted["noise_covariance_"])
         return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape, *noise)
 
-    def take(self, order: Array) -> Components:
+    def take(self, order: Array) -> "Components":
         """The same with the components in another order."""
         return Components._make([*(by_component[order] for by_component in self[:4]), *self[4:]])
 
@@ -92,7 +90,7 @@ class Components(NamedTuple):
             noise = (self.noise, self.beyond, frame.enter(np.asarray(self.bulk_center, np.float64)), self.bulk / square)
         return MixtureParams(centers, self.covariances / square, self.dof, log_weights, *noise)
 
-    def posterior(self, model: Any, frame: Frame) -> ShapePosterior:
+    def posterior(self, model: Any, frame: Frame) -> "ShapePosterior":
         """Ready to look at rows, by the engine of the model."""
         return ShapePosterior(model, self, self.entered(frame), float(np.log(frame.unit)))
 

@@ -4,8 +4,6 @@ A `Block` enters an engine together with a `ShapeKernel`; a `ShapeStats` leaves 
 Shapes: n rows, p features, K components.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tkmeans.stats import Array
@@ -64,7 +62,7 @@ class ShapeStats(NamedTuple):
         """The summed weight of the rows."""
         return float(self.n.sum()) + self.noise
 
-    def merge(self, other: ShapeStats) -> ShapeStats:
+    def merge(self, other: "ShapeStats") -> "ShapeStats":
         """The statistics of both sets of rows together."""
         return ShapeStats._make([*(a + b for a, b in zip(self[:9], other[:9], strict=True)), self.log_prior])
 

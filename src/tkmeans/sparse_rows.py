@@ -1,7 +1,5 @@
 """Rows that are stored without their zeros, and cut into blocks without a copy."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
@@ -36,7 +34,7 @@ class SparseRows:
     n_features: int
 
     @classmethod
-    def of(cls, X: Any) -> SparseRows:
+    def of(cls, X: Any) -> "SparseRows":
         """Those of a CSR matrix or array of SciPy, which stays as it is."""
         if not X.has_canonical_format:
             X = X.copy()
@@ -65,14 +63,14 @@ class SparseRows:
     def __len__(self) -> int:
         return len(self.first) - 1
 
-    def __getitem__(self, rows: Any) -> SparseRows:
+    def __getitem__(self, rows: Any) -> "SparseRows":
         rows = rows[0] if isinstance(rows, tuple) else rows  # all columns of these rows
         if isinstance(rows, slice):  # a run of them, on the same memory
             begin, end, _ = rows.indices(len(self))
             return replace(self, first=self.first[begin : end + 1])
         return SparseRows.of(self.csr()[rows])
 
-    def then(self, other: SparseRows) -> SparseRows:
+    def then(self, other: "SparseRows") -> "SparseRows":
         """With the rows of another one below."""
         return SparseRows.of(vstack([self.csr(), other.csr()], format="csr"))
 

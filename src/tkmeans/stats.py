@@ -6,8 +6,6 @@ blocks, threads, processes and machines, so the algorithm never has to know wher
 Shapes: n rows, p features, K clusters.
 """
 
-from __future__ import annotations
-
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -145,22 +143,22 @@ class Stats(NamedTuple):
         """From the old centres to the new ones, (K, p), eqn:mu; a centre that nobody claims stays."""
         return np.divide(self.wx, self.observed, out=np.zeros_like(self.wx), where=self.observed > 0)
 
-    def merge(self, other: Stats) -> Stats:
+    def merge(self, other: "Stats") -> "Stats":
         """The statistics of both sets of rows together.
 
         `observed` of shape (K, 1) and of shape (K, p) add up by broadcasting, which is just what they mean.
         """
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def faded(self, kept: float) -> Stats:
+    def faded(self, kept: float) -> "Stats":
         """The statistics of the same rows, each counting `kept` times what it did."""
         return Stats(*(kept * a for a in self))
 
-    def take(self, order: Array) -> Stats:
+    def take(self, order: Array) -> "Stats":
         """The same with the clusters in another order."""
         return Stats._make([*(by_cluster[order] for by_cluster in self[:6]), *self[6:]])
 
-    def around(self, step: Array) -> Stats:
+    def around(self, step: Array) -> "Stats":
         """The same sums around centres that lie `step`, of shape (K, p), away from the old ones.
 
         The memberships stay what they were: only the point from which rows are measured moves.

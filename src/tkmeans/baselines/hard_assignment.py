@@ -3,8 +3,6 @@
 Sums give no medians: the statistics are the rows and their labels, and merging joins them (docs/decisions/0010).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -67,7 +65,7 @@ class Labelled(NamedTuple):
         """The summed weight of the rows."""
         return float(self.weight.sum())
 
-    def merge(self, other: Labelled) -> Labelled:
+    def merge(self, other: "Labelled") -> "Labelled":
         """All rows, in their order."""
         rows = (np.concatenate(pair) for pair in zip(self[:3], other[:3], strict=True))
         return Labelled._make([*rows, self.objective + other.objective])
@@ -119,11 +117,11 @@ class HardCenters(NamedTuple):
         return Left(cls(fit.params.centers, model.metric), None)
 
     @classmethod
-    def from_attributes(cls, fitted: dict[str, Any], model: HardModel) -> HardCenters:
+    def from_attributes(cls, fitted: dict[str, Any], model: HardModel) -> "HardCenters":
         """The centres that these fitted attributes tell of."""
         return cls(fitted["cluster_centers_"], model.metric)
 
-    def take(self, order: Array) -> HardCenters:
+    def take(self, order: Array) -> "HardCenters":
         """The same with the clusters in another order."""
         return self._replace(centers=self.centers[order])
 
@@ -135,7 +133,7 @@ class HardCenters(NamedTuple):
         """Coordinates as they are."""
         return as_it_is(self.centers.shape[1])
 
-    def posterior(self, model: HardModel, frame: Frame) -> HardCenters:
+    def posterior(self, model: HardModel, frame: Frame) -> "HardCenters":
         """Ready to look at rows."""
         return self
 
@@ -328,7 +326,8 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         return HardModel(self.metric, partial(medoid, self.metric))
 
     def _plan(self, source: Source) -> Plan:
-        return hard_plan(self, source, self._run_from, _indices)
+        number = partial(distances_between, metric="sqeuclidean")
+        return hard_plan(self, source, self._run_from, lambda X, at: {"medoid_indices_": number(X, at).argmin(axis=0)})
 
     def _run_from(self, sample: Sample, centers: Array) -> Run:
         medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
@@ -342,11 +341,6 @@ def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_
     medoids, n, converged = swapped(distances, sample.weight, medoids, max_iter)
     cost = float(sample.weight @ distances[:, medoids].min(axis=1))
     return Outcome(Centers(sample.X[medoids]), SimpleNamespace(objective=-cost), [-cost] * (n + 1), n, converged)
-
-
-def _indices(X: Array, centers: Array) -> dict[str, Array]:
-    """The row numbers of the medoids."""
-    return {"medoid_indices_": distances_between(X, centers, "sqeuclidean").argmin(axis=0)}
 
 
 def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:

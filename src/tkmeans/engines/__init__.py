@@ -15,7 +15,6 @@ class Engine(ModuleType):
     """A module that is pickled by its name, as in the graph of lazy answers."""
 
     def __reduce__(self) -> Any:
-        """The module of that name, wherever it is opened."""
         return import_module, (self.__name__,)
 
 

@@ -94,7 +94,7 @@ def checked_rows(
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = validate_data(estimator, X if plain else as_numbers(X, "X"), **wanted)
     if sparse and np.any(np.isnan(X.data)):
-        raise ValueError("X is sparse and holds NaN, but sparse rows have no missing values; pass X.toarray()")
+        raise ValueError("Input X contains NaN, but sparse rows have no missing values; pass X.toarray()")
     X = SparseRows.of(X) if sparse else X
     if accepts.check is not None:
         accepts.check(estimator, X)
@@ -135,15 +135,14 @@ def kind_of(X: Any) -> str:
 def _check_library(estimator: Any, X: Any, method: str) -> None:
     """With scikit-learn's array_api_dispatch, rows must be where those of the fit were."""
     centers = estimator.means_ if hasattr(estimator, "means_") else estimator.cluster_centers_
-    fitted, given = (_library_and_device(values) for values in (centers, X))
+    fitted, given = (
+        "numpy" if kind_of(values) == "array" else f"{type(values).__module__.partition('.')[0]} on {values.device}"
+        for values in (centers, X)
+    )
     if fitted != given:
         wanted = "must use the same namespace and device as those passed to fit()"
         found = f"{fitted} there, {given} here; convert X, or switch array_api_dispatch off"
         raise ValueError(f"Inputs passed to {type(estimator).__name__}.{method}() {wanted}: {found}")
-
-
-def _library_and_device(X: Any) -> str:
-    return "numpy" if kind_of(X) == "array" else f"{type(X).__module__.partition('.')[0]} on {X.device}"
 
 
 @contextmanager

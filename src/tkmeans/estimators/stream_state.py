@@ -1,7 +1,5 @@
 """State of `MiniBatchTKMeans` between batches: statistics, first rows, recent distances and drift."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,7 +24,7 @@ class Waiting(NamedTuple):
     weight: Array  # (n,)
     searched: int = 0  # how many rows of positive weight there were at the last search
 
-    def joined(self, X: Array, weight: Array) -> Waiting:
+    def joined(self, X: Array, weight: Array) -> "Waiting":
         """With one more batch."""
         sparse = isinstance(X, SparseRows)
         if isinstance(self.X, SparseRows) != sparse:
@@ -34,7 +32,7 @@ class Waiting(NamedTuple):
         rows = self.X.then(X) if sparse else np.concatenate([self.X, X])
         return Waiting(rows, np.concatenate([self.weight, weight]), self.searched)
 
-    def distinct(self) -> Waiting:
+    def distinct(self) -> "Waiting":
         """Every row once."""
         _, first = np.unique(np.asarray(self.X), axis=0, return_index=True)
         return Waiting(self.X[first], self.weight[first], len(first))
@@ -59,7 +57,7 @@ class Distances(NamedTuple):
     weight: Array  # (n,)
 
     @classmethod
-    def of(cls, d2: Array, n_observed: Array, weight: Array | None) -> Distances:
+    def of(cls, d2: Array, n_observed: Array, weight: Array | None) -> "Distances":
         """Those of one batch or, at equal intervals, of as many of its rows as are kept."""
         thin = slice(None, None, -(-len(d2) // KEPT_DISTANCES))
         weight = np.ones(len(d2)) if weight is None else weight
@@ -70,7 +68,7 @@ class Distances(NamedTuple):
         """Those that can be compared, in a few hundred points."""
         return tally(*comparable(self.d2, self.n_observed, n_features, self.weight)).sketch()
 
-    def then(self, newer: Distances) -> Distances:
+    def then(self, newer: "Distances") -> "Distances":
         """With those of one more batch, and the oldest forgotten."""
         return Distances(*(np.concatenate(both)[-KEPT_DISTANCES:] for both in zip(self, newer, strict=True)))
 
@@ -81,7 +79,7 @@ class Latest(NamedTuple):
     stats: Stats
     variance: Array  # (K,) of a feature of `stats.wx`, if there is no drift
 
-    def after(self, batch: Stats, variance: Array, half_life: float) -> Latest:
+    def after(self, batch: Stats, variance: Array, half_life: float) -> "Latest":
         """With one more batch, whose rows now count most."""
         kept = halved(batch.total, half_life)
         return Latest(self.stats.faded(kept).merge(batch), kept**2 * self.variance + variance)
@@ -117,7 +115,7 @@ class Stream(NamedTuple):
     @classmethod
     def after_fit(
         cls, fit: Fit, order: Array, frame: Frame, distances: Distances, bounds: list[float], n_rows: int
-    ) -> Stream:
+    ) -> "Stream":
         """The state after a fit to rows at hand, with the clusters in another order."""
         params, memory = fit.params, fit.stats.take(order)
         params = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
@@ -130,7 +128,7 @@ class Stream(NamedTuple):
         """About how many rows the memory stands for."""
         return max(self.tracked.rows, self.n_rows) * self.tracked.memory.total / self.tracked.rows
 
-    def learn(self, batch: Any, model: Stepwise, recent: float) -> Stream:
+    def learn(self, batch: Any, model: Stepwise, recent: float) -> "Stream":
         """One step of stepwise EM; what came more than `recent` rows ago counts less than half as recent."""
         before = self.tracked
         stats = batch.reduce(model.e_step(before))

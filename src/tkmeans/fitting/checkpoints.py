@@ -1,7 +1,5 @@
 """Checkpoints: the state of a running fit in an .npz file of plain arrays, to resume it from (no pickle)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile
@@ -77,7 +75,7 @@ class Checkpoint:
             np.savez(file, **arrays)
 
     @staticmethod
-    def read(path: Any, fit: dict[str, Any]) -> Checkpoint:
+    def read(path: Any, fit: dict[str, Any]) -> "Checkpoint":
         """The checkpoint at `path`, which must be of the fit with this fingerprint; ValueError if it is not."""
         path = Path(path)
         if not path.exists():

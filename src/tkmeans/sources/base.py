@@ -1,7 +1,5 @@
 """The `Source` interface (reduce, collect, sample, survey), and the choice of the frame that rows are read in."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -64,7 +62,7 @@ class Survey(NamedTuple):
     n_empty: int = 0  # rows without a single observed value
     first_empty: tuple[int, ...] = ()  # the numbers of a few of them
 
-    def merge(self, other: Survey) -> Survey:
+    def merge(self, other: "Survey") -> "Survey":
         """The survey of both sets of rows."""
         sums = Survey(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))  # of truths: either
         return sums._replace(

@@ -43,7 +43,7 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     shape_checked(weights, "weights", (n_components,))
     fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
-        fault = f"in the range [0, 1], but got min value {np.min(weights):.5f}, max value {np.max(weights):.5f}"
+        fault = f"in the range [0, 1], but got max value {np.min(weights):.5f}, min value {np.max(weights):.5f}"
     elif not np.isclose(np.sum(weights), 1.0):
         fault = f"normalized, but got sum(weights) = {np.sum(weights):.5f}"
     if fault:
@@ -123,11 +123,6 @@ def as_numbers(values: Any, name: str) -> Any:
     return values
 
 
-def _is_number(value: Any) -> bool:
-    huge = isinstance(value, int) and abs(value) >= 2**1023
-    return value is None or (hasattr(value, "__float__") and not huge)
-
-
 def check_names(columns: Any, name: str) -> None:
     """Refuse a frame in which several columns have one name."""
     if repeated := [column for column, times in Counter(columns).items() if times > 1]:
@@ -138,7 +133,8 @@ def _refuse_what_is_no_number(values: Array, name: str) -> None:
     kind = values.dtype.kind
     found: Any = "" if kind in "OV" or not values.size else f" such as {str(values.flat[0])!r}"
     if kind == "O":
-        others = [value for value in values.flat if not _is_number(value)]
+        others = [value for value in values.flat if value is not None and not hasattr(value, "__float__")]
+        others += [value for value in values.flat if isinstance(value, int) and abs(value) >= 2**1023]
         if not others:
             return
         sample = f"one of {others[0].bit_length()} bits" if isinstance(others[0], int) else f"{others[0]!r:.60}"

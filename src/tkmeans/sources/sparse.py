@@ -1,7 +1,5 @@
 """Rows that are stored without their zeros, as matrices and arrays of `scipy.sparse` are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
@@ -117,7 +115,7 @@ class Subspace(NamedTuple):
     coordinates: Array  # (m, q)
 
     @classmethod
-    def of(cls, X: Any, weight: Array, size: int) -> Subspace:
+    def of(cls, X: Any, weight: Array, size: int) -> "Subspace":
         """That of the largest singular vectors, by subspace iteration; far rows count no more than others."""
         squares = X.power(2).sum(axis=1)
         counted = diags_array(np.sqrt(weight / np.maximum(np.median(squares) + squares, np.finfo(float).tiny))) @ X

@@ -1,7 +1,5 @@
 """The released soft methods: GMM and TMM, with a covariance for each component; t-k-means and its fast variant."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, final
@@ -76,7 +74,7 @@ class Memberships(NamedTuple):
         """The most probable component of each row; the first where nothing is known."""
         return np.argmax(np.where(np.isnan(self.tau), -np.inf, self.tau), axis=0)
 
-    def merge(self, other: Memberships) -> Memberships:
+    def merge(self, other: "Memberships") -> "Memberships":
         """All rows, in their order."""
         (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
         pairs = ((d2, more_d2), (self.tau, other.tau), (self.trust, other.trust))
@@ -166,7 +164,7 @@ class Components(NamedTuple):
     measured: Measured | None = None
 
     @classmethod
-    def around(cls, centers: Array) -> Components:
+    def around(cls, centers: Array) -> "Components":
         """Where the released code begins: unit covariances, equal weights, nu = 15."""
         n, p = centers.shape
         return cls(centers, np.broadcast_to(np.eye(p), (n, p, p)), np.full(n, 1 / n), np.full(n, FIRST_DOF))
@@ -241,7 +239,7 @@ class Spheres(NamedTuple):
     measured: Measured | None = None
 
     @classmethod
-    def around(cls, centers: Array) -> Spheres:
+    def around(cls, centers: Array) -> "Spheres":
         """Where the released code begins."""
         return cls(centers, FIRST_SCALE, FIRST_DOF)
 
