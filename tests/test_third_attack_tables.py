@@ -109,7 +109,7 @@ def test_text_numbers_and_dates_of_a_folder_stand_in_their_rows(folder):
 
 @pytest.mark.parametrize("third", [lambda i: i % 100_000, lambda i: i if i != 70_000 else 5], ids=["again", "once"])
 def test_a_table_that_is_loaded_has_the_columns_of_one_that_is_not(third, tmp_path):
-    lines = (f"{i % 7}.5,{i % 11}.25,{third(i)}\n" for i in range(200_000))
+    lines = (f"{i % 7}.500,{i % 11}.250,{third(i)}\n" for i in range(200_000))  # of which two blocks are 110 000
     path = written(tmp_path / "rows.csv", "x,y,z\n" + "".join(lines))
     loaded = read_table(path)
     loaded.load()
