@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 import sys
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -109,7 +110,7 @@ def test_text_numbers_and_dates_of_a_folder_stand_in_their_rows(folder):
 
 @pytest.mark.parametrize("third", [lambda i: i % 100_000, lambda i: i if i != 70_000 else 5], ids=["again", "once"])
 def test_a_table_that_is_loaded_has_the_columns_of_one_that_is_not(third, tmp_path):
-    lines = (f"{i % 7}.5,{i % 11}.25,{third(i)}\n" for i in range(200_000))
+    lines = (f"{i % 7}.500,{i % 11}.250,{third(i)}\n" for i in range(200_000))  # of which two blocks are 110 000
     path = written(tmp_path / "rows.csv", "x,y,z\n" + "".join(lines))
     loaded = read_table(path)
     loaded.load()
@@ -209,6 +210,13 @@ def test_long_identifiers_lose_no_digit_when_the_format_changes(suffix, tmp_path
     assert np.load(io.BytesIO(out(read_table(path), "o.npy")))["id"].tolist() == ids
 
 
+def test_long_identifiers_in_one_file_of_a_folder_lose_no_digit_to_short_ones_in_another(folder):
+    written(folder / "a.csv", f"id,note,x\n{2**60 + 1},,1.5\n")
+    written(folder / "b.csv", "id,note,x\n7,hello,2.5\n")
+    found = read_as("parquet", out(read_table(folder), "o.parquet")).to_pylist()
+    assert found == [{"id": 2**60 + 1, "note": None, "x": 1.5}, {"id": 7, "note": "hello", "x": 2.5}]
+
+
 @pytest.mark.parametrize(("cells", "wanted"), [
     (["9007199254740993", ""], [9007199254740993, None]),
     (["123456789012345678901", "123456789012345678902"], ["123456789012345678901", "123456789012345678902"]),
@@ -260,8 +268,9 @@ def test_a_bad_cell_of_a_folder_is_named_with_its_own_file_and_line(folder):
     written(folder / "a.csv", "x,y\n1,2.5\n3,4\n8,9\n")
     written(folder / "b.csv", "x,y\n1,2.5\n3,4\n8,oops\n5,6\n7,8\n")
     said = r"folder: .*cells of column 'y' are numbers, but 1 is not: .*b\.csv, line 4: 'oops'"
-    with pytest.raises(TableError, match=said):
+    with pytest.raises(TableError, match=said), mock.patch("tkmeans.tables.Table.load") as load:
         TKMeans(1).fit(folder)
+    assert not load.called  # the files may be larger than memory
     done = command("fit", folder, "-k", 1)
     assert done.exit_code == 1
     assert "b.csv, line 4: 'oops'" in " ".join(done.stderr.split())

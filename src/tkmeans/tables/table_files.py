@@ -192,8 +192,8 @@ class Concatenated(Table):
         found = []
         for row in rows:
             files = iter(self.tables)
-            while row >= (table := next(files)).n_rows:
-                row -= table.n_rows
+            while (n_rows := (table := next(files)).known_rows) is not None and row >= n_rows:  # all before it are read
+                row -= n_rows
             found.append(f"{table.source}, {table.where([row])[0]}")
         return found
 
@@ -259,7 +259,7 @@ def _typed(table: Table, name: str, arrow: Any) -> Any:
     """A column as Arrow holds it, with the type it has."""
     if isinstance(table, arrow_table.ArrowTable) and name not in table.notations:
         return table.stored(name)
-    if isinstance(table, Concatenated):
+    if isinstance(table, Concatenated) and all(isinstance(part, arrow_table.ArrowTable) for part in table.tables):
         with suppress(arrow.ArrowException):  # no type fits all files
             parts = [arrow.table({name: _typed(part, column_named(part, name), arrow)}) for part in table.tables]
             return arrow.concat_tables(parts, promote_options="permissive").column(name)
