@@ -4,20 +4,12 @@ import warnings
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 from tkmeans.engines import reference
 
 CHOICES = ("auto", "native", "reference")
-
-
-class Engine(ModuleType):
-    """A module that is pickled by its name, as in the graph of lazy answers."""
-
-    def __reduce__(self) -> Any:
-        return import_module, (self.__name__,)
-
-
+# A module that is pickled by its name, as in the graph of lazy answers.
+Engine = type("Engine", (ModuleType,), {"__reduce__": lambda self: (import_module, (self.__name__,))})
 reference.__class__ = Engine
 
 

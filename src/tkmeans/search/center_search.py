@@ -6,8 +6,6 @@ defines it, `search.hpp` holds the inner loops, which draw no random numbers of 
 the same in Python. Here is the order of events. The outcome is a function of the canonical sample and the random state.
 """
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -104,7 +102,7 @@ def robust_search(
     return Found(centers, scale, tails, differ, labels, nearest, middle / p, left_out)
 
 
-def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None:
+def _exhale(search: "Search", n_clusters: int, rng: np.random.RandomState) -> None:
     """Down to n_clusters; below, and up again, if some centres are of no use where they are."""
     search.descend(n_clusters, (n_clusters + 1) // 2)
     search.refine(1)
@@ -113,13 +111,13 @@ def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None
         search.refine(1)
 
 
-def _inhale(search: Search, n_clusters: int, extra: int, rng: np.random.RandomState) -> int:
+def _inhale(search: "Search", n_clusters: int, extra: int, rng: np.random.RandomState) -> int:
     """Add the centres that are missing, and up to `extra` more if they promise enough; return how many."""
     needed, draws = n_clusters - search.clusters, max(16, n_clusters // 2)
     return search.inhale(needed, needed + extra, rng.random_sample(2 * search.clusters + draws), draws)
 
 
-def _breathe(search: Search, sample: Sample, n_clusters: int, quiet_breaths: int, rng: np.random.RandomState) -> None:
+def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: int, rng: np.random.RandomState) -> None:
     """Add centres where they promise most, drop the cheapest again, keep the result if it costs less."""
     n_rows = len(sample.X)
     room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
@@ -148,7 +146,7 @@ def _breathe(search: Search, sample: Sample, n_clusters: int, quiet_breaths: int
         search.restore(_filled_up(best.centers, sample.X, n_clusters), best.scale)
 
 
-def _state(search: Search, sample: Sample) -> State:
+def _state(search: "Search", sample: Sample) -> State:
     n_rows, p = sample.X.shape
     state = State(np.empty((search.clusters, p)), search.scale, np.empty(search.clusters), np.empty(n_rows))
     search.read_centers(state.centers)
