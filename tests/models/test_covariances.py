@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm, logm, sqrtm
 from scipy.optimize import minimize_scalar
 from support.mixture_oracle import matrix, random_shapes
 
@@ -190,3 +191,43 @@ def test_the_factor_of_a_nearly_singular_covariance_does_not_depend_on_the_units
     plain, scaled = cholesky(A[None])[0], cholesky((A * np.outer(units, units))[None])[0]
     np.testing.assert_allclose(scaled / units[:, None], plain, atol=1e-6)
     np.testing.assert_allclose(plain @ plain.T, A, atol=1e-12)
+
+
+# ---- pooled shapes ------------------------------------------------------------------------------------
+
+
+def pooled_the_long_way(covariances, weights, caution):
+    mean = np.tensordot(weights, covariances, 1)
+    root = sqrtm(mean)
+    inverse = np.linalg.inv(root)
+    return (
+        root
+        @ expm((1 - caution) * sum(w * logm(inverse @ C @ inverse) for w, C in zip(weights, covariances, strict=True)))
+        @ root
+    )
+
+
+@pytest.mark.parametrize("caution", [0.0, 0.3, 1.0])
+def test_pooled_shapes_are_on_the_way_from_the_arithmetic_to_the_geometric_mean(caution):
+    rng = np.random.default_rng(0)
+    weights = np.array([0.5, 0.3, 0.2])
+    matrices = random_shapes("full", 3, 4, rng)
+    wanted = pooled_the_long_way(matrices, weights, caution)
+    np.testing.assert_allclose(SHAPES["full"].pooled(matrices, weights, caution), wanted, rtol=1e-9, atol=1e-12)
+    variances = rng.uniform(0.1, 5.0, (3, 4))
+    diagonal = pooled_the_long_way(np.array([np.diag(v) for v in variances]), weights, caution)
+    np.testing.assert_allclose(SHAPES["diag"].pooled(variances, weights, caution), np.diagonal(diagonal), rtol=1e-9)
+
+
+def test_pooled_shapes_follow_a_linear_map_of_the_rows():
+    rng = np.random.default_rng(1)
+    weights, way = np.array([0.6, 0.4]), rng.normal(size=(3, 3))
+    matrices = random_shapes("full", 2, 3, rng)
+    before = SHAPES["full"].pooled(matrices, weights, 0.2)
+    after = SHAPES["full"].pooled(way @ matrices @ way.T, weights, 0.2)
+    np.testing.assert_allclose(after, way @ before @ way.T, rtol=1e-9, atol=1e-12)
+
+
+def test_thin_shapes_in_several_directions_have_a_thinner_pooled_shape_where_rows_are_many():
+    lines = np.array([[[100.0, 0.0], [0.0, 0.01]], [[0.01, 0.0], [0.0, 100.0]]])
+    np.testing.assert_allclose(SHAPES["full"].pooled(lines, np.array([0.5, 0.5]), 0.0), np.eye(2), atol=1e-9)
