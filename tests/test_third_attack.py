@@ -189,5 +189,5 @@ def test_stability_of_a_pipeline_takes_weights():
 
 
 def test_a_report_of_a_pipeline_says_what_to_pass(tmp_path):
-    with pytest.raises(ValueError, match="of a pipeline pass the last step"):
+    with pytest.raises(ValueError, match="Of a pipeline pass the last step"):
         tkmeans.write_report(tmp_path / "r.html", make_pipeline(RobustScaler(), TKMeans(3)).fit(X), X)

@@ -4,7 +4,6 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from tkmeans.stats import Array
 
@@ -64,6 +63,8 @@ def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True,
         blocks = (np.asarray(model.predict_proba(X[i : i + _BLOCK])).max(axis=1) for i in range(0, len(X), _BLOCK))
         probability = np.concatenate([*blocks]).astype(np.float64)
     if hasattr(model, "outliers"):
+        from sklearn.exceptions import NotFittedError  # the command line is there before scikit-learn is
+
         with suppress(NotFittedError):  # what Ctrl-C has left does not know
             outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool)
     if pvalues and hasattr(model, "outlier_pvalues"):

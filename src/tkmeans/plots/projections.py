@@ -106,10 +106,8 @@ def centers_of(estimator: Any) -> Array:
     for name in ("cluster_centers_", "means_"):
         if hasattr(estimator, name):
             return np.asarray(getattr(estimator, name), dtype=float)
-    raise ValueError(
-        f"the estimator {type(estimator).__name__} has neither cluster_centers_ nor means_; "
-        "fit it first; of a pipeline pass the last step, and the scaler where there is a place for it"
-    )
+    lacks = f"the estimator {type(estimator).__name__} has neither cluster_centers_ nor means_: is it fitted?"
+    raise ValueError(f"{lacks} Of a pipeline pass the last step, and the scaler where there is a place for it.")
 
 
 def full_covariances(estimator: Any) -> Array | None:
