@@ -301,8 +301,8 @@ def page(sets: Sets, others: dict[str, Fit], absent: list[str], options: argpars
     text = (
         "Benchmark sets of Gagolewski's collection (fcps, wut), real tables raw and standardised, and nine bases with\n"
         "seven kinds of contamination. Both were developed on them: the choice between starts of TKMeans, and the\n"
-        "starts, the noise, the tails and the prior of StudentTMixture, were fixed by these figures (decisions 21, 18), so\n"
-        "that other data will be less kind to them. Mean ARI:\n\n"
+        "starts, the noise, the tails and the prior of StudentTMixture, were fixed by these figures (decisions 21,\n"
+        "18), so that other data will be less kind to them. Mean ARI:\n\n"
         f"{summary(sets, others, seeds_of_clean(options))}\n"
         "## How it is measured\n\n"
         f"Contaminated sets: {options.draws} draws with {options.seeds} seeds each; "
