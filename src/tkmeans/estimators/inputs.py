@@ -50,7 +50,8 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
     accepts: Accepts = estimator._accepts
     if not reset:
         check_is_fitted(estimator, msg=estimator._not_fitted)
-    kind, file = "array" if type(X) is np.ndarray or not accepts.elsewhere else kind_of(X), mapped_file(X)
+    kind = "array" if type(X) is np.ndarray or not accepts.elsewhere else kind_of(X)
+    file = None if getattr(X, "base", None) is None else mapped_file(X)
     if kind not in ("array", "tensor"):
         source = _outside_source(estimator, X, sample_weight, kind, reset=reset)
     else:
