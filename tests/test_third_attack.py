@@ -55,6 +55,11 @@ def test_a_warm_start_with_other_components_or_features_begins_anew(kind):
     assert warm(covariance_type=kind).fit(X[:, :2]).means_.shape == (3, 2)
 
 
+def test_a_warm_start_on_the_same_rows_in_a_smaller_unit_begins_anew():
+    model = warm().fit(X / 1000)
+    np.testing.assert_array_equal(model.means_, StudentTMixture(3).fit(X / 1000).means_)
+
+
 def test_a_warm_start_with_the_same_settings_never_loses_likelihood():
     model = StudentTMixture(3, warm_start=True, max_iter=1, shrinkage=0.0, noise=False)
     with warnings.catch_warnings():
@@ -164,6 +169,22 @@ def test_a_report_and_a_description_after_ctrl_c_leave_out_the_outliers(tmp_path
         model.fit(X)
     assert "outlier" not in tkmeans.describe(model, X).table()
     assert tkmeans.write_report(tmp_path / "r.html", model, X).exists()
+
+
+def test_a_description_takes_the_arrow_table_that_the_fit_took():
+    pa = pytest.importorskip("pyarrow")
+    rows = pa.table({name: X[:, j] for j, name in enumerate("abc")})
+    model = TKMeans(3).fit(rows)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    assert tkmeans.describe(model, rows).sentences() == tkmeans.describe(model, frame).sentences()
+
+
+def test_a_report_takes_a_dask_array_with_outliers(tmp_path):
+    da = pytest.importorskip("dask.array")
+    rows = np.vstack([X, [[500.0, 500.0, 500.0]]])
+    model = TKMeans(3).fit(rows)
+    page = tkmeans.write_report(tmp_path / "r.html", model, da.from_array(rows, chunks=(50, 3)))
+    assert page.exists()
 
 
 # ---- messages ----------------------------------------------------------------------------------------------

@@ -227,6 +227,36 @@ def test_numbers_too_long_for_a_float_are_whole_numbers_or_text(cells, wanted, t
     assert read_as("parquet", out(read_table(path), "o.parquet"))["n"].to_pylist() == wanted
 
 
+@pytest.mark.parametrize("suffix", ["csv", "npy", "parquet"])
+def test_whole_numbers_of_a_matrix_keep_all_their_digits(suffix, tmp_path):
+    ids = [2**53 + 1 + 2 * i for i in range(4)]
+    np.save(tmp_path / "m.npy", np.array([ids, [1, 2, 3, -4]]).T)
+    text = out(read_table(tmp_path / "m.npy"), f"o.{suffix}")
+    if suffix == "csv":
+        assert text.decode().splitlines() == ["x1,x2", *(f"{i},{j}" for i, j in zip(ids, [1, 2, 3, -4], strict=True))]
+    elif suffix == "npy":
+        assert np.load(io.BytesIO(text))["x1"].tolist() == ids
+    else:
+        assert read_as("parquet", text)["x1"].to_pylist() == ids
+
+
+def test_whole_numbers_of_one_file_lose_no_digit_to_floats_of_another(folder):
+    ids = [2**53 + 1 + 2 * i for i in range(3)]
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"id": ids, "x": [0.5, 1.0, 2.0]}), folder / "a.parquet")
+    pq.write_table(pa.table({"id": [None, 1.0, 2.0], "x": [0.5, 1.0, 2.0]}), folder / "b.parquet")
+    for suffix in ("parquet", "feather"):
+        found = read_as(suffix, out(read_table(folder), f"o.{suffix}"))["id"].to_pylist()
+        assert found == [*ids, None, 1, 2]
+
+
+def test_a_type_that_parquet_does_not_have_is_an_error_in_one_sentence(tmp_path):
+    interval = pa.array([pa.MonthDayNano([0, 3, 0])] * 2, pa.month_day_nano_interval())
+    feather.write_feather(pa.table({"x": [1.0, 2.0], "iv": interval}), tmp_path / "t.feather")
+    with pytest.raises(TableError, match=r"cannot be written as Parquet, try \.csv"):
+        out(read_table(tmp_path / "t.feather"), "o.parquet")
+
+
 # ---- folders ---------------------------------------------------------------------------------------
 
 

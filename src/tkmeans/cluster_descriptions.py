@@ -296,10 +296,11 @@ def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, li
         values = np.concatenate([*table.batches(chosen, CHUNK)])
         texts = {name: np.array(table.cells(name)) for name in table.names if table.column(name).is_text}
     elif hasattr(X, "columns"):
-        check_names(X.columns, "X")
-        chosen = fitted or list(X.columns)
+        present = list(getattr(X, "column_names", X.columns))  # the columns of an Arrow table are arrays
+        check_names(present, "X")
+        chosen = fitted or present
         values = np.column_stack([np.asarray(X[name], dtype=np.float64) for name in chosen])
-        others = {str(name): np.asarray(X[name], dtype=object) for name in X.columns if name not in chosen}
+        others = {str(name): np.asarray(X[name], dtype=object) for name in present if name not in chosen}
         texts = {name: cells for name, cells in others.items() if any(isinstance(cell, str) for cell in cells)}
     else:
         values = check_array(as_numbers(X, "X"), dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")

@@ -68,7 +68,7 @@ def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True,
         with suppress(NotFittedError):  # what Ctrl-C has left does not know
             outlier = np.asarray(model.outliers(X, **outlier_rule), dtype=bool)
     if pvalues and hasattr(model, "outlier_pvalues"):
-        pvalue = model.outlier_pvalues_ if fitted else model.outlier_pvalues(X)
+        pvalue = np.asarray(model.outlier_pvalues_ if fitted else model.outlier_pvalues(X))
     cells = np.asarray(model.find_bad_cells(X)) if hasattr(model, "cell_bounds_") else np.False_
     values = np.asarray(X)
     with np.errstate(over="ignore", invalid="ignore"):  # of the largest numbers

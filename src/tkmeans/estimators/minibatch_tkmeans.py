@@ -281,8 +281,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             raise ValueError(f"n_clusters={self.n_clusters}, but the stream has {was} clusters; begin anew with fit")
         X = X.astype(np.promote_types(X.dtype, known.centers.dtype), copy=False)
         stream, last = self._stream, self._stream.tracked.params  # of which the settings may fix some by now
-        if self.dof != "estimate":
-            last = last._replace(dof=float(self.dof))
+        last = last._replace(dof=last.dof if self.dof == "estimate" else float(self.dof))
         if self.cluster_weights == "equal":
             last = last._replace(log_weights=np.full_like(last.log_weights, -np.log(len(last.log_weights))))
         stream = stream._replace(tracked=stream.tracked._replace(params=last))

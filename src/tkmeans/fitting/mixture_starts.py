@@ -121,8 +121,9 @@ def starts(
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
     setting = Setting(model, K, *prior, bulk, noise, dof, source.total / row, limit)
-    ended = None if before is None else before.params
-    if ended is not None and (ended.shape, *ended.centers.shape) == (model.shape, K, source.n_features):
+    ended, widest = getattr(before, "params", None), 3 * source.frame.unit * np.max(bulk.units) * bulk.radius
+    form = ended and (ended.shape, *ended.centers.shape)
+    if ended and form == (model.shape, K, source.n_features) and np.max(ended.covariances) < widest**2:
         yield with_prior(params := _gone_on(ended.entered(source.frame), setting), setting), params
         return
     for number in range(1 if given else settings.n_init):

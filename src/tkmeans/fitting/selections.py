@@ -243,10 +243,9 @@ class Descent:
         bulk = SHAPES[shape].diagonal((self.bulk.units * self.bulk.radius) ** 2)
         return self._climbed(params._replace(covariances=covariances, bulk=bulk), shape, STEP)
 
-    def _setting(self, n_clusters: int, shape: str) -> Setting:
+    def _setting(self, n_clusters: int, shape: str) -> Setting:  # a heavy tail is no reason for another cluster
         settings, n_rows = self.settings, float(np.sum(self.sample.weight))
-        heavy = {"most_trust": math.inf}  # a tail is no reason for another cluster
-        model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape], **heavy)
+        model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape], most_trust=math.inf)
         noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
         dof = None if settings.dof == "estimate" else float(settings.dof)
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
-from functools import partial
 from typing import Any, BinaryIO, final
 
 import numpy as np
@@ -76,7 +75,10 @@ class ArrowTable(Table):
             table = table.append_column(name, arrow.array(column.values, mask=~column.known))
         table = table if len(rows) == table.num_rows else table.take(arrow.array(rows))
         if self.format == "parquet":
-            pyarrow(module="pyarrow.parquet").write_table(table, file)
+            try:
+                pyarrow(module="pyarrow.parquet").write_table(table, file)
+            except arrow.ArrowNotImplementedError as fault:
+                raise TableError(f"{self.source} cannot be written as Parquet, try .csv: {fault}") from None
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table.unify_dictionaries())
@@ -152,13 +154,6 @@ def read_feather(content: Content) -> ArrowTable:
     with naming(content.source), content.native()[0] as file:
         schema = arrow.ipc.open_file(file).schema
         return ArrowTable(content.source, schema, batches, "feather", stamp=content.stamp)
-
-
-def dataset_table(dataset: Any) -> ArrowTable:
-    """A `pyarrow.dataset.Dataset`, filtered or not."""
-    # Little is read ahead here: what is waiting to be computed should be bounded.
-    batches = partial(dataset.to_batches, batch_readahead=2, fragment_readahead=1)
-    return ArrowTable("the dataset", dataset.schema, lambda names, n: batches(columns=names, batch_size=n), "other")
 
 
 def held_table(source: str, table: Any, *, format: str = "other") -> ArrowTable:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO, final
@@ -70,7 +71,14 @@ class MatrixTable(Table):
             parts = [self._read(file, int(row), 1, names) for row in picked]
         return np.concatenate([np.empty((0, len(names)), self.dtype(names)), *parts])
 
-    def _read(self, file: Any, start: int, n_rows: int, names: Sequence[str]) -> Array:
+    def cells(self, name: str) -> list[str]:
+        """A column as text; of whole numbers all digits."""
+        if self._stored.kind not in "iu":
+            return super().cells(name)
+        with self._content.open() as file:
+            return [str(n) for n in self._read(file, 0, self.n_rows, [name], self._stored).ravel().tolist()]
+
+    def _read(self, file: Any, start: int, n_rows: int, names: Sequence[str], kind: Any = None) -> Array:
         if self._held is None:
             file.seek(self._offset + start * self._row_bytes)
             values = np.fromfile(file, self._stored, n_rows * len(self.names))
@@ -78,7 +86,7 @@ class MatrixTable(Table):
                 raise ValueError(f"{self.source} has become shorter while it was read")
         else:
             values = self._held[start : start + n_rows]
-        X = values.reshape(n_rows, -1).astype(self.dtype(names), copy=False)
+        X = values.reshape(n_rows, -1).astype(kind or self.dtype(names), copy=False)
         return X if list(names) == self.names else X[:, [int(name[1:]) - 1 for name in names]]
 
 
@@ -117,7 +125,8 @@ def read_table(path: Any, reading: Reading | None = None) -> Table:
     """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
     reading = reading or Reading()
     if type(path).__module__ == "pyarrow._dataset":
-        return arrow_table.dataset_table(path)
+        read = partial(path.to_batches, batch_readahead=2, fragment_readahead=1)  # what waits should be bounded
+        return arrow_table.ArrowTable("the dataset", path.schema, lambda ns, n: read(columns=ns, batch_size=n), "other")
     if os.fspath(path) != "-" and os.path.isdir(path):
         below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
         below = [name for name in below if not any(part.startswith((".", "_")) for part in name.parts)]
@@ -248,7 +257,7 @@ def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     column = table.column(name)
     as_text = column.n_bad or column.kind in ("date", "code", "text")
     is_long = not as_text and bool(np.any(np.abs(column.values) >= 2.0**53))  # so that digits would be lost
-    cells = table.cells(name) if as_text or is_long else []
+    cells = [cell.removesuffix(".0") if is_long else cell for cell in table.cells(name)] if as_text or is_long else []
     if is_long and all(re.fullmatch("[+-]?[0-9]*", cell) for cell in cells):
         fits = all(abs(int(cell or 0)) < 2**63 for cell in cells)
         return np.array([int(cell) if cell and fits else cell or nothing for cell in cells])
@@ -262,5 +271,6 @@ def _typed(table: Table, name: str, arrow: Any) -> Any:
     if isinstance(table, Concatenated) and all(isinstance(part, arrow_table.ArrowTable) for part in table.tables):
         with suppress(arrow.ArrowException):  # no type fits all files
             parts = [arrow.table({name: _typed(part, column_named(part, name), arrow)}) for part in table.tables]
-            return arrow.concat_tables(parts, promote_options="permissive").column(name)
+            if len({arrow.types.is_floating(part.schema[0].type) for part in parts}) == 1:  # else digits may be lost
+                return arrow.concat_tables(parts, promote_options="permissive").column(name)
     return arrow.array(_plain(table, name, None), from_pandas=True)
