@@ -15,6 +15,7 @@ from support.model_inputs import t_mixture
 
 import tkmeans
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans
+from tkmeans.fitting.observers import TimeLimit
 from tkmeans.sources import ArraySource
 
 X, LABELS, CENTERS = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
@@ -86,6 +87,13 @@ def test_a_stream_follows_a_dof_and_weights_that_were_set_since():
     stream = MiniBatchTKMeans(3).partial_fit(np.vstack([X] * 20))
     assert stream.set_params(dof=3.0).partial_fit(X).dof_ == 3.0
     np.testing.assert_allclose(stream.set_params(cluster_weights="equal").partial_fit(X).cluster_weights_, 1 / 3)
+
+
+def test_a_narrow_limit_of_time_holds_on_a_machine_that_has_been_up_for_long():
+    with mock.patch("tkmeans.fitting.observers.time.monotonic", return_value=1e6):
+        limit = TimeLimit(np.float16(30))
+        assert limit.left == 30.0
+        assert not limit.is_up
 
 
 def test_several_starts_that_ended_early_go_on_with_a_higher_limit(tmp_path):

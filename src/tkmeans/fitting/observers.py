@@ -89,7 +89,7 @@ class TimeLimit(_Quiet):
     """Ends the fit with what it has, so many seconds after this was made."""
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+        self._end = time.monotonic() + float(seconds)  # a narrow number has no room for the clock
 
     @property
     def left(self) -> float:
