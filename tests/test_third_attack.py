@@ -56,9 +56,10 @@ def test_a_warm_start_with_other_components_or_features_begins_anew(kind):
     assert warm(covariance_type=kind).fit(X[:, :2]).means_.shape == (3, 2)
 
 
-def test_a_warm_start_on_the_same_rows_in_a_smaller_unit_begins_anew():
-    model = warm().fit(X / 1000)
-    np.testing.assert_array_equal(model.means_, StudentTMixture(3).fit(X / 1000).means_)
+@pytest.mark.parametrize("unit", [1e-30, 1e-3, 1e6, 1e30])
+def test_a_warm_start_on_the_same_rows_in_another_unit_begins_anew(unit):
+    model = warm().fit(X * unit)
+    np.testing.assert_array_equal(model.means_, StudentTMixture(3).fit(X * unit).means_)
 
 
 def test_a_warm_start_with_the_same_settings_never_loses_likelihood():

@@ -98,7 +98,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         from tkmeans.persistence import ModelFileError
 
         if given.get("jobs") == 0 or len(given.get("thousands") or "") > 1:
-            raise typer.BadParameter("--jobs cannot be 0, and --thousands must be one sign")
+            raise typer.BadParameter("--jobs cannot be 0" if given.get("jobs") == 0 else "--thousands must be one sign")
         for name, record in records.items():
             given[name] = record(**{field: given.pop(field) for field in record._fields})
         try:

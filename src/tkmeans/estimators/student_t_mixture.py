@@ -206,7 +206,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
-        before = getattr(self, "_fitted_model", None) if self.warm_start else None
+        before = self._fitted_model.params if self.warm_start and hasattr(self, "_fitted_model") else None
         for model, start in mixture_starts.starts(self, source, before, rng):
             yield partial(mixture_starts.climb, source, model, start, self.noise, **options)
 

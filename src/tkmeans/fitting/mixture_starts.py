@@ -102,7 +102,7 @@ def bulk_of(sample: Sample) -> Bulk:
 def starts(
     settings: Any, source: Source, before: Any, rng: np.random.RandomState
 ) -> Iterator[tuple[StudentMixture, MixtureParams]]:
-    """As many starts as an estimator asks for, each with the model that it is made with; `before` is an earlier fit."""
+    """As many starts as an estimator asks for, each with its model; `before` are the components of an earlier fit."""
     K, given = int(settings.n_components), settings.means_init is not None
     robust = settings.init_params == "robust" and not given
     size = max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K)
@@ -121,10 +121,10 @@ def starts(
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
     setting = Setting(model, K, *prior, bulk, noise, dof, source.total / row, limit)
-    ended, widest = getattr(before, "params", None), 3 * source.frame.unit * np.max(bulk.units) * bulk.radius
-    form = ended and (ended.shape, *ended.centers.shape)
-    if ended and form == (model.shape, K, source.n_features) and np.max(ended.covariances) < widest**2:
-        yield with_prior(params := _gone_on(ended.entered(source.frame), setting), setting), params
+    width = source.frame.unit * np.max(bulk.units) * bulk.radius
+    form = before and (before.shape, *before.centers.shape)  # and of rows in about this unit:
+    if form == (model.shape, K, source.n_features) and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3:
+        yield with_prior(params := _gone_on(before.entered(source.frame), setting), setting), params
         return
     for number in range(1 if given else settings.n_init):
         if robust:
