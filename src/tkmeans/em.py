@@ -221,10 +221,11 @@ class Anderson:
         if not lengths.all():
             return None
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
-        gram = products / (lengths[:, None] * lengths) + 1e-6 * np.eye(len(lengths))
+        gram = products / (lengths[:, None] * lengths)
+        gram.flat[:: len(gram) + 1] += 1e-6
         mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths) / lengths
-        unit = 2.0 ** (max(int(np.frexp(np.abs(mix).max())[1]), 0) - self.bits)
-        return gx - np.einsum("i,id->d", unit * np.round(mix / unit), image_steps)
+        unit = 2.0 ** (max(math.frexp(abs(mix).max())[1], 0) - self.bits)
+        return gx - np.einsum("i,id->d", unit * np.rint(mix / unit), image_steps)
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""

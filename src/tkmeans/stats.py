@@ -19,6 +19,7 @@ LARGEST_SINGLE = float(np.finfo(np.float32).max)
 
 # Summed weights below this have no digits left in single precision: nobody claims such a centre, and it stays.
 CRUMBS_SINGLE = 1e-36
+TINY = float(np.finfo(np.float64).tiny)
 
 
 def namespace(x: Array) -> Any:
@@ -141,7 +142,7 @@ class Stats(NamedTuple):
     @property
     def step(self) -> Array:
         """From the old centres to the new ones, (K, p), eqn:mu; a centre that nobody claims stays."""
-        return np.divide(self.wx, self.observed, out=np.zeros_like(self.wx), where=self.observed > 0)
+        return self.wx / np.maximum(self.observed, TINY)
 
     def merge(self, other: "Stats") -> "Stats":
         """The statistics of both sets of rows together.

@@ -220,75 +220,16 @@ def test_native_statistics_agree_with_the_reference_for_a_far_centre_and_a_tiny_
         assert_stats_agree(native.summarize(block, params, kernel), block, params, kernel, 1e-11)
 
 
-def numbers_with_odd_ones(numbers, odd, dtype):
-    """Enough numbers for packs, a few for the rest, and the first again with odd ones among them."""
-    numbers = numbers.astype(dtype)
-    mixed = numbers.copy()
-    mixed[::150] = np.resize(odd, len(mixed[::150]))
-    return numbers, numbers[:5], mixed
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-def test_native_bases_and_their_logarithms_are_those_of_numpy_at_any_distance(dtype):
-    far = 30 if dtype == "float32" else 300
-    d2 = 10 ** np.random.default_rng(0).uniform(-far, far, 3001)
-    odd = [0.0, 1e-310, np.inf, np.nan, -1.0, -4.0, 0.99 * float(np.finfo(dtype).max)]
-    for distances in numbers_with_odd_ones(d2, odd, dtype):
-        ratio = np.asarray(0.25, dtype) * distances
-        with np.errstate(all="ignore"):
-            expected = np.log1p(ratio), 1 / (1 + ratio)
-        found = np.empty_like(distances), np.empty_like(distances)
-        native.bases(distances, 0.25, *found)
-        for mine, numpys in zip(found, expected, strict=True):
-            np.testing.assert_allclose(mine, numpys, rtol=16 * np.finfo(dtype).eps)
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-def test_native_exponentials_are_those_of_numpy_for_any_number(dtype):
-    least, largest = (-87, 88) if dtype == "float32" else (-708, 709)
-    values = np.random.default_rng(0).uniform(least, largest, 3001)
-    odd = [
-        0.0,
-        1e-310,
-        np.inf,
-        -np.inf,
-        np.nan,
-        9 * least,
-        1.01 * largest,
-        1.01 * least,
-        1.04 * least,
-        1.2 * least,
-        1e30,
-        -1e30,
-    ]
-    for numbers in numbers_with_odd_ones(values, odd, dtype):
-        with np.errstate(all="ignore"):
-            expected = np.exp(numbers)
-        found = np.empty_like(numbers)
-        native.exponentials(numbers, 1.0, found)
-        np.testing.assert_allclose(found, expected, rtol=16 * np.finfo(dtype).eps)
-        native.exponentials(numbers, 1.0, numbers)  # in place
-        np.testing.assert_array_equal(numbers, found)
-    native.exponentials(np.arange(100, dtype=dtype), -0.5, out := np.empty(100, dtype))
-    np.testing.assert_allclose(out, np.exp(-0.5 * np.arange(100)), rtol=64 * np.finfo(dtype).eps)
-    native.exponentials(np.linspace(-9 * least, 0, 640, dtype=dtype), -1.0, out := np.ones(640, dtype))
-    assert out[0] == 0
-    assert out[-1] == 1
-
-
-def test_native_outputs_must_be_contiguous_and_of_the_right_type_and_length():
-    values = np.ones(10)
-    for call in (
-        lambda out: native.exponentials(values, 1.0, out),
-        lambda out: native.bases(values, 1.0, out, values.copy()),
-        lambda out: native.bases(values, 1.0, values.copy(), out),
-    ):
+def test_native_outputs_must_be_contiguous_and_of_the_right_type_and_shape():
+    block, params, kernel = case(3, 2, 10, "float64")
+    prepared = native._prepared(block, params, kernel)
+    for fill in (native._native.memberships, native._native.distances):
         with pytest.raises(TypeError):
-            call(np.empty(20)[::2])
+            fill(native.instruction_set(), *prepared, np.empty((10, 4))[:, ::2])
         with pytest.raises(TypeError):
-            call(np.empty(10, np.float32))
-        with pytest.raises(ValueError, match="one entry per"):
-            call(np.empty(11))
+            fill(native.instruction_set(), *prepared, np.empty((10, 2), np.int64))
+        with pytest.raises(ValueError, match="one row per row"):
+            fill(native.instruction_set(), *prepared, np.empty((11, 2)))
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

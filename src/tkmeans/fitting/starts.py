@@ -174,7 +174,7 @@ def chosen_start(
     """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
     core = within_reach(sample, spread)
-    core_weight = np.where(core, sample.weight, 0.0)
+    core_weight = sample.weight if np.all(core) else np.where(core, sample.weight, 0.0)
     plan = [(tails, sample) for tails in TAILS]
     if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
         inner = Sample(sample.X[core], sample.weight[core])
@@ -265,8 +265,9 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
     params, kernel = fit.params, model.kernel(fit.params)
-    labels = np.asarray(model.engine.rows(block, params, kernel).label)
-    of_core = model.engine.summarize(block._replace(weight=core_weight), params, kernel)
+    labels, of_core = np.asarray(model.engine.rows(block, params, kernel, brief=params.dof < 1e9).label), fit.stats
+    if core_weight is not weight:
+        of_core = model.engine.summarize(block._replace(weight=core_weight), params, kernel)
     # Without the digits that are rounding errors, so that of equals the first one is the best everywhere.
     merit, core_merit = (round((each.objective - each.entropy) / each.total, 9) for each in (fit.stats, of_core))
     sizes = np.bincount(labels, weight, K)

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
 from tkmeans.stats import Array
@@ -42,13 +41,16 @@ def solve_dof(eta: float, bounds: tuple[float, float] = BOUNDS) -> float:
     so the root is unique and the bound is the best admissible value where there is none in between.
     """
     low, high = bounds
-    if log_minus_digamma(low / 2) + eta <= 0:
-        return low
-    if log_minus_digamma(high / 2) + eta >= 0:
-        return high
-    # 1/nu < ln(nu/2) - psi(nu/2) < 2/nu: the root lies between the paper's value and twice that.
-    first, last = max(low, -1 / eta), min(high, -2 / eta)
-    return float(brentq(lambda nu: log_minus_digamma(nu / 2) + eta, first, last, xtol=1e-13, rtol=1e-14))
+    if not eta < -1 / high or eta <= -2 / low:  # 1/nu < ln(nu/2) - psi(nu/2) < 2/nu
+        return low if eta <= -2 / low else high
+    # By secants in t = 2/nu, in which the left side is nearly the parabola eta + t/2 + t^2/12.
+    before, rest, t = 0.0, eta, math.sqrt(9 - 12 * eta) - 3
+    for _ in range(20):  # four to six do
+        value = log_minus_digamma(1 / t) + eta
+        if abs(t - before) <= 1e-15 * t or value == rest:
+            break
+        before, rest, t = t, value, max(t - value * (t - before) / (value - rest), t / 2)
+    return min(max(2 / t, low), high)
 
 
 def log_minus_digamma(a: float) -> float:

@@ -5,7 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from tkmeans.stats import Array, Block, P, S
+from tkmeans.stats import TINY, Array, Block, P, S
+
+LOG_TINY = float(np.log(TINY))
 
 
 class Model(Protocol[P, S]):
@@ -24,9 +26,9 @@ class Model(Protocol[P, S]):
 
 def log_shares(masses: Array) -> Array:
     """ln of each mass over their sum; a cluster that nobody claims keeps a share that has a logarithm."""
-    return np.log(np.maximum(masses / np.sum(masses), np.finfo(float).tiny))
+    return np.log(np.maximum(masses / masses.sum(), TINY))
 
 
 def normalized(log_weights: Array) -> Array:
     """The same weights up to a factor, summing to 1; none so small that it is 0."""
-    return np.maximum(log_weights - np.logaddexp.reduce(log_weights), np.log(np.finfo(float).tiny))
+    return np.maximum(log_weights - np.logaddexp.reduce(log_weights), LOG_TINY)

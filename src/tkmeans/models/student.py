@@ -50,14 +50,14 @@ class Student:
     def kernel(self, params: Params) -> Kernel:
         """The t density and u for every number of observed features, 0 to p; the table above, line by line."""
         nu, alpha = params.dof, params.scale
-        p = np.arange(params.centers.shape[1] + 1)
-        half = (nu + p) / 2
+        b = np.arange(params.centers.shape[1] + 1) / 2
+        half = nu / 2 + b
         return Kernel(
             slope=1 / (nu * alpha),
             power=1,
             exponent=half,
-            log_norm=log_gamma_ratio(nu / 2, p / 2) - p / 2 * math.log(2 * math.pi * alpha),
-            gain=(nu + p) / nu,
+            log_norm=log_gamma_ratio(nu / 2, b) - b * math.log(2 * math.pi * alpha),
+            gain=half * (2 / nu),
             log_u_bias=digamma(half) - np.log(half),
             log_sums=self.estimate_dof or self.want_entropy,
         )

@@ -49,6 +49,7 @@ class ReferenceSearch:
         self._X, self._weight = np.asarray(rows, np.float64), np.asarray(weight, np.float64)  # (n, p), (n,)
         self._state = State(np.empty((0, self._X.shape[1])), 1 / dof, dof, n_clusters)
         self._total, self._noise_price, self._least_scale = np.sum(self._weight), np.log(n_clusters), 0.0
+        self._cheapest = np.inf  # price of a drop at the end of the way down; infinite if it is not known
 
     @property
     def clusters(self) -> int:
@@ -194,10 +195,12 @@ class ReferenceSearch:
             while stale[k := int(np.argmin(price))]:  # drops make others dearer, hardly ever cheaper
                 price[k], stale[k] = self._drop(k, members, mass)[0], False
             if self.clusters <= target and not price[k] < 0:
-                break
+                self._cheapest = float(price[k])
+                return
             stale |= self._carry_out(k, *self._drop(k, members, mass)[1:])
             price[k], stale[k] = price[-1], stale[-1]  # the last centre has taken the number of the dropped one
             price, stale = price[:-1], stale[:-1]
+        self._cheapest = np.inf
 
     def _drop(self, k: int, members: list[Array], mass: Array) -> tuple[float, Array, Array]:
         """The price of dropping centre k, the centres that get most of its rows, (r,), and where they move, (r, p)."""
@@ -248,8 +251,9 @@ class ReferenceSearch:
     def inhale(self, needed: int, at_most: int, uniforms: Array, noise_draws: int) -> int:
         """Add the centres that promise a good part of what the cheapest drop costs, `needed` in any case; how many."""
         members, mass = self._members(), self._masses()
-        cheapest = min(self._drop(k, members, mass)[0] for k in range(self.clusters))
-        worthwhile = PROMISE * cheapest if cheapest > 0 else cheapest
+        if self._cheapest == np.inf:  # else it is what the way down ended with
+            self._cheapest = min(self._drop(k, members, mass)[0] for k in range(self.clusters))
+        worthwhile = PROMISE * self._cheapest if self._cheapest > 0 else self._cheapest
         pool, added = list(self._candidates(members, mass, uniforms, noise_draws)), 0
         while added < at_most and pool:
             best = pool[number := int(np.argmax([candidate.gain for candidate in pool]))]

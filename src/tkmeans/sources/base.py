@@ -300,11 +300,11 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         columns = enumerate(~np.isnan(values).T)
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
-    comparable = 0 < np.max(weight) < 2**20 * np.min(weight)
-    times = weight / np.min(weight) if comparable else np.full(len(weight), np.nan)
+    least, most = np.min(weight), np.max(weight)
+    times = weight / least if 0 < least < most < 2**20 * least else np.full(1, np.nan)
     whole = np.rint(times)
-    if np.all(np.abs(times - whole) < 1e-9) and np.sum(whole) < 4 * len(values):  # repeated, rows sort quicker
-        each = np.sort(each if np.all(whole == 1) else np.repeat(each, whole.astype(np.int64), axis=-1), axis=-1)
+    if least == most or (np.all(np.abs(times - whole) < 1e-9) and np.sum(whole) < 4 * len(values)):
+        each = np.sort(each if least == most else np.repeat(each, whole.astype(np.int64), axis=-1), axis=-1)
         found = each[..., [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]]
     else:
         order = np.argsort(each, axis=-1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tkmeans.engines.native._native as _native
-from tkmeans.stats import CRUMBS_SINGLE, Array, Block, Kernel, Params, Rows, Stats
+from tkmeans.stats import CRUMBS_SINGLE, LARGEST_SINGLE, Array, Block, Kernel, Params, Rows, Stats
 
 NAME = "native"
 SINGLE_FROM = 8192  # rows; fewer are summed in double, or rounding, by instruction set, would decide when EM stops
@@ -97,16 +97,6 @@ def distances(block: Block, params: Params) -> Array:
     return out
 
 
-def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
-    """``ln(1 + slope d2)`` and ``1/(1 + slope d2)`` of squared distances, (n,), into the two arrays given."""
-    _native.bases(_INSTRUCTION_SET, d2, slope, log_base, inverse)
-
-
-def exponentials(values: Array, factor: float, out: Array) -> None:
-    """``e^(factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
-    _native.exponentials(_INSTRUCTION_SET, values, factor, out)
-
-
 def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
     """The rows, the frame and the model as the native code takes them."""
     X = np.asarray(block.X)
@@ -116,7 +106,7 @@ def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
     numbers = float(kernel.slope), int(kernel.power), bool(kernel.log_sums)
     arguments: Any = (*map(doubles, (params.centers, params.log_weights, *tables)), *numbers)
     model = _native.Model(*arguments)
-    origin = np.ascontiguousarray(block.frame.origin, X.dtype)
-    with np.errstate(over="ignore"):
-        inverse_unit = np.full(X.shape[1], 1.0 / float(block.frame.unit)).astype(X.dtype)
-    return np.ascontiguousarray(X), origin, inverse_unit, model
+    origin, inverse_unit = np.ascontiguousarray(block.frame.origin, X.dtype), 1.0 / float(block.frame.unit)
+    if X.dtype == np.float32:
+        inverse_unit = min(inverse_unit, LARGEST_SINGLE)
+    return np.ascontiguousarray(X), origin, np.full(X.shape[1], inverse_unit, X.dtype), model

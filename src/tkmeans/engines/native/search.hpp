@@ -44,12 +44,12 @@ class SearchState final : public Search {
     void descend(Index target, Index floor) override;
     void fix_noise() override;
     void restore(const double* centers, Index clusters, double scale) override;
-    void read_centers(double* out) const override { std::copy(centers_.begin(), centers_.end(), out); }
+    void read_centers(double* out) const override;
     void read_rows(double* masses, double* nearest) const override;
     void read_labels(Index* out) const override { std::copy(first_.begin(), first_.end(), out); }
     double cost() override;
     double scale() const override { return nu_alpha_ / dof_; }
-    Index clusters() const override { return Index(centers_.size()) / p(); }
+    Index clusters() const override { return Index(centers_.size()) / stride(); }
 
  private:
     // A centre that might be added.
@@ -69,23 +69,19 @@ class SearchState final : public Search {
         double farther() const { return d[1 - part()]; }
     };
 
-    // A row that a drop concerns, as it is afterwards.
-    struct LocalRow {
-        Index row;
-        Index outside;  // a nearby centre that is not refitted, or -1
-        double d_outside;
-        int at;  // receiver that holds the row now, or -1: the outside centre
-        double d1, d2;
-    };
-
     // The drop that was priced last. Receivers are the centres that get most of the dropped one's rows.
     struct Drop {
         Index dropped = -1;            // the centre, or -1 if it is dropped already
         std::vector<double> received;  // (K,) weight of the rows whose second-nearest centre this is
         std::vector<Index> receivers;
         std::vector<int> slot;         // (K,) place of a centre among the receivers, or -1
-        std::vector<double> refitted;  // (receivers, p) where they move to
-        std::vector<LocalRow> rows;    // of the dropped centre and the receivers
+        std::vector<double> refitted;  // (receivers, stride) where they move to; infinitely far up to `max_receivers`
+        Index n_rows = 0;              // of the dropped centre, which come first, and of the receivers
+        std::vector<Index> rows;       // their numbers, up to whole packs; beyond the last one of weight 0
+        std::vector<Index> outside;    // a nearby centre of each that is not refitted, or -1
+        std::vector<double> weight, before, d_outside;  // of each; its loss before the drop
+        std::vector<double> at, d1, d2;  // as it is afterwards: the receiver that holds it, or -1: the outside centre
+        std::vector<double> tiles;       // the rows, a pack at a time, feature-major
     };
 
     // What a drop does to a centre.
@@ -105,13 +101,14 @@ class SearchState final : public Search {
     };
 
     Index p() const { return P ? P : p_; }
+    Index stride() const { return P ? P : stride_; }  // of rows and centres in memory: whole packs
     const double* row(Index i) const {
         assert(0 <= i && i < n_);
-        return x_ + i * p();
+        return x_ + i * stride();
     }
     double* center(Index k) {
         assert(0 <= k && k < clusters());
-        return centers_.data() + k * p();
+        return centers_.data() + k * stride();
     }
     double cap() const { return cap_ratio_ * nu_alpha_; }  // squared distance from which on a row is noise
     bool is_noise(Index i) const { return !(d_first_[i] < cap()); }
@@ -138,6 +135,8 @@ class SearchState final : public Search {
     template <int Count>
     void squared_distances(const double* a, const double* b, double* out) const;
     void tile_distances(const double* tile, const double* point, double* out) const;
+    void add(double u, const double* x, double* sums) const;
+    void to_tile(const Index* rows, double* tile, Index width) const;
     void distances_to(const double* const* points, int count);
     template <class Body>
     void for_each_below(const double* d, const std::vector<double>& limit, double cap, Body body) const;
@@ -153,7 +152,7 @@ class SearchState final : public Search {
     double price_of_dropping(Index dropped);
     void choose_receivers(Index dropped);
     void gather_local_rows(Index dropped);
-    void refit_receivers();
+    void refit_receivers(bool fresh);
     void assign_local_rows();
     Index cheapest(Prices& prices);
     void carry_out_drop(Index dropped, Prices& prices);
@@ -173,8 +172,9 @@ class SearchState final : public Search {
     std::vector<Candidate> candidates(const double* uniforms, int noise_draws);
 
     // The arguments.
-    const Index n_, p_;
-    const double* const x_;       // (n, p)
+    const Index n_, p_, stride_;
+    const double* x_;             // (n, stride)
+    std::vector<double> padded_;  // the same, unless rows are whole packs as they come
     std::vector<double> weight_;  // (n,), up to whole tiles; 0 beyond the last row
     double total_ = 0;            // of the weights
 
@@ -184,13 +184,14 @@ class SearchState final : public Search {
     const double noise_reach_;  // cap / nu_alpha, until the noise is held
     const double clear_ratio_;  // of the two (1 + d / nu_alpha): beyond it a row is not ambiguous
     double nu_alpha_ = 1;       // nu times the scale
+    double cheapest_drop_ = infinity;  // at the end of the way down; infinite if it is not known
     double least_nu_alpha_ = 0;
     double noise_nu_alpha_ = 0;    // the one at which the density of the noise is held, or 0
     double cap_loss_, cap_ratio_;  // loss of a noise row and cap / nu_alpha, at the present scale
     bool full_cost_ = true;        // false while the first seeds are placed: l1 alone counts
 
     // The centres, and what every row has of them.
-    std::vector<double> centers_;             // (K, p)
+    std::vector<double> centers_;             // (K, stride)
     std::vector<Index> first_, second_;       // (n,) nearest and second-nearest centre, or -1
     std::vector<double> d_first_, d_second_;  // their squared distances, up to whole tiles; 0 beyond the last row
     std::vector<double> loss_;                // (n,), up to whole tiles

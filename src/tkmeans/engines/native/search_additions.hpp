@@ -61,10 +61,9 @@ template <int P>
 Index SearchState<P>::inhale(Index needed, Index at_most, const double* uniforms, int noise_draws) {
     list_members();
     inlier_masses(masses_);
-    double cheapest = infinity;
-    for (Index k = 0; k < clusters(); ++k) cheapest = std::min(cheapest, price_of_dropping(k));
-    const double worthwhile = cheapest > 0 ? promise * cheapest : cheapest;
-
+    if (cheapest_drop_ == infinity)  // else it is what the way down ended with
+        for (Index k = 0; k < clusters(); ++k) cheapest_drop_ = std::min(cheapest_drop_, price_of_dropping(k));
+    const double worthwhile = cheapest_drop_ > 0 ? promise * cheapest_drop_ : cheapest_drop_;
     std::vector<Candidate> pool = candidates(uniforms, noise_draws);
     Index added = 0;
     while (added < at_most && !pool.empty()) {
@@ -78,7 +77,7 @@ Index SearchState<P>::inhale(Index needed, Index at_most, const double* uniforms
             best->n_added = added;
             continue;
         }
-        if (best->parent >= 0) std::copy(best->points.begin() + p(), best->points.end(), center(best->parent));
+        if (best->parent >= 0) std::copy(best->points.begin() + stride(), best->points.end(), center(best->parent));
         append_center(point, distances_.data());
         inlier_masses(masses_);
         pool.erase(best);
@@ -202,7 +201,7 @@ double SearchState<P>::gain_of_adding(const double* d_new, bool is_mean) {
 // Without a gain as yet.
 template <int P>
 typename SearchState<P>::Candidate SearchState<P>::candidate_at(Index i, Index parent) const {
-    return {-infinity, parent, 0, std::vector<double>(row(i), row(i) + p())};
+    return {-infinity, parent, 0, std::vector<double>(row(i), row(i) + stride())};
 }
 
 // Splits cluster k into the parent and a new centre: a few steps of robust 2-means on its rows, begun at a row and at
@@ -211,7 +210,7 @@ typename SearchState<P>::Candidate SearchState<P>::candidate_at(Index i, Index p
 template <int P>
 typename SearchState<P>::Candidate SearchState<P>::split(Index k, Index i, bool mirrored) {
     Candidate c = candidate_at(i, k);
-    for (Index j = 0; j < p(); ++j) c.points.push_back(mirrored ? 2 * center(k)[j] - row(i)[j] : center(k)[j]);
+    for (Index j = 0; j < stride(); ++j) c.points.push_back(mirrored ? 2 * center(k)[j] - row(i)[j] : center(k)[j]);
     for (int step = 0; step < split_steps; ++step)
         if (!move_parts(k, c.points)) return c;
     c.gain = gain_of_split(k, c.points);
@@ -222,18 +221,18 @@ typename SearchState<P>::Candidate SearchState<P>::split(Index k, Index i, bool 
 template <int P>
 bool SearchState<P>::move_parts(Index k, std::vector<double>& points) {
     double mass[2] = {0, 0};
-    sums_.assign(2 * p(), 0.0);
+    sums_.assign(2 * stride(), 0.0);
     for (Index i : members(k)) {
         SplitRow r;
         squared_distances<2>(row(i), points.data(), r.d);
         if (!(r.nearer() < cap())) continue;
         const double u = weight_[i] / (1 + r.nearer() / nu_alpha_);
-        for (Index j = 0; j < p(); ++j) sums_[r.part() * p() + j] += u * row(i)[j];
+        add(u, row(i), &sums_[r.part() * stride()]);
         mass[r.part()] += u;
     }
     if (!(mass[0] > 0 && mass[1] > 0)) return false;
     for (int part = 0; part < 2; ++part)
-        for (Index j = 0; j < p(); ++j) points[part * p() + j] = sums_[part * p() + j] / mass[part];
+        for (Index j = 0; j < stride(); ++j) points[part * stride() + j] = sums_[part * stride() + j] / mass[part];
     return true;
 }
 
@@ -276,11 +275,11 @@ void SearchState<P>::surroundings(std::vector<Candidate>& pool, std::size_t firs
             distances_to(points, count);
             for (int t = 0; t < count; ++t) {
                 const double* d = &distances_[t * whole_tiles_];
-                sums_.assign(p(), 0.0);
+                sums_.assign(stride(), 0.0);
                 double mass = 0;
                 for_each_below(d, d_first_, cap(), [&](Index i) {
                     const double r = 1 / (1 + d[i] / width), u = weight_[i] * (width > nu_alpha_ ? r * r : r);
-                    for (Index j = 0; j < p(); ++j) sums_[j] += u * row(i)[j];
+                    add(u, row(i), sums_.data());
                     mass += u;
                 });
                 found[t] &= mass > 0;

@@ -111,22 +111,29 @@ double SearchState<P>::next_nu_alpha() const {
 template <int P>
 double SearchState<P>::quantile_nu_alpha() const {
     constexpr int bin_shift = 52 - 3;
-    std::vector<double> mass(8 * 2048, 0.0);
-    double wanted = 0, below = 0;
+    const auto bin_of = [](double d) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &d, sizeof bits);
+        return bits >> bin_shift;
+    };
+    double wanted = 0, below = 0, least = infinity, most = 0;
     for (Index i = 0; i < n_; ++i) {
         if (!(d_first_[i] > 0)) continue;
-        std::uint64_t bits;
-        std::memcpy(&bits, &d_first_[i], sizeof bits);
-        mass[bits >> bin_shift] += weight_[i];
+        least = std::min(least, d_first_[i]);
+        most = std::max(most, d_first_[i]);
         wanted += low_quantile * weight_[i];
     }
     if (!(wanted > 0)) return 0;
     std::uint64_t bin = 0;
+    const std::uint64_t first = bin_of(least);
+    std::vector<double> mass(bin_of(most) - first + 1, 0.0);
+    for (Index i = 0; i < n_; ++i)
+        if (d_first_[i] > 0) mass[bin_of(d_first_[i]) - first] += weight_[i];
     while ((below += mass[bin]) < wanted) {
         ++bin;
         assert(bin < mass.size());
     }
-    const std::uint64_t bits = bin << bin_shift;
+    const std::uint64_t bits = (first + bin) << bin_shift;
     double quantile;
     std::memcpy(&quantile, &bits, sizeof quantile);
     return dof_ * quantile / double(p());

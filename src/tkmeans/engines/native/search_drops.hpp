@@ -39,10 +39,14 @@ void SearchState<P>::descend(Index target, Index floor) {
             prices.stale.assign(clusters(), 0);
         }
         const Index k = cheapest(prices);
-        if (clusters() <= target && !(prices.price[k] < 0)) break;
+        if (clusters() <= target && !(prices.price[k] < 0)) {
+            cheapest_drop_ = prices.price[k];
+            return;
+        }
         if (drop_.dropped != k) price_of_dropping(k);  // once more: carrying it out takes up what the pricing has left
         carry_out_drop(k, prices);
     }
+    cheapest_drop_ = infinity;
 }
 
 // A price that may have changed is computed again only when it is the lowest: dropping a centre makes its
@@ -67,29 +71,32 @@ double SearchState<P>::price_of_dropping(Index dropped) {
     gather_local_rows(dropped);
     for (int step = 0; step < refit_steps; ++step) {
         if (step > 0) assign_local_rows();
-        refit_receivers();
+        refit_receivers(step == 0);
     }
     assign_local_rows();
 
-    mass_change_.assign(clusters(), 0.0);
-    double price = 0, noise_change = 0;
     const double inflate = seen_from_others(masses_[dropped]);
-    const bool noticeable = inflate > noticeable_share;
-    for (const LocalRow& r : drop_.rows) as_if(r.d1, r.d2);
-    if (noticeable)
+    if (inflate > noticeable_share) {
         for (Index i : members(dropped)) {
             const double d1 = inflated(d_first_[i], inflate);
             as_if(d1, std::max(d1, d_second_[i]));
         }
-    const double* after = losses_as_if();
-    const double* before = after + drop_.rows.size();  // of the rows of the dropped centre, which come first
-    for (const LocalRow& r : drop_.rows) {
-        const double w = weight_[r.row];
-        price += w * (*after++ - (noticeable && first_[r.row] == dropped ? *before++ : loss_[r.row]));
-        if (is_noise(r.row)) noise_change -= w;
-        else mass_change_[first_[r.row]] -= w;
-        if (!(r.d1 < cap())) noise_change += w;
-        else mass_change_[r.at >= 0 ? drop_.receivers[r.at] : r.outside] += w;
+        std::copy_n(losses_as_if(), starts_[dropped + 1] - starts_[dropped], drop_.before.begin());
+    }
+    auto rise = splat(0.0);
+    for (Index m = 0; m < drop_.n_rows; m += Pack<double>::size) {
+        const auto after = row_losses(load(&drop_.d1[m]), load(&drop_.d2[m]));
+        rise = rise + load(&drop_.weight[m]) * (after - load(&drop_.before[m]));
+    }
+    mass_change_.assign(clusters(), 0.0);
+    double price = sum(rise), noise_change = 0;
+    for (Index m = 0; m < drop_.n_rows; ++m) {
+        const Index i = drop_.rows[m], at = Index(drop_.at[m]);
+        const double w = weight_[i];
+        if (is_noise(i)) noise_change -= w;
+        else mass_change_[first_[i]] -= w;
+        if (!(drop_.d1[m] < cap())) noise_change += w;
+        else mass_change_[at >= 0 ? drop_.receivers[at] : drop_.outside[m]] += w;
     }
     for (Index k = 0; k < clusters(); ++k)
         if (mass_change_[k] != 0) price += size_cost(masses_[k] + mass_change_[k]) - size_cost(masses_[k]);
@@ -111,56 +118,96 @@ void SearchState<P>::choose_receivers(Index dropped) {
         received[best] = 0;
         drop_.slot[best] = int(drop_.receivers.size());
         drop_.receivers.push_back(best);
-        drop_.refitted.insert(drop_.refitted.end(), center(best), center(best) + p());
+        drop_.refitted.insert(drop_.refitted.end(), center(best), center(best) + stride());
     }
+    drop_.refitted.resize(max_receivers * stride(), infinity);
 }
 
 // As the drop leaves them before anything is refitted.
 template <int P>
 void SearchState<P>::gather_local_rows(Index dropped) {
-    drop_.rows.clear();
+    constexpr Index lanes = Pack<double>::size;
     const std::vector<int>& slot = drop_.slot;
+    Index m = starts_[dropped + 1] - starts_[dropped];
+    for (Index k : drop_.receivers) m += starts_[k + 1] - starts_[k];
+    const Index whole = (m + lanes - 1) / lanes * lanes;
+    for (std::vector<Index>* numbers : {&drop_.rows, &drop_.outside}) numbers->resize(whole);
+    for (std::vector<double>* values : {&drop_.weight, &drop_.before, &drop_.d_outside, &drop_.at, &drop_.d1, &drop_.d2})
+        values->resize(whole);
+    drop_.tiles.resize(whole * stride());
+    drop_.n_rows = m;
+    m = 0;
     const auto gather = [&](Index k) {
         for (Index i : members(k)) {
             const Index other = second_[i];
             const bool other_stays = other >= 0 && other != dropped && slot[other] < 0;
-            const int at = k != dropped ? slot[k] : other >= 0 ? slot[other] : -1;
-            drop_.rows.push_back({i, other_stays ? other : -1, other_stays ? d_second_[i] : infinity, at,
-                                  k == dropped ? d_second_[i] : d_first_[i], infinity});
+            drop_.rows[m] = i;
+            drop_.weight[m] = weight_[i];
+            drop_.before[m] = loss_[i];
+            drop_.outside[m] = other_stays ? other : -1;
+            drop_.d_outside[m] = other_stays ? d_second_[i] : infinity;
+            drop_.at[m] = k != dropped ? slot[k] : other >= 0 ? slot[other] : -1;
+            drop_.d1[m++] = k == dropped ? d_second_[i] : d_first_[i];
         }
     };
     gather(dropped);
     for (Index k : drop_.receivers) gather(k);
+    for (; m < whole; ++m) {
+        drop_.rows[m] = drop_.rows[m - 1];
+        drop_.weight[m] = drop_.before[m] = drop_.d1[m] = 0;
+        drop_.at[m] = -1;
+        drop_.d_outside[m] = infinity;
+    }
 }
 
 template <int P>
-void SearchState<P>::refit_receivers() {
-    sums_.assign(drop_.receivers.size() * p(), 0.0);
-    double mass[max_receivers] = {};
-    for (const LocalRow& r : drop_.rows) {
-        if (r.at < 0 || !(r.d1 < cap())) continue;
-        const double u = weight_[r.row] / (1 + r.d1 / nu_alpha_);
-        for (Index j = 0; j < p(); ++j) sums_[r.at * p() + j] += u * row(r.row)[j];
-        mass[r.at] += u;
+void SearchState<P>::refit_receivers(bool fresh) {
+    constexpr Index lanes = Pack<double>::size;
+    sums_.assign(max_receivers * stride(), 0.0);
+    double mass[max_receivers] = {}, u[lanes];
+    for (Index first = 0; first < drop_.n_rows; first += lanes) {
+        if (fresh) to_tile(&drop_.rows[first], &drop_.tiles[first * stride()], lanes);  // then they are near for the sums
+        const auto d1 = load(&drop_.d1[first]);
+        const auto held = (d1 < splat(cap())) & (splat(0.0) <= load(&drop_.at[first]));
+        store(u, only_where(held, load(&drop_.weight[first]) / (splat(1.0) + d1 * splat(1 / nu_alpha_))));
+        for (Index m = first; m < first + lanes; ++m) {
+            if (!(u[m - first] > 0)) continue;
+            const Index k = Index(drop_.at[m]);
+            add(u[m - first], row(drop_.rows[m]), &sums_[k * stride()]);
+            mass[k] += u[m - first];
+        }
     }
     for (std::size_t k = 0; k < drop_.receivers.size(); ++k)
         if (mass[k] > 0)
-            for (Index j = 0; j < p(); ++j) drop_.refitted[k * p() + j] = sums_[k * p() + j] / mass[k];
+            for (Index j = 0; j < stride(); ++j) drop_.refitted[k * stride() + j] = sums_[k * stride() + j] / mass[k];
 }
 
+// Nearest to which receiver is each row now, or to the centre outside? All receivers at a time: each sum waits for its
+// last term.
 template <int P>
 void SearchState<P>::assign_local_rows() {
-    const int count = int(drop_.receivers.size());
-    double d[max_receivers];
-    for (LocalRow& r : drop_.rows) {
-        Index k1 = -1, k2 = -1;
-        r.d1 = r.d_outside;
-        r.d2 = infinity;
-        if (count == 4) squared_distances<4>(row(r.row), drop_.refitted.data(), d);
-        else
-            for (int k = 0; k < count; ++k) squared_distances<1>(row(r.row), &drop_.refitted[k * p()], d + k);
-        for (int k = 0; k < count; ++k) enter(k, d[k], k1, r.d1, k2, r.d2);
-        r.at = int(k1);
+    constexpr Index lanes = Pack<double>::size;
+    for (Index first = 0; first < drop_.n_rows; first += lanes) {
+        Pack<double> d[max_receivers];
+        for (std::size_t k = 0; k < max_receivers; ++k) d[k] = splat(0.0);
+        const double* tile = &drop_.tiles[first * stride()];
+        for (Index j = 0; j < p(); ++j, tile += lanes) {
+            TKM_UNROLL
+            for (std::size_t k = 0; k < max_receivers; ++k) {
+                const auto away = load(tile) - splat(drop_.refitted[k * stride() + j]);
+                d[k] = d[k] + away * away;
+            }
+        }
+        auto d1 = load(&drop_.d_outside[first]), d2 = splat(infinity), at = splat(-1.0);
+        TKM_UNROLL
+        for (std::size_t k = 0; k < max_receivers; ++k) {
+            at = where_less(d[k], d1, splat(double(k)), at);
+            d2 = min(max(d[k], d1), d2);
+            d1 = min(d[k], d1);
+        }
+        store(&drop_.at[first], at);
+        store(&drop_.d1[first], d1);
+        store(&drop_.d2[first], d2);
     }
 }
 
@@ -177,8 +224,8 @@ void SearchState<P>::carry_out_drop(Index dropped, Prices& prices) {
     for (Index k : drop_.receivers) prices.stale[k] = 1;
 
     const Index last = clusters() - 1;
-    std::copy(center(last), center(last) + p(), center(dropped));
-    centers_.resize(last * p());
+    std::copy_n(center(last), stride(), center(dropped));
+    centers_.resize(last * stride());
     prices.price[dropped] = prices.price[last];
     prices.price.pop_back();
     prices.stale[dropped] = prices.stale[last];
@@ -202,11 +249,11 @@ std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Inde
     std::vector<Change> change(clusters(), Change::none);
     for (std::size_t k = 0; k < drop_.receivers.size(); ++k) {
         const Index receiver = drop_.receivers[k];
-        const double* refitted = &drop_.refitted[k * p()];
+        const double* refitted = &drop_.refitted[k * stride()];
         double shift;
         squared_distances<1>(center(receiver), refitted, &shift);
         change[receiver] = shift > noticeable_move * double(p()) * scale() ? Change::thorough : Change::slight;
-        std::copy(refitted, refitted + p(), center(receiver));
+        std::copy_n(refitted, stride(), center(receiver));
     }
     change[dropped] = Change::thorough;
     return change;
@@ -215,11 +262,12 @@ std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Inde
 // Gathered into tiles; the last one is filled up with copies.
 template <int P>
 void SearchState<P>::find_two_nearest(const std::vector<Index>& rows) {
-    std::vector<double> tile(rows_per_tile * p());
+    std::vector<double> tile(rows_per_tile * stride());
+    Index numbers[rows_per_tile];
     for (std::size_t start = 0; start < rows.size(); start += rows_per_tile) {
         const Index count = std::min(rows_per_tile, Index(rows.size() - start));
-        for (Index i = 0; i < rows_per_tile; ++i)
-            for (Index j = 0; j < p(); ++j) tile[j * rows_per_tile + i] = row(rows[start + std::min(i, count - 1)])[j];
+        std::fill(std::copy_n(&rows[start], count, numbers), numbers + rows_per_tile, rows[start]);
+        to_tile(numbers, tile.data(), rows_per_tile);
         find_two_nearest(tile.data(), &rows[start], count);
     }
     for (Index i : rows) as_if(d_first_[i], d_second_[i]);

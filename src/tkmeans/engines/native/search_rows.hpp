@@ -17,6 +17,7 @@ SearchState<P>::SearchState(const double* rows, const double* weights, Index n, 
                             double dof, double noise_reach)
     : n_(n),
       p_(features),
+      stride_((features + Pack<double>::size - 1) / Pack<double>::size * Pack<double>::size),
       x_(rows),
       weight_(weights, weights + n),
       dof_(dof),
@@ -39,16 +40,45 @@ SearchState<P>::SearchState(const double* rows, const double* weights, Index n, 
     d_second_.resize(whole_tiles_, 0.0);
     weight_.resize(whole_tiles_, 0.0);
     loss_.resize(whole_tiles_, 0.0);
-    tiles_.resize(whole_tiles_ * p());
-    double* next = tiles_.data();  // the last tile is filled up with copies of the last row
-    for (Index start = 0; start < n_; start += rows_per_tile)
-        for (Index j = 0; j < p(); ++j)
-            for (Index i = 0; i < rows_per_tile; ++i) *next++ = row(std::min(start + i, n_ - 1))[j];
+    if (stride() != p()) {
+        padded_.resize(n_ * stride(), 0.0);
+        for (Index i = 0; i < n_; ++i) std::copy(rows + i * p(), rows + (i + 1) * p(), &padded_[i * stride()]);
+        x_ = padded_.data();
+    }
+    tiles_.resize(whole_tiles_ * stride());
+    std::vector<Index> numbers(whole_tiles_, n_ - 1);  // the last tile is filled up with copies of the last row
+    std::iota(numbers.begin(), numbers.begin() + n_, 0);
+    for (Index start = 0; start < whole_tiles_; start += rows_per_tile)
+        to_tile(&numbers[start], &tiles_[start * stride()], rows_per_tile);
+}
+
+// Of some rows, feature-major, to be handled together.
+template <int P>
+void SearchState<P>::to_tile(const Index* rows, double* tile, Index width) const {
+    constexpr Index lanes = Pack<double>::size;
+    for (Index first = 0; first < width; first += lanes)
+        for (Index j = 0; j < stride(); j += lanes) {
+            if constexpr (P > 0) {
+                for (Index l = 0; l < lanes; ++l)
+                    for (int f = 0; f < P; ++f) tile[f * width + first + l] = row(rows[first + l])[f];
+            } else {
+                Pack<double> block[lanes];
+                for (Index l = 0; l < lanes; ++l) block[l] = load(row(rows[first + l]) + j);
+                transpose(block);
+                for (Index l = 0; l < lanes; ++l) store(tile + (j + l) * width + first, block[l]);
+            }
+        }
+}
+
+template <int P>
+void SearchState<P>::read_centers(double* out) const {
+    for (Index k = 0; k < clusters(); ++k) out = std::copy_n(&centers_[k * stride()], p(), out);
 }
 
 template <int P>
 void SearchState<P>::restore(const double* centers, Index clusters, double scale) {
-    centers_.assign(centers, centers + clusters * p());
+    centers_.assign(clusters * stride(), 0.0);
+    for (Index k = 0; k < clusters; ++k) std::copy_n(centers + k * p(), p(), center(k));
     set_nu_alpha(dof_ * scale);
     assign_all();
     update_losses();
@@ -83,35 +113,42 @@ void SearchState<P>::move_centers() {
     for (Index i = 0; i < n_; ++i) {
         if (is_noise(i)) continue;
         const double u = weight_[i] / (1 + d_first_[i] / nu_alpha_);
-        double* s = &sum[first_[i] * p()];
-        for (Index j = 0; j < p(); ++j) s[j] += u * row(i)[j];
+        add(u, row(i), &sum[first_[i] * stride()]);
         mass[first_[i]] += u;
     }
     for (Index k = 0; k < clusters(); ++k)
         if (mass[k] > 0)
-            for (Index j = 0; j < p(); ++j) center(k)[j] = sum[k * p() + j] / mass[k];
+            for (Index j = 0; j < stride(); ++j) center(k)[j] = sum[k * stride() + j] / mass[k];
+}
+
+template <int P>
+inline void SearchState<P>::add(double u, const double* x, double* sums) const {
+    if constexpr (P > 0) {
+        for (int j = 0; j < P; ++j) sums[j] += u * x[j];
+    } else {
+        for (Index j = 0; j < stride(); j += Pack<double>::size) store(sums + j, load(sums + j) + splat(u) * load(x + j));
+    }
 }
 
 // Of one row to some points, together: each sum waits for its last term, and the row is read once.
 template <int P>
 template <int Count>
 inline void SearchState<P>::squared_distances(const double* a, const double* b, double* out) const {
-    constexpr Index lanes = Pack<double>::size;
     Pack<double> sums[Count];
     for (int k = 0; k < Count; ++k) sums[k] = splat(out[k] = 0.0);
-    Index j = 0;
-    for (; P == 0 && j + lanes <= p(); j += lanes) {
-        const Pack<double> x = load(a + j);
-        TKM_UNROLL
-        for (int k = 0; k < Count; ++k) {
-            const Pack<double> d = x - load(b + k * p() + j);
-            sums[k] = sums[k] + d * d;
+    for (int j = 0; j < P; ++j)
+        for (int k = 0; k < Count; ++k) out[k] += (a[j] - b[k * P + j]) * (a[j] - b[k * P + j]);
+    if constexpr (P == 0) {
+        for (Index j = 0; j < stride(); j += Pack<double>::size) {
+            const Pack<double> x = load(a + j);
+            TKM_UNROLL
+            for (int k = 0; k < Count; ++k) {
+                const Pack<double> d = x - load(b + k * stride() + j);
+                sums[k] = sums[k] + d * d;
+            }
         }
+        for (int k = 0; k < Count; ++k) out[k] = sum(sums[k]);
     }
-    for (; j < p(); ++j)
-        for (int k = 0; k < Count; ++k) out[k] += (a[j] - b[k * p() + j]) * (a[j] - b[k * p() + j]);
-    if (P == 0)
-        for (int k = 0; k < Count; ++k) out[k] += sum(sums[k]);
 }
 
 // Of the rows of a tile to a point.
@@ -142,7 +179,7 @@ void SearchState<P>::distances_to(const double* const* points, int count) {
     distances_.resize(std::max(distances_.size(), std::size_t(count * whole_tiles_)));
     for (Index start = 0; start < n_; start += rows_per_tile)
         for (int t = 0; t < count; ++t)
-            tile_distances(&tiles_[start * p()], points[t], &distances_[t * whole_tiles_ + start]);
+            tile_distances(&tiles_[start * stride()], points[t], &distances_[t * whole_tiles_ + start]);
 }
 
 // Calls `body` for the rows whose d is below their limit and below the cap. Most packs of rows have none.
@@ -204,7 +241,7 @@ void SearchState<P>::assign_all() {
     std::iota(rows.begin(), rows.end(), 0);
     for (Index start = 0; start < n_; start += rows_per_tile) {
         if (start % (64 * rows_per_tile) == 0) poll();
-        find_two_nearest(&tiles_[start * p()], &rows[start], std::min(rows_per_tile, n_ - start));
+        find_two_nearest(&tiles_[start * stride()], &rows[start], std::min(rows_per_tile, n_ - start));
     }
 }
 
@@ -212,7 +249,7 @@ void SearchState<P>::assign_all() {
 template <int P>
 void SearchState<P>::append_center(const double* point, const double* d) {
     const Index k = clusters();
-    centers_.insert(centers_.end(), point, point + p());
+    centers_.insert(centers_.end(), point, point + stride());
     for (Index first = 0; first < n_; first += Pack<double>::size) {
         if (!any(load(d + first) < load(&d_second_[first]))) continue;
         for (Index i = first; i < std::min(first + Pack<double>::size, n_); ++i) {

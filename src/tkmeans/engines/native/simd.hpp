@@ -218,13 +218,6 @@ TKM_INLINE bool all(Pack<B> mask) {
     return !any(splat(B(~B(0))) - mask);
 }
 
-template <class T>
-TKM_INLINE T sum(Pack<T> a) {
-    T total = 0;
-    for (int l = 0; l < Pack<T>::size; ++l) total += a[l];
-    return total;
-}
-
 // Roughly 1/sqrt(a) for 1 <= a <= 1e36: at least the first 11 bits.
 template <class T>
 TKM_INLINE Pack<T> rough_inverse_root(Pack<T> a) {
@@ -271,7 +264,23 @@ TKM_INLINE void transpose(Pack<T>* rows) {
     }
 }
 
+// Of all lanes: one half is added to the other until a single one is left.
+template <int Step = 0, class T>
+TKM_INLINE T sum(Pack<T> a) {
+    constexpr int half = (Step ? Step : Pack<T>::size) / 2;
+    a = a + exchange<half, true>(a, a, std::make_integer_sequence<int, Pack<T>::size>{});
+    if constexpr (half > 1) return sum<half>(a);
+    else return a[0];
+}
+
 #else
+
+template <class T>
+TKM_INLINE T sum(Pack<T> a) {
+    T total = 0;
+    for (int l = 0; l < Pack<T>::size; ++l) total += a[l];
+    return total;
+}
 
 template <class T>
 TKM_INLINE void transpose(Pack<T>* rows) {

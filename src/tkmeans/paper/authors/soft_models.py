@@ -8,11 +8,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import digamma, gamma
 
-from tkmeans import engines
 from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01  # of t-k-means
-engine = engines.select("auto")
 
 
 @final
@@ -106,7 +104,7 @@ class SoftModel(ABC):
                 height, fall, away, trust = self.density(measured, params)
                 f = np.empty_like(away)
                 for k in range(len(f)):
-                    engine.exponentials(away[k], -fall[k], f[k])
+                    np.exp(-fall[k] * away[k], out=f[k])
                     f[k] *= height[k]  # afterwards: what overflows without it is infinite with it
                 tau = np.divide(f, f.sum(axis=0), out=f)  # not a number where that is 0/0 or infinite
                 sizes, log_height = tau.sum(axis=1), np.log(height)
@@ -121,8 +119,9 @@ class SoftModel(ABC):
 def bases(d2: Array, slope: Any) -> tuple[Array, Array]:
     """ln(1 + slope D), and 1/(1 + slope D): both (K, n)."""
     log_base, inverse = np.empty_like(d2), np.empty_like(d2)
-    for k, own in enumerate(np.broadcast_to(slope, len(d2))):
-        engine.bases(d2[k], own, log_base[k], inverse[k])
+    for k, own in enumerate(np.broadcast_to(slope, len(d2))):  # a row of them stays in the cache
+        np.log1p(own * d2[k], out=log_base[k])
+        np.divide(1, 1 + own * d2[k], out=inverse[k])
     return log_base, inverse
 
 
