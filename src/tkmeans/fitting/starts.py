@@ -249,8 +249,8 @@ def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
 
 def same_clusters(one: Array, other: Array, weight: Array) -> bool:
     """Whether most rows of each cluster of one labelling are in one cluster of the other, and the other way."""
-    table = np.zeros((np.max(one) + 1, np.max(other) + 1))
-    np.add.at(table, (one, other), weight)
+    n = int(np.max(other)) + 1
+    table = np.bincount(one * n + other, weight, (np.max(one) + 1) * n).reshape(-1, n)
     return all(np.all(np.max(table, axis=axis) >= SAME * np.sum(table, axis=axis)) for axis in (0, 1))
 
 
@@ -392,23 +392,19 @@ def _filled(X: Array) -> Array:
 
 def canonical(sample: Sample) -> Sample:
     """Rows in an order of their own, whatever order they came in, equal ones joined and their weights added."""
-    X = sample.X + 0.0  # -0.0 and 0.0 are one value
+    X, weight = np.add(sample.X, 0.0, order="C"), sample.weight  # -0.0 and 0.0 are one value
     # Sorted along a line askew to all columns, then by columns, which sort only rows that are still tied.
-    along = np.zeros(len(X))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for column in range(X.shape[1]):  # number by number: a product of matrices may round by where a row stands
-            along += np.cos(column + 1.0) * X[:, column]
-    along = np.nan_to_num(along)  # of rows with holes, which are infinite here
+    with np.errstate(over="ignore", invalid="ignore"):  # row by row: a product of matrices may round by where a row is
+        along = np.nan_to_num(np.einsum("ij,j->i", X, np.cos(np.arange(1.0, X.shape[1] + 1))))  # holes are infinite
     order = np.argsort(along, kind="stable")
     differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
-    unequal = np.append(True, np.any(X[order[1:]] != X[order[:-1]], axis=1))
-    for column in range(X.shape[1]) if np.any(unequal & ~differs) else ():  # other rows have the same place on the line
-        tied = ~(differs & np.append(differs[1:], True))
-        if not np.any(tied):
-            break
-        rows, group = order[tied], np.cumsum(differs)[tied]
-        order[tied] = rows[np.lexsort([X[rows, column], group])]
-        differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
-    X, weight = X[order], sample.weight[order]
-    first = np.append(True, np.any(X[1:] != X[:-1], axis=1))
-    return Sample(X[first], np.add.reduceat(weight, np.flatnonzero(first)))
+    ordered = X[order]
+    first = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1))  # of equal rows
+    if np.any(first & ~differs):  # other rows have the same place on the line
+        for column in range(X.shape[1]):
+            tied = ~(differs & np.append(differs[1:], True))
+            rows, group = order[tied], np.cumsum(differs)[tied]
+            order[tied] = rows[np.lexsort([X[rows, column], group])]
+            differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
+        ordered, first = X[order], differs
+    return Sample(ordered[first], np.add.reduceat(weight[order], np.flatnonzero(first)))
