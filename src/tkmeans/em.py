@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, final
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from tkmeans.models import Model
 from tkmeans.sources import Visited
@@ -223,7 +224,7 @@ class Anderson:
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
         gram = products / (lengths[:, None] * lengths)
         gram.flat[:: len(gram) + 1] += 1e-6
-        mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths) / lengths
+        mix = dposv(gram, np.einsum("id,d->i", residual_steps, residual) / lengths)[1] / lengths
         unit = 2.0 ** (max(math.frexp(abs(mix).max())[1], 0) - self.bits)
         return gx - np.einsum("i,id->d", unit * np.rint(mix / unit), image_steps)
 

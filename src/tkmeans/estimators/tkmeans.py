@@ -49,7 +49,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         keeps the one with the better integrated classification likelihood.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
         Where to begin. "robust" compares independent searches on a sample of the rows; neither seeds nor, in tables of
-        up to 3000 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
+        up to 4500 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
         A callable takes X, n_clusters and random_state and returns such an array.
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept. "auto" is 10 for "random", "uniform" and a callable, and 1 otherwise.

@@ -33,6 +33,7 @@ SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 # Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
+WORTH_A_SAMPLE = 1.5  # times as many rows: of fewer, a sample would save little, and chance decide what it misses
 MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
@@ -78,6 +79,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     K, init = int(settings.n_clusters), settings.init  # a narrow integer of NumPy has no room for what is made of it
     robust = isinstance(init, str) and init == "robust"
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
+    size = size if source.n_rows > WORTH_A_SAMPLE * size else max(size, source.n_rows)
     drawing = np.random.RandomState(0) if robust and source.n_rows > size else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
     limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
