@@ -25,6 +25,8 @@ jaccard, sizes : array-likes of shape (n_resamples, n_clusters) and (n_clusters,
     cluster, shown beside its number.
 random_state : int, RandomState instance or None, default=None
     Makes the data reproducible.
+n_init : "auto" or int, default="auto"
+    How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
 bad_cells : {"auto", True, False}, default="auto"
     Whether values far from all others of their column are treated as missing, where the rest of their row is
     ordinary; see :meth:`find_bad_cells`. Only with the "robust" start; True is as "auto".

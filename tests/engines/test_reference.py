@@ -1,7 +1,6 @@
 """The reference engine defines the numbers, so its oracles are scipy and plain loops."""
 
 import array_api_strict
-import mpmath
 import numpy as np
 import pytest
 from support.density_oracle import mixture_log_density
@@ -130,19 +129,6 @@ def test_a_row_at_1e300_leaves_reference_statistics_finite():
         assert all(np.all(np.isfinite(value)) for value in stats)
     fit = reference.rows(block_of(far), PARAMS, Student().kernel(PARAMS))
     assert fit.trust[3] < 1e-100
-
-
-def test_reference_bases_and_exponentials_fill_the_given_arrays():
-    d2, log_base, inverse = np.array([0.0, 1e-20, 2.0, 1e300]), np.zeros(4), np.zeros(4)
-    reference.bases(d2, 0.5, log_base, inverse)
-    expected = [float(mpmath.log1p(mpmath.mpf(value) / 2)) for value in d2]
-    np.testing.assert_allclose(log_base, expected, rtol=1e-15)
-    np.testing.assert_allclose(inverse, [1, 1, 0.5, 2e-300], rtol=1e-15)
-    np.testing.assert_array_equal(d2, [0.0, 1e-20, 2.0, 1e300])
-    reference.exponentials(log_base, 1.0, log_base)  # in place
-    np.testing.assert_allclose(log_base, 1 / inverse, rtol=1e-12)
-    reference.exponentials(np.array([2.0, 4.0]), -0.5, out := np.zeros(2))
-    np.testing.assert_allclose(out, [np.e**-1, np.e**-2], rtol=1e-15)
 
 
 def test_statistics_of_single_precision_rows_are_summed_in_double_precision():

@@ -59,18 +59,6 @@ def distances(block: Block, params: Params) -> Array:
     return namespace(x).sqrt(_squared_distances(x, observed, params.centers))
 
 
-def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
-    """``ln(1 + slope d2)`` and ``1/(1 + slope d2)`` of squared distances, (n,), into the two arrays given."""
-    ratio = slope * d2
-    log_base[...] = namespace(d2).log1p(ratio)
-    inverse[...] = 1 / (1 + ratio)
-
-
-def exponentials(values: Array, factor: float, out: Array) -> None:
-    """``e^(factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
-    out[...] = namespace(values).exp(factor * values)
-
-
 def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
     x, observed, n_observed = _enter(block)
     xp = namespace(x)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 
-from tkmeans import engines, mixture_components
+from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
@@ -186,12 +186,16 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     @property
     def precisions_(self) -> Array:
         """The inverses of the scale matrices."""
-        return mixture_components.precisions(self.covariances_, self.covariance_type)
+        roots = self.precisions_cholesky_
+        return roots @ roots.swapaxes(-1, -2) if self.covariance_type in ("full", "tied") else roots**2
 
     @property
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions, or their roots."""
-        return mixture_components.precision_roots(self.covariances_, self.covariance_type)
+        covariances, p = self.covariances_.astype(np.float64), self.n_features_in_
+        if self.covariance_type not in ("full", "tied"):
+            return 1 / np.sqrt(covariances)
+        return SHAPES["full"].whitening(covariances.reshape(-1, p, p), p)[0].swapaxes(1, 2).reshape(covariances.shape)
 
     def _model(self, engine: Any) -> StudentMixture:
         bounds: dict[str, Any] = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}

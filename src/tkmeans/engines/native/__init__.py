@@ -97,16 +97,6 @@ def distances(block: Block, params: Params) -> Array:
     return out
 
 
-def bases(d2: Array, slope: float, log_base: Array, inverse: Array) -> None:
-    """``ln(1 + slope d2)`` and ``1/(1 + slope d2)`` of squared distances, (n,), into the two arrays given."""
-    _native.bases(_INSTRUCTION_SET, d2, slope, log_base, inverse)
-
-
-def exponentials(values: Array, factor: float, out: Array) -> None:
-    """``e^(factor v)`` of numbers v, (n,), into `out`, which may be the same array."""
-    _native.exponentials(_INSTRUCTION_SET, values, factor, out)
-
-
 def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
     """The rows, the frame and the model as the native code takes them."""
     X = np.asarray(block.X)

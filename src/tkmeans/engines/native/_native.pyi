@@ -35,20 +35,6 @@ def rows(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, None),
     """
 
 @overload
-def bases(set: str, d2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], slope: float, log_base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], inverse: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def bases(set: str, d2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], slope: float, log_base: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], inverse: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Fill ln(1 + slope d2) and 1/(1 + slope d2)."""
-
-@overload
-def exponentials(set: str, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], factor: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-@overload
-def exponentials(set: str, values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], factor: float, out: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> None:
-    """Fill e^(factor v) of numbers v."""
-
-@overload
 def memberships(set: str, x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], origin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], inverse_unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], model: Model, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
 
 @overload

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "elementwise.hpp"
 #include "sums.hpp"
 
 namespace tkmeans::TKM_SET {
@@ -232,8 +231,8 @@ extern const SparseFunctions<float> sparse_f32;
 
 extern const Engine engine;
 const Engine engine = {
-    {summarize<double>, rows<double>, memberships<double>, distances<double>, bases<double>, exponentials<double>},
-    {summarize<float>, rows<float>, memberships<float>, distances<float>, bases<float>, exponentials<float>},
+    {summarize<double>, rows<double>, memberships<double>, distances<double>},
+    {summarize<float>, rows<float>, memberships<float>, distances<float>},
     new_search,
     shapes_f64,
     shapes_f32,

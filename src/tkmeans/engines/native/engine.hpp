@@ -58,8 +58,6 @@ struct Functions {
     void (*rows)(const Block<In>&, const Model&, const RowValues<In>&);
     void (*memberships)(const Block<In>&, const Model&, In* tau);     // (n, K)
     void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
-    void (*bases)(const In* d2, Index n, In slope, In* log_base, In* inverse);
-    void (*exponentials)(const In* values, Index n, In factor, In* out);
 };
 
 // `ShapeKernel` of shape_stats.py. The noise, if there is any, comes after the components.

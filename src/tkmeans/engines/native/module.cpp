@@ -127,26 +127,6 @@ void bind_functions(nb::module_& m) {
         "set"_a, "x"_a, "origin"_a, "inverse_unit"_a, "model"_a, result("label"), result("d2"), result("log_density"),
         result("trust"), "Fill the model's answers for each row; log_density and trust may both be empty.");
 
-    m.def(
-        "bases",
-        [](const std::string& set, Vector<const In> d2, double slope, Vector<In> log_base, Vector<In> inverse) {
-            require(log_base.shape(0) == d2.shape(0) && inverse.shape(0) == d2.shape(0),
-                    "results must have one entry per distance");
-            nb::gil_scoped_release release;
-            functions<In>(set).bases(d2.data(), Index(d2.shape(0)), In(slope), log_base.data(), inverse.data());
-        },
-        "set"_a, "d2"_a.noconvert(), "slope"_a, result("log_base"), result("inverse"),
-        "Fill ln(1 + slope d2) and 1/(1 + slope d2).");
-
-    m.def(
-        "exponentials",
-        [](const std::string& set, Vector<const In> values, double factor, Vector<In> out) {
-            require(values.shape(0) == out.shape(0), "the result must have one entry per number");
-            nb::gil_scoped_release release;
-            functions<In>(set).exponentials(values.data(), Index(values.shape(0)), In(factor), out.data());
-        },
-        "set"_a, "values"_a.noconvert(), "factor"_a, result("out"), "Fill e^(factor v) of numbers v.");
-
     for (const bool wants_tau : {true, false})
         m.def(
             wants_tau ? "memberships" : "distances",
