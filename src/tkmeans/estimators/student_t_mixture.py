@@ -27,7 +27,9 @@ LEAST_DOF, MOST_TRUST = 3.0, 4.0  # beside noise, which takes what is farther ou
 
 
 @final
-@documented("bad_cells", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
+@documented(
+    "bad_cells", "min_cluster_size", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_"
+)
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
@@ -131,6 +133,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         shrinkage: float = 1.0,
         noise: bool | str = "auto",
         bad_cells: bool | str = "auto",
+        min_cluster_size: int | None = None,
         dof: float | str = "estimate",
         shared_dof: bool = True,
         tol: float = 1e-5,
@@ -160,7 +163,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
         "noise": validation.check_auto,
         **dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch),
-        **validation.CELLS,
+        **validation.SEARCH,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,

@@ -5,6 +5,7 @@ A start also fixes what a run does not estimate: the pooled shape of the prior, 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -131,7 +132,10 @@ def starts(
         return
     for number in range(1 if given else settings.n_init):
         if robust:
-            params, agreement = chosen_start(sample, setting, number)
+            search = partial(chosen_start, setting=setting, seed=number)
+            if least := settings.min_cluster_size:
+                search = partial(of_centers.without_heaps, search, partial(_members, setting), K, least / source.total)
+            params, agreement = search(sample)
             source.agreement = source.agreement or agreement
             if settings.bad_cells and number == 0:
                 low, high = limits(whole, params.centers)
@@ -141,6 +145,12 @@ def starts(
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         params = _as_given(settings, source, params, setting)
         yield with_prior(params, setting), params
+
+
+def _members(setting: Setting, sample: Sample, found: tuple[MixtureParams, Any]) -> Array:
+    """The component of each row, -1 for noise."""
+    _, labels, noise = judged(sample, with_prior(found[0], setting), found[0])
+    return np.where(noise > 0.5, -1, labels)
 
 
 def _gone_on(params: MixtureParams, setting: Setting) -> MixtureParams:
