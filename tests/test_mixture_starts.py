@@ -316,7 +316,7 @@ def test_the_best_of_several_labellings_is_the_one_that_is_true(kind):
     nearest = np.linalg.norm(start.params.centers[:, None] - CENTERS, axis=2)
     assert np.all(nearest.min(axis=0) < 0.4)
     assert np.isfinite(start.merit)
-    assert 1 <= agreement.n_agreeing <= agreement.n_searches <= 3
+    assert 1 <= agreement.n_agreeing <= agreement.n_searches <= 4  # three, and perhaps one with light tails
     assert 0 < start.params.noise + start.params.beyond < MOST_NOISE
 
 
@@ -378,6 +378,20 @@ def test_rows_spread_over_a_box_are_not_taken_for_a_ring(p):
     found = StudentTMixture(2).fit(X).outliers(X)
     assert np.mean(found[600:]) > 0.98
     assert np.mean(found[:600]) < 0.01
+
+
+@pytest.mark.parametrize(("p", "seed"), [(5, 2), (8, 0), (10, 0)])
+def test_even_noise_among_gaussian_clusters_goes_to_the_noise_and_not_into_the_tails(p, seed):
+    rng = np.random.default_rng(seed)
+    clusters = rng.normal(size=(900, p)) + np.repeat(rng.uniform(-9, 9, size=(6, p)), 150, axis=0)
+    X = np.vstack([clusters, rng.uniform(clusters.min(axis=0), clusters.max(axis=0), size=(225, p))])
+    model = StudentTMixture(6).fit(X)
+    gaussian = StudentTMixture(6, dof=100.0).fit(X)
+    assert model.score(X) > gaussian.score(X) - 0.01  # a fit with tails given is no better
+    assert model.noise_weight_ == pytest.approx(0.2, abs=0.03)
+    found = model.outliers(X)
+    assert np.mean(found[900:]) > 0.85
+    assert np.mean(found[:900]) < 0.01
 
 
 def test_rows_called_noise_are_a_cluster_if_they_are_crowded_in_the_bulk():

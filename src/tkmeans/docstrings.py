@@ -25,9 +25,15 @@ jaccard, sizes : array-likes of shape (n_resamples, n_clusters) and (n_clusters,
     cluster, shown beside its number.
 random_state : int, RandomState instance or None, default=None
     Makes the data reproducible.
+n_init : "auto" or int, default="auto"
+    How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
 bad_cells : {"auto", True, False}, default="auto"
     Whether values far from all others of their column are treated as missing, where the rest of their row is
     ordinary; see :meth:`find_bad_cells`. Only with the "robust" start; True is as "auto".
+min_cluster_size : int, default=None
+    The least number of rows, or their summed weight, that make a cluster. Smaller heaps, such as one error that was
+    made many times, are left out of the search for a start, so that none of the clusters is spent on them. Only with
+    the "robust" start; ``"auto"``, the choice of the number of clusters, does not look at it.
 engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
     The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
 max_time, checkpoint : float and path, default=None

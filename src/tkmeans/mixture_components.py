@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left, entropy_of
-from tkmeans.models.covariances import SHAPES, Shape
+from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left
+from tkmeans.models.covariances import Shape
 from tkmeans.models.mixture import MixtureParams, StudentMixture, by_observed
 from tkmeans.shape_stats import ShapeKernel, ShapeRows
 from tkmeans.sources import Source
@@ -92,7 +92,7 @@ class Components(NamedTuple):
 
     def posterior(self, model: Any, frame: Frame) -> "ShapePosterior":
         """Ready to look at rows, by the engine of the model."""
-        return ShapePosterior(model, self, self.entered(frame), float(np.log(frame.unit)))
+        return ShapePosterior(model, self, self.entered(frame))
 
     def fits_single(self, least: float, most: float) -> bool:
         """Whether single precision can hold the parameters, with a spread between these bounds."""
@@ -122,12 +122,7 @@ class ShapePosterior(NamedTuple):
     model: Any
     components: Components
     params: MixtureParams  # in the frame
-    log_unit: float  # of the frame
     unit: float = 1.0  # a component's own metric has none
-
-    def log_volume(self, n_observed: Any) -> Any:
-        """Every feature has the same unit."""
-        return n_observed * self.log_unit
 
     def rows(self, block: Block) -> ShapeRows:
         """Label, squared distance, log-density, trust and probability of noise of each row."""
@@ -137,10 +132,6 @@ class ShapePosterior(NamedTuple):
         """The probability of every component for a row that is not noise, (n, K)."""
         look = lambda engine, part, kernel: (engine.memberships(part, kernel._replace(noise=None)),)  # noqa: E731
         return self._by_pattern(block, look)[0]
-
-    def entropy(self, block: Block) -> Array:
-        """Of the memberships of each row."""
-        return entropy_of(self.memberships(block))
 
     def distances(self, block: Block) -> Array:
         """The Mahalanobis distance to every centre, (n, K)."""
@@ -171,19 +162,3 @@ class ShapePosterior(NamedTuple):
         xp = namespace(block.X)
         order = xp.asarray(np.argsort(np.concatenate(places)), device=block.X.device)
         return [xp.take(xp.concat(parts), order, axis=0) for parts in zip(*found, strict=True)]
-
-
-def precision_roots(covariances: Array, covariance_type: str) -> Array:
-    """P with P P^T = Sigma^-1, upper triangular, for each scale matrix; for variances, one over the deviations."""
-    if covariance_type not in ("full", "tied"):
-        return 1 / np.sqrt(covariances)
-    stack = covariances.reshape(-1, *covariances.shape[-2:]).astype(np.float64)
-    return SHAPES["full"].whitening(stack, stack.shape[1])[0].swapaxes(1, 2).reshape(covariances.shape)
-
-
-def precisions(covariances: Array, covariance_type: str) -> Array:
-    """Sigma^-1 for each scale matrix, or one over each variance."""
-    if covariance_type not in ("full", "tied"):
-        return 1 / covariances
-    roots = precision_roots(covariances, covariance_type)
-    return roots @ roots.swapaxes(-1, -2)

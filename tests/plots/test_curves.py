@@ -132,7 +132,7 @@ def test_robust_weights_display_refuses_an_estimator_without_robust_weights(ax):
 
 def test_stability_display_shows_every_resample_and_the_mean(ax):
     jaccard = np.array([[1.0, 0.2], [0.8, 0.6], [0.9, np.nan]])
-    display = StabilityDisplay.from_predictions(jaccard, sizes=[7, 3], ax=ax)
+    display = StabilityDisplay(jaccard=jaccard, sizes=[7, 3]).plot(ax=ax)
     np.testing.assert_array_equal(display.points_.get_offsets()[:, 0], jaccard.ravel())
     np.testing.assert_allclose(display.means_.get_offsets(), [[0.9, 0], [0.4, 1]])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["0 (7 rows)", "1 (3 rows)"]

@@ -21,6 +21,7 @@ _ROWS_PER_NUMBER = 2  # that an ellipse is made of
 
 # Parameters of the library as options of the command.
 _OPTIONS = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
+_OPTIONS |= {"min_cluster_size": "--min-cluster-size"}
 
 
 def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tuple[Any, Any]:
@@ -36,6 +37,7 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
     with screen.counting(f"clustering {rows}") as update, as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
+        model.set_params(min_cluster_size=settings.min_cluster_size)
         update(completed=0, total=1)
         (watched := copy_context()).run(OBSERVERS.set, (_ShareDone(update, model.tol),))
         return watched.run(model.fit, data.Z, sample_weight=data.weights), selection

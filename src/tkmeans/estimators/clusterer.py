@@ -391,9 +391,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 judge = partial(astray, fitted, self._strays(level), level)
             found = answer(source, judge, Column("outlier", np.bool_))
             if rule == "strays" and isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
-                strays = source.rows(np.flatnonzero(to_numpy(found)))
-                strays = strays[~np.any(np.isnan(strays), axis=1)]
-                warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
+                strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
+                whole, radius = (
+                    ~np.any(np.isnan(strays), axis=1),
+                    3 * np.sqrt(self.n_features_in_ * fitted.params.scale),
+                )
+                warn_of_clumps(strays[whole], numbers[whole], radius)
         return found
 
     @unless_lacking

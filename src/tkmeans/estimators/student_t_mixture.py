@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 
-from tkmeans import engines, mixture_components
+from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
@@ -27,7 +27,9 @@ LEAST_DOF, MOST_TRUST = 3.0, 4.0  # beside noise, which takes what is farther ou
 
 
 @final
-@documented("bad_cells", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
+@documented(
+    "bad_cells", "min_cluster_size", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_"
+)
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
@@ -131,6 +133,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         shrinkage: float = 1.0,
         noise: bool | str = "auto",
         bad_cells: bool | str = "auto",
+        min_cluster_size: int | None = None,
         dof: float | str = "estimate",
         shared_dof: bool = True,
         tol: float = 1e-5,
@@ -160,7 +163,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
         "noise": validation.check_auto,
         **dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch),
-        **validation.CELLS,
+        **validation.SEARCH,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,
@@ -186,12 +189,16 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     @property
     def precisions_(self) -> Array:
         """The inverses of the scale matrices."""
-        return mixture_components.precisions(self.covariances_, self.covariance_type)
+        roots = self.precisions_cholesky_
+        return roots @ roots.swapaxes(-1, -2) if self.covariance_type in ("full", "tied") else roots**2
 
     @property
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions, or their roots."""
-        return mixture_components.precision_roots(self.covariances_, self.covariance_type)
+        covariances, p = self.covariances_.astype(np.float64), self.n_features_in_
+        if self.covariance_type not in ("full", "tied"):
+            return 1 / np.sqrt(covariances)
+        return SHAPES["full"].whitening(covariances.reshape(-1, p, p), p)[0].swapaxes(1, 2).reshape(covariances.shape)
 
     def _model(self, engine: Any) -> StudentMixture:
         bounds: dict[str, Any] = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}

@@ -26,7 +26,17 @@ COLLAPSED = 1e6
 
 
 @final
-@documented("bad_cells", "engine", "max_time", "verbose", "cluster_centers_", "labels_", "cell_bounds_", "agreement_")
+@documented(
+    "bad_cells",
+    "min_cluster_size",
+    "engine",
+    "max_time",
+    "verbose",
+    "cluster_centers_",
+    "labels_",
+    "cell_bounds_",
+    "agreement_",
+)
 @documented("n_iter_", "n_features_in_")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
@@ -113,6 +123,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         dof: float | str = "estimate",
         cluster_weights: str = "auto",
         bad_cells: bool | str = "auto",
+        min_cluster_size: int | None = None,
         init: Any = "robust",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -131,7 +142,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.CELLS
+    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.SEARCH
     _checks |= {"n_clusters": validation.one_or_auto, "accelerate": validation.check_switch}
     _objective = "log-likelihood"
 

@@ -5,6 +5,8 @@ A start also fixes what a run does not estimate: the pooled shape of the prior, 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.fitting.starts import Agreement, limits, same_clusters, within_reach
 from tkmeans.models.covariances import AxisAligned
+from tkmeans.models.dof import BOUNDS
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
 from tkmeans.search import seeding
@@ -30,7 +33,7 @@ from tkmeans.stats import Array, Block, Frame
 
 SAMPLE_ROWS = 4000  # that a start is chosen on, at least
 IN_BULK, MOST_BULK = 0.9, 2.0  # of the rows that are not far; times what holds 95 % of a Gaussian, at most
-FIRST_DOF = 5.0
+FIRST_DOF, AS_GAUSSIAN = 5.0, 30.0  # tails to begin with, and such that hold no noise
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
 FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
@@ -40,6 +43,7 @@ THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 FOREVER = TimeLimit(np.inf)
+by_merit = attrgetter("merit")
 
 
 class Bulk(NamedTuple):
@@ -128,7 +132,10 @@ def starts(
         return
     for number in range(1 if given else settings.n_init):
         if robust:
-            params, agreement = chosen_start(sample, setting, number)
+            search = partial(chosen_start, setting=setting, seed=number)
+            if least := settings.min_cluster_size:
+                search = partial(of_centers.without_heaps, search, partial(_members, setting), K, least / source.total)
+            params, agreement = search(sample)
             source.agreement = source.agreement or agreement
             if settings.bad_cells and number == 0:
                 low, high = limits(whole, params.centers)
@@ -138,6 +145,12 @@ def starts(
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         params = _as_given(settings, source, params, setting)
         yield with_prior(params, setting), params
+
+
+def _members(setting: Setting, sample: Sample, found: tuple[MixtureParams, Any]) -> Array:
+    """The component of each row, -1 for noise."""
+    _, labels, noise = judged(sample, with_prior(found[0], setting), found[0])
+    return np.where(noise > 0.5, -1, labels)
 
 
 def _gone_on(params: MixtureParams, setting: Setting) -> MixtureParams:
@@ -252,6 +265,12 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         runs += [_run(sample, from_labels(sample, labels, setting), setting, FIRST_ITER) for labels in tried]
     runs.sort(key=lambda run: -run.merit)
     finals = [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
+    heavy = np.min(max(finals, key=by_merit).params.dof) < AS_GAUSSIAN and not setting.limit.is_up
+    if heavy and setting.noise and setting.dof is None:  # the tails may hold the noise, which EM does not take back
+        light = setting._replace(dof=BOUNDS[1])
+        again = (from_labels(sample, labels, light, core=True) for labels in tried)
+        first = max((_run(sample, params, setting, FIRST_ITER) for params in again), key=by_merit)
+        finals.append(_run(sample, first.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
     if setting.noise == "auto" and noise_is_a_cluster(sample, best, setting.bulk):
         plain = best_start(sample, tried, setting._replace(noise=False))
@@ -267,20 +286,21 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
 def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
     """Whether rows called noise are crowded, though noise is spread evenly in the bulk, or a ring around it.
 
-    A ring has half as many rows as a component has, or more, on all sides, and the logarithms of their distances have
-    a variance below RING times that of a Gaussian; it is .4 times where rows are spread over a box.
+    A ring has half as many rows as a component has, or more, on all sides, and the logarithms of the distances of all
+    noise have a variance below RING times that of a Gaussian; it is .4 times where rows are spread over a box.
     """
     n, p = sample.X.shape
     away = (sample.X - bulk.center) / (bulk.units * bulk.radius)
     squares = np.sum(away**2, axis=1)
-    inner, outer = (np.flatnonzero((start.noise > 0.5) & side) for side in (squares < 1, squares > 1))
+    strays = start.noise > 0.5
+    inner, outer = np.flatnonzero(strays & (squares < 1)), np.flatnonzero(strays & (squares > 1))
     if len(inner) >= FEW_STRAYS and _crowded(away[inner], start.params.noise * n, p):
         return True
     if p == 1 or len(outer) < max(FEW_STRAYS, n / (len(start.params.centers) + 1) / 2):
         return False
     log_cap = log_volume(p - 1, 0.0) - log_volume(p, 0.0) - np.log(p)  # of a small cap, as a share of the sphere
     on_all_sides = not _crowded(away[outer] / np.sqrt(squares[outer, None]), len(outer) * np.exp(log_cap), p - 1)
-    return on_all_sides and bool(np.var(np.log(squares[outer])) < RING * polygamma(1, p / 2))
+    return on_all_sides and bool(np.var(np.log(squares[strays])) < RING * polygamma(1, p / 2))
 
 
 def _crowded(points: Array, density: float, dimension: int) -> bool:

@@ -9,9 +9,11 @@ compares what the searches, with theirs given, cannot.
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import entr
 
 from tkmeans import engines
@@ -21,6 +23,7 @@ from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, seeding
+from tkmeans.search.center_search import LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
@@ -104,7 +107,10 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
-                found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb, spread=known)
+                search = partial(chosen_start, K=K, dof=dof, seed=number, limit=limit, climb=climb, spread=known)
+                if least := getattr(settings, "min_cluster_size", None):
+                    search = partial(without_heaps, partial(search, spread=None), nearest, K, least / source.total)
+                found, agreement = search(sample)
                 if forgiving and number == 0:
                     low, high = limits(Sample(X, weight), found.centers, spread)
                     if np.any(np.isfinite((low, high))) and np.any(out_of_bounds(X, low, high)):
@@ -123,6 +129,33 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             scale = width if robust else min(seeding.FIRST_WIDTH * width, 1.0)
             start = start._replace(centers=centers, scale=max(scale, floor), dof=first_dof(source.n_features))
         yield start
+
+
+def without_heaps(search: Any, labels_of: Any, n_clusters: int, least: float, sample: Sample) -> Any:
+    """What a search finds without the rows of clusters that hold less than this share, left out again and again.
+
+    `labels_of` labels the rows of a sample by what was found, -1 for noise.
+    """
+    if least * n_clusters > 1:
+        much = f"min_cluster_size is {least:.0%} of the rows, too much for each of {n_clusters} clusters"
+        raise ValueError(f"{much}; choose a smaller one, or fewer clusters")
+    total = np.sum(sample.weight)
+    while True:
+        found = search(sample)
+        labels = labels_of(sample, found)
+        small = np.bincount(labels + 1, sample.weight, n_clusters + 1) < least * total
+        small[0] = False  # noise
+        left = ~small[labels + 1]
+        if np.all(left) or np.count_nonzero(left) <= n_clusters:
+            return found
+        sample = Sample(sample.X[left], sample.weight[left])
+
+
+def nearest(sample: Sample, found: tuple[Found, Any]) -> Array:
+    """The nearest centre of each row, -1 for rows that belong to none."""
+    squares = cdist(sample.X, found[0].centers, "sqeuclidean")  # (n, K)
+    d2 = np.min(squares, axis=1)
+    return np.where(d2 > LEFT_OUT * quantile(d2, sample.weight), -1, np.argmin(squares, axis=1))
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:

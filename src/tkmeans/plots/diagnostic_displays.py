@@ -214,13 +214,7 @@ class RobustWeightsDisplay(_Display):
             lacks = f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights"
             raise ValueError(f"{lacks}; use TKMeans, FastTKMeans or StudentTMixture")
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
-        return cls.from_predictions(estimator.robust_weights(X), outliers=outliers, ax=ax)
-
-    @classmethod
-    @documented("weights", "ax", returns="display : RobustWeightsDisplay")
-    def from_predictions(cls, weights: Any, *, outliers: Any = None, ax: Axes | None = None) -> Self:
-        """Draw weights that were computed elsewhere."""
-        return cls(weights=weights, outliers=outliers).plot(ax=ax)
+        return cls(weights=estimator.robust_weights(X), outliers=outliers).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         rows, strays = self.weights[~self.outliers], self.weights[self.outliers]
@@ -259,12 +253,6 @@ class StabilityDisplay(_Display):
         self.sizes = None if sizes is None else np.asarray(sizes)
         self.mean = np.nanmean(self.jaccard, axis=0)
         self._figsize = (6.2, 1.6 + 0.28 * len(self.mean))
-
-    @classmethod
-    @documented("jaccard", "ax", returns="display : StabilityDisplay")
-    def from_predictions(cls, jaccard: Any, *, sizes: Any = None, ax: Axes | None = None) -> Self:
-        """Draw similarities that were computed elsewhere."""
-        return cls(jaccard=jaccard, sizes=sizes).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         n_resamples, n_clusters = self.jaccard.shape
