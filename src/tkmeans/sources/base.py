@@ -17,7 +17,7 @@ from tkmeans.stats import Array, Block, Frame, namespace
 # the last bit. Large enough that what Python does per block is negligible, small enough to keep every thread busy.
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
-MEASURED_ROWS = 4096  # that the frame is measured on
+MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
 _NAMED = 5  # rows in a message, at most
 
 
@@ -319,7 +319,8 @@ def usual(sample: Sample) -> tuple[Array, Array, Array]:
 
     It is the larger of those that the median deviation, the quartiles and the outer tenth of a side tell of.
     """
-    lowest, low, middle, high, highest = quantile(*sample, 0.1, 0.25, 0.5, 0.75, 0.9)
-    width = np.maximum(quantile(np.abs(sample.X - middle), sample.weight) * 1.4826, (high - low) / 1.349)
+    X, weight = (values[:: -(-len(sample.X) // USUAL_ROWS) or 1] for values in sample)
+    lowest, low, middle, high, highest = quantile(X, weight, 0.1, 0.25, 0.5, 0.75, 0.9)
+    width = np.maximum(quantile(np.abs(X - middle), weight) * 1.4826, (high - low) / 1.349)
     below, above = (np.maximum(width, side / 1.2816) for side in (middle - lowest, highest - middle))
     return middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf)
