@@ -42,6 +42,8 @@ verbose, random_state : int, default=0, and int, RandomState instance or None, d
     Print every iteration if positive; for starts that are drawn (``init="robust"`` draws nothing from it).
 cluster_centers_ : ndarray of shape (n_clusters, n_features)
     The centres mu. Clusters are numbered by size, the largest first.
+dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
+    The degrees of freedom nu; the probability of each cluster.
 labels_, inertia_ : ndarray of shape (n_samples,) and float
     The cluster of each row; the weighted sum of squared distances to the nearest centre.
 cell_bounds_ : ndarray of shape (2, n_features)
@@ -55,6 +57,9 @@ n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
     The number of features, and their names, where X had some."""
 _SHARED = {re.split(r"\W", entry)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES)}  # by their first names
 _SHARED["seen"] = "X : array-like of shape (n_samples, n_features), path or dask collection\n    The rows."
+_JOBS = "    How many fits run at a time, on which the result does not depend"
+_SHARED["n_jobs"] = f"n_jobs : int, default=None\n{_JOBS}."
+_SHARED["draws"] = f"n_jobs, random_state : as in scikit-learn, default=None\n{_JOBS}; for what is drawn."
 _SHARED["rows"] = "X : array-like of shape (n_samples, n_features)\n    The rows."
 
 

@@ -154,12 +154,6 @@ class RoundPosterior(NamedTuple):
         return Evidence(objective, stats.entropy, stats.total, n_parameters)
 
 
-def entropy_of(tau: Array) -> Array:
-    """The entropy of each row's memberships, (n,)."""
-    xp = namespace(tau)
-    return -xp.sum(tau * xp.log(xp.where(tau > 0, tau, xp.ones_like(tau))), axis=1)
-
-
 def n_round_parameters(shape: tuple[int, ...], estimate_dof: bool, weights: Array) -> int:
     """Centres of this shape, the scale, nu if it was estimated, and weights if they differ."""
     n_clusters, p = shape
@@ -198,7 +192,9 @@ class FittedModel:
     def ask(self, question: str, block: Block) -> Answer:
         """Answer for each row of a block: "label", "trust", "log_density", "pvalue"; or for each row and cluster."""
         if question == "entropy":
-            return Answer((entropy_of(self.posterior.memberships(block)),))
+            tau: Array = self.posterior.memberships(block)
+            xp = namespace(tau)
+            return Answer((-xp.sum(tau * xp.log(xp.where(tau > 0, tau, xp.ones_like(tau))), axis=1),))
         if question in ("memberships", "distances"):
             return Answer((getattr(self.posterior, question)(block),))
         return Answer(self.fields(block, question))

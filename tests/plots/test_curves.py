@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans import FastTKMeans, RobustnessCurve, StudentTMixture, TKMeans
 from tkmeans import cluster_stability as resampling
 from tkmeans.datasets import make_contaminated
 from tkmeans.plots import (
     ConvergenceDisplay,
+    RobustnessDisplay,
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
@@ -140,3 +141,11 @@ def test_stability_display_shows_every_resample_and_the_mean(ax):
 
 def test_stability_display_has_the_thresholds_of_stability_results():
     assert (stability.DOUBTFUL, stability.STABLE) == (resampling.DOUBTFUL, resampling.STABLE)
+
+
+def test_a_robustness_display_of_trimming_curves_names_what_is_left_out(ax):
+    curve = RobustnessCurve(np.array([0.0, 0.1]), {"criterion": np.array([[1.0], [2.0]])})
+    display = RobustnessDisplay(curves={"2 clusters": curve}, measure="criterion").plot(ax=ax)
+    assert ax.get_xlabel() == "rows left out, as a share of all"
+    assert ax.get_ylabel() == "classification log-likelihood per row"
+    np.testing.assert_array_equal(display.lines_[0].get_ydata(), [1.0, 2.0])

@@ -25,7 +25,7 @@ from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_path, check_real
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
-from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
+from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
@@ -194,8 +194,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def _observers(self, source: Source) -> Iterator[Observer]:
-        """Those that the parameters ask for, and those of the context."""
-        yield from OBSERVERS.get()
+        """Those that the parameters ask for."""
         if getattr(self, "verbose", 0):
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:

@@ -37,7 +37,7 @@ COLLAPSED = 1e6
     "cell_bounds_",
     "agreement_",
 )
-@documented("n_iter_", "n_features_in_")
+@documented("dof_", "n_iter_", "n_features_in_")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
@@ -74,8 +74,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     scale_ : float
         The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
-    dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
-        The degrees of freedom nu; the probability of each cluster.
     lower_bound_, lower_bounds_ : float and list of float
         The log-likelihood per row at the end; and at the start and after every iteration.
     outlier_pvalues_ : ndarray of shape (n_samples,)

@@ -133,7 +133,7 @@ def starts(
     for number in range(1 if given else settings.n_init):
         if robust:
             search = partial(chosen_start, setting=setting, seed=number)
-            if least := settings.min_cluster_size:
+            if least := int(settings.min_cluster_size or 0):
                 search = partial(of_centers.without_heaps, search, partial(_members, setting), K, least / source.total)
             params, agreement = search(sample)
             source.agreement = source.agreement or agreement

@@ -13,9 +13,6 @@ from tkmeans.fitting.checkpoints import Checkpoint
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Frame
 
-# Further observers of every fit in this context, such as the command's progress bar.
-OBSERVERS: ContextVar[tuple[Observer, ...]] = ContextVar("observers", default=())
-
 # The most of a fit's time that writing checkpoints may take.
 SHARE_OF_TIME: ContextVar[float] = ContextVar("share_of_time", default=0.05)
 

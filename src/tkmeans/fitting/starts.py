@@ -108,7 +108,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
                 search = partial(chosen_start, K=K, dof=dof, seed=number, limit=limit, climb=climb, spread=known)
-                if least := getattr(settings, "min_cluster_size", None):
+                if least := int(getattr(settings, "min_cluster_size", 0) or 0):
                     search = partial(without_heaps, partial(search, spread=None), nearest, K, least / source.total)
                 found, agreement = search(sample)
                 if forgiving and number == 0:
@@ -139,11 +139,11 @@ def without_heaps(search: Any, labels_of: Any, n_clusters: int, least: float, sa
     if least * n_clusters > 1:
         much = f"min_cluster_size is {least:.0%} of the rows, too much for each of {n_clusters} clusters"
         raise ValueError(f"{much}; choose a smaller one, or fewer clusters")
-    total = np.sum(sample.weight)
+    least *= np.sum(sample.weight)
     while True:
         found = search(sample)
         labels = labels_of(sample, found)
-        small = np.bincount(labels + 1, sample.weight, n_clusters + 1) < least * total
+        small = np.bincount(labels + 1, sample.weight, n_clusters + 1) < least
         small[0] = False  # noise
         left = ~small[labels + 1]
         if np.all(left) or np.count_nonzero(left) <= n_clusters:
