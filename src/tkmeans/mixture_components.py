@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left, entropy_of
-from tkmeans.models.covariances import SHAPES, Shape
+from tkmeans.models.covariances import Shape
 from tkmeans.models.mixture import MixtureParams, StudentMixture, by_observed
 from tkmeans.shape_stats import ShapeKernel, ShapeRows
 from tkmeans.sources import Source
@@ -151,9 +151,9 @@ class ShapePosterior(NamedTuple):
     def evidence(self, source: Source, *, entropy: bool) -> Evidence:
         """How well all rows of a source fit."""
         stats = source.reduce(self.model.e_step(self.params))
-        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self._n_parameters())
+        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self.n_parameters())
 
-    def _n_parameters(self) -> int:
+    def n_parameters(self) -> int:
         """Centres, shapes, weights, the share of the noise, and nu where it was estimated."""
         K, p = self.components.centers.shape
         n_dof = 0 if not self.model.estimate_dof else 1 if self.model.shared_dof else K
@@ -171,19 +171,3 @@ class ShapePosterior(NamedTuple):
         xp = namespace(block.X)
         order = xp.asarray(np.argsort(np.concatenate(places)), device=block.X.device)
         return [xp.take(xp.concat(parts), order, axis=0) for parts in zip(*found, strict=True)]
-
-
-def precision_roots(covariances: Array, covariance_type: str) -> Array:
-    """P with P P^T = Sigma^-1, upper triangular, for each scale matrix; for variances, one over the deviations."""
-    if covariance_type not in ("full", "tied"):
-        return 1 / np.sqrt(covariances)
-    stack = covariances.reshape(-1, *covariances.shape[-2:]).astype(np.float64)
-    return SHAPES["full"].whitening(stack, stack.shape[1])[0].swapaxes(1, 2).reshape(covariances.shape)
-
-
-def precisions(covariances: Array, covariance_type: str) -> Array:
-    """Sigma^-1 for each scale matrix, or one over each variance."""
-    if covariance_type not in ("full", "tied"):
-        return 1 / covariances
-    roots = precision_roots(covariances, covariance_type)
-    return roots @ roots.swapaxes(-1, -2)
