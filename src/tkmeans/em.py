@@ -122,7 +122,7 @@ def em(
     *,
     stop: StoppingRule,
     max_iter: int = 300,
-    accelerate: bool = True,
+    accelerate: "bool | Anderson" = True,  # or what an earlier run knew of its steps
     observers: Sequence[Observer] = (),
     resume: Progress | None = None,
 ) -> Outcome[P, S]:
@@ -139,6 +139,7 @@ def em(
         total = stats.total
         # Steps may be combined if they are smooth and about the same rows: such models can `pack` parameters.
         mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
+        mixer = accelerate if isinstance(accelerate, Anderson) else mixer
         run = Progress([stats.objective / total], np.inf, start, stats, total, 1, mixer)
     converged = len(run.history) > 1 and stop(run)
     interrupted: BaseException | None = None
@@ -158,7 +159,7 @@ def em(
         if len(run.history) == 1:
             raise
         converged, interrupted = False, fault
-    return run.outcome(converged=converged, interrupted=interrupted)
+    return run.outcome(converged=converged, interrupted=interrupted)._replace(left=(model, run.mixer))
 
 
 def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:

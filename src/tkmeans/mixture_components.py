@@ -142,9 +142,9 @@ class ShapePosterior(NamedTuple):
     def evidence(self, source: Source, *, entropy: bool) -> Evidence:
         """How well all rows of a source fit."""
         stats = source.reduce(self.model.e_step(self.params))
-        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self._n_parameters())
+        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self.n_parameters())
 
-    def _n_parameters(self) -> int:
+    def n_parameters(self) -> int:
         """Centres, shapes, weights, the share of the noise, and nu where it was estimated."""
         K, p = self.components.centers.shape
         n_dof = 0 if not self.model.estimate_dof else 1 if self.model.shared_dof else K

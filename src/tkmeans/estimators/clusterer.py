@@ -527,7 +527,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             The rows, and the cluster each was drawn from.
         """
         check_is_fitted(self)
-        check_integer("n_samples", n_samples, least=1)
+        check_integer("Invalid value for 'n_samples': it", n_samples, least=1)
         return self._fitted_model.params.draw(n_samples, check_random_state(self.random_state))
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:

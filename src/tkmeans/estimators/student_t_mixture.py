@@ -1,6 +1,7 @@
 """StudentTMixture: robust ellipses, for people who use GaussianMixture and have outliers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, final
 
@@ -178,6 +179,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     _size = "n_components"
     _objective = "penalised log-likelihood"
     _numbered_by_rows = False  # but by weight
+    _not_converged = "Best performing initialization did not converge. Try different init parameters, or increase "
+    _not_converged += "max_iter, tol, or check for degenerate data. "  # GaussianMixture's words: filters go by them
 
     @property
     def cluster_centers_(self) -> Array:
@@ -200,6 +203,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
             return 1 / np.sqrt(covariances)
         return SHAPES["full"].whitening(covariances.reshape(-1, p, p), p)[0].swapaxes(1, 2).reshape(covariances.shape)
 
+    def _n_parameters(self) -> int:
+        """How many numbers were estimated; GaussianMixture has no public name for it either."""
+        return int(self._fitted_model.posterior.n_parameters())
+
     def _model(self, engine: Any) -> StudentMixture:
         bounds: dict[str, Any] = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}
         bounds["size_ratio"] = float(self.size_ratio)
@@ -208,17 +215,22 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def _plan(self, source: Source) -> Plan:
         measure(source)
-        return Plan(partial(self._runs, source), lambda fit: float(fit.stats.objective), ("pvalue",), distances_kept)
+        return Plan(partial(self._runs, source), lambda fit: float(fit.stats.objective), ("pvalue",), self._kept)
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
         before = self._fitted_model.params if self.warm_start and hasattr(self, "_fitted_model") else None
+        same, params, prior, mixer = getattr(self, "_left_off", [Any] * 4)
+        if same == self._fingerprint(source):  # the prior and the acceleration of the last fit go on, too
+            model = replace(self._model(self._engine(source)), prior=prior)
+            yield partial(mixture_starts.climb, source, model, params, self.noise, **options | {"accelerate": mixer})
+            return
         for model, start in mixture_starts.starts(self, source, before, rng):
             yield partial(mixture_starts.climb, source, model, start, self.noise, **options)
 
-
-def distances_kept(training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    """The distances of the training rows, which decide who is an outlier where there is no noise component."""
-    warn_of_tiny_clusters(training.review.sizes)
-    return {"_training_distances": Sketch(*training.review.comparable())}
+    def _kept(self, training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:
+        """The distances of the training rows, by which outliers are found, and where a fit of the same rows goes on."""
+        warn_of_tiny_clusters(training.review.sizes)
+        left = self.warm_start and fit.left and (self._fingerprint(source), fit.params, fit.left[0].prior, fit.left[1])
+        return {"_training_distances": Sketch(*training.review.comparable())} | ({"_left_off": left} if left else {})

@@ -118,13 +118,12 @@ def starts(
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
     ridge = min(float(settings.reg_covar), 1e12) * source.total / K  # with more, shapes are round to the last digit
     prior = min(float(settings.shrinkage), 1e12) * (source.n_features + 2) * row, ridge
-    noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
     dof = None if settings.dof == "estimate" else float(settings.dof)
     bulk, model = bulk_of(sample), settings._model(settings._engine(source))
     reach = FARTHEST * bulk.units  # what is farther is as far
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
-    setting = Setting(model, K, *prior, bulk, noise, dof, source.total / row, limit)
+    setting = Setting(model, K, *prior, bulk, settings.noise, dof, source.total / row, limit)
     width = source.frame.unit * np.max(bulk.units) * bulk.radius
     form = before and (before.shape, *before.centers.shape)  # and of rows in about this unit:
     if form == (model.shape, K, source.n_features) and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3:
@@ -161,7 +160,7 @@ def _gone_on(params: MixtureParams, setting: Setting) -> MixtureParams:
     params = params._replace(dof=np.full(K, np.median(dof)) if model.shared_dof else dof, covariances=covariances)
     if not setting.noise:
         return without_noise(params)
-    return with_noise(params, 0.0, setting) if setting.noise is True and not params.noise else params
+    return with_noise(params, 0.0, setting) if setting.noise != "auto" and not params.noise else params
 
 
 def _seeded(settings: Any, source: Source, sample: Sample, setting: Setting, rng: np.random.RandomState) -> Array:
