@@ -43,8 +43,8 @@ class Components(NamedTuple):
         params, square = fit.params, frame.unit**2
         weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
         centers, covariances = frame.leave(params.centers).astype(dtype), params.covariances * square
-        bulk = frame.leave(params.bulk_center) if params.noise else 0.0, params.bulk * square
-        noise = params.noise, params.beyond, *bulk
+        bulk_center = frame.leave(params.bulk_center) if params.noise else 0.0
+        noise = params.noise, params.beyond, bulk_center, params.bulk * square
         found = cls(centers, covariances, np.array(params.dof), weights, model.shape, *noise)
         return Left(found, np.round(weights, 12))
 
@@ -85,9 +85,8 @@ class Components(NamedTuple):
         square = frame.unit**2
         centers = frame.enter(self.centers.astype(np.float64))
         log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny)) + np.log1p(-self.noise - self.beyond)
-        noise = (0.0, 0.0, 0.0, 1.0)
-        if self.noise:
-            noise = (self.noise, self.beyond, frame.enter(np.asarray(self.bulk_center, np.float64)), self.bulk / square)
+        bulk_center = frame.enter(np.asarray(self.bulk_center, np.float64)) if self.noise else 0.0
+        noise = self.noise, self.beyond, bulk_center, self.bulk / square
         return MixtureParams(centers, self.covariances / square, self.dof, log_weights, *noise)
 
     def posterior(self, model: Any, frame: Frame) -> "ShapePosterior":
@@ -150,14 +149,11 @@ class ShapePosterior(NamedTuple):
 
     def evidence(self, source: Source, *, entropy: bool) -> Evidence:
         """How well all rows of a source fit."""
-        stats = source.reduce(self.model.e_step(self.params))
-        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self._n_parameters())
-
-    def _n_parameters(self) -> int:
-        """Centres, shapes, weights, the share of the noise, and nu where it was estimated."""
-        K, p = self.components.centers.shape
+        stats, (K, p) = source.reduce(self.model.e_step(self.params)), self.components.centers.shape
+        # Centres, shapes, weights, the share of the noise, and nu where it was estimated.
         n_dof = 0 if not self.model.estimate_dof else 1 if self.model.shared_dof else K
-        return K * p + self.components.shape.n_parameters(K, p) + K - 1 + n_dof + (self.components.noise > 0)
+        n_parameters = K * p + self.components.shape.n_parameters(K, p) + K - 1 + n_dof + (self.components.noise > 0)
+        return Evidence(stats.log_likelihood, stats.entropy, stats.total, n_parameters)
 
     def _by_pattern(self, block: Block, look: Callable[[Any, Block, ShapeKernel], tuple[Array, ...]]) -> list[Array]:
         """What `look` answers for the rows, which it sees by what was observed of them, in their own order."""
@@ -183,7 +179,5 @@ def precision_roots(covariances: Array, covariance_type: str) -> Array:
 
 def precisions(covariances: Array, covariance_type: str) -> Array:
     """Sigma^-1 for each scale matrix, or one over each variance."""
-    if covariance_type not in ("full", "tied"):
-        return 1 / covariances
     roots = precision_roots(covariances, covariance_type)
-    return roots @ roots.swapaxes(-1, -2)
+    return roots @ roots.swapaxes(-1, -2) if covariance_type in ("full", "tied") else roots**2
