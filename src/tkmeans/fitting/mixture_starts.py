@@ -85,7 +85,7 @@ class MixtureStart(NamedTuple):
 def bulk_of(sample: Sample, spread: Any = None) -> Bulk:
     """By medians of columns, deviations and distances: half of the rows may be anywhere; `spread` if it is known."""
     X, weight = sample
-    center = quantile(X, weight)
+    center = quantile(X, weight) if spread is None else spread[0]
     away = np.abs(X - center)
     units = quantile(away, weight)
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
@@ -361,8 +361,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
             for _ in range(2):
                 d2 = _squares(x - centers[k], covariances[k], squares)
                 inner = d2 <= quantile(d2, own_weight)
-                half = own_weight[inner] / np.sum(own_weight[inner])
-                centers[k], covariances[k] = moments(x[inner], half, aligned)
+                centers[k], covariances[k] = moments(x[inner], own_weight[inner] / np.sum(own_weight[inner]), aligned)
             d2 = _squares(x - centers[k], covariances[k], squares)
             factor = quantile(d2, own_weight) / chdtri(p, 0.5)
             if factor > 0:  # else most rows of the group are equal

@@ -87,7 +87,8 @@ class StudentMixture:
             centers, covariances = centers[:, observed], self.shape.part(covariances, observed)
         p = centers.shape[1]
         factors, log_det = self.shape.whitening(covariances, p) if whitening is None else whitening
-        log_norm = np.array([log_gamma_ratio(nu / 2, p / 2) for nu in dof]) - p / 2 * math.log(2 * math.pi)
+        ratios = {nu: log_gamma_ratio(nu / 2, p / 2) for nu in {*dof.tolist()}}  # most often all have the same
+        log_norm = np.array([ratios[nu] for nu in dof.tolist()]) - p / 2 * math.log(2 * math.pi)
         height = params.log_weights + log_norm - log_det / 2
         noise = None
         if params.noise > 0:

@@ -51,7 +51,7 @@ def start_labels(sample: Sample, units: Array, log_volume: float, n_components: 
     log_volume, light = log_volume - float(np.sum(np.log(units))), max(LIGHT_TAILS, first_dof(len(units)))
     several_units = np.max(units) > SAME_UNIT * np.min(units)
     first, rng = sample if several_units else in_units, RandomState(seed)
-    quick = round_labels(first, n_components, rng, breaths=1)
+    quick = round_labels(first, n_components, rng, breaths=0)
     other = next(joined_labels(in_units, log_volume, n_components, rng, quick=True), None)
     if other is not None and same_clusters(quick, other, sample.weight):
         yield quick
@@ -74,7 +74,7 @@ def round_labels(sample: Sample, K: int, rng: RandomState, tails: Any = None, br
 def joined_labels(sample: Sample, log_volume: float, K: int, rng: RandomState, quick: bool = False) -> Iterator[Array]:
     """Many round pieces, joined until there are as many as components: with noise, and if that matters, without."""
     n, p = sample.X.shape
-    many = min(max(PIECES_PER_COMPONENT * K, LEAST_PIECES), n // 3)
+    many = min(max(PIECES_PER_COMPONENT * K, LEAST_PIECES) * (2 if quick else 3) // 3, n // 3)
     many = min(many, max(K + 1, n // (ROWS_PER_PIECE * (p + 1))))
     if many <= K or p > MANY_FEATURES:
         return
