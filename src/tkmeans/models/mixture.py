@@ -156,7 +156,7 @@ class StudentMixture:
             bounds = self.dof_bounds(step.shape[1])
             eta = 1 + stats.log_u / n - stats.w / n / expansion - np.log(expansion)  # (K,)
             if self.shared_dof:
-                dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n)), bounds))
+                dof = np.full(len(n), solve_dof(float(np.sum(eta * n) / np.sum(n)), bounds))
             else:
                 found = [solve_dof(float(value), bounds) for value in np.where(lost, -1.0, eta)]
                 dof = np.where(lost, params.dof, found)
