@@ -353,6 +353,24 @@ def test_two_labellings_have_the_same_clusters_if_nearly_all_rows_of_each_are_in
     assert same_clusters(one, np.minimum(one, 1), np.repeat([1.0, 1.0, 1e-3], 100))  # what is joined weighs nothing
 
 
+def test_rows_of_no_cluster_are_no_cluster_of_their_own_but_missing_in_the_others():
+    one = np.repeat([0, 1, 2], 100)
+    few, many, other = one.copy(), one.copy(), one.copy()
+    few[::20], many[100:120], other[1::20] = -1, -1, -1
+    assert same_clusters(one, few, np.ones(300))
+    assert same_clusters(few, other, np.ones(300))  # though none of their rows without a cluster is the same
+    assert not same_clusters(one, many, np.ones(300))  # a fifth of a cluster is missing
+    assert not same_clusters(many, one, np.ones(300))
+
+
+def test_a_single_labelling_is_what_two_searches_have_found():
+    X, labels = gaussian_groups(400)
+    sample = sample_of(X)
+    start, agreement = best_start(sample, [labels], setting_of(sample, 3))
+    assert adjusted_rand_score(labels, start.labels) == 1.0
+    assert agreement == (2, 2, np.inf)
+
+
 # ---- noise that is a cluster ----------------------------------------------------------------
 
 

@@ -219,7 +219,7 @@ class FittedModel:
                 observed = to_numpy(n_observed)
                 p = np.where(np.greater(observed, 0), observed, np.nan)  # none, no answer
                 dof, d2 = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
-                dof = dof[to_numpy(rows.label)] if np.ndim(dof) else dof  # each component may have its own
+                dof = dof[to_numpy(rows.label)] if np.ptp(dof) else np.max(dof)  # each component may have its own
                 pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
                 elsewhere = not isinstance(rows.d2, np.ndarray)
                 fields.append(namespace(rows.d2).asarray(pvalue, device=rows.d2.device) if elsewhere else pvalue)

@@ -43,8 +43,8 @@ class Components(NamedTuple):
         params, square = fit.params, frame.unit**2
         weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
         centers, covariances = frame.leave(params.centers).astype(dtype), params.covariances * square
-        bulk = frame.leave(params.bulk_center) if params.noise else 0.0, params.bulk * square
-        noise = params.noise, params.beyond, *bulk
+        bulk_center = frame.leave(params.bulk_center) if params.noise else 0.0
+        noise = params.noise, params.beyond, bulk_center, params.bulk * square
         found = cls(centers, covariances, np.array(params.dof), weights, model.shape, *noise)
         return Left(found, np.round(weights, 12))
 
@@ -85,9 +85,8 @@ class Components(NamedTuple):
         square = frame.unit**2
         centers = frame.enter(self.centers.astype(np.float64))
         log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny)) + np.log1p(-self.noise - self.beyond)
-        noise = (0.0, 0.0, 0.0, 1.0)
-        if self.noise:
-            noise = (self.noise, self.beyond, frame.enter(np.asarray(self.bulk_center, np.float64)), self.bulk / square)
+        bulk_center = frame.enter(np.asarray(self.bulk_center, np.float64)) if self.noise else 0.0
+        noise = self.noise, self.beyond, bulk_center, self.bulk / square
         return MixtureParams(centers, self.covariances / square, self.dof, log_weights, *noise)
 
     def posterior(self, model: Any, frame: Frame) -> "ShapePosterior":

@@ -22,7 +22,7 @@ from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
-from tkmeans.search import Found, fitted_tails, robust_search, seeding
+from tkmeans.search import Found, fitted_tails, robust_search, same_clusters, seeding
 from tkmeans.search.center_search import LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import out_of_bounds, quantile, usual
@@ -52,7 +52,6 @@ SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
-SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 # Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
 # equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they have
 # clusters, none of them tiny, for at least EXPLAINED of all rows that heavy tails left out. Any candidate is rejected
@@ -280,13 +279,6 @@ def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
             candidates[i] = known._replace(n_searches=known.n_searches + new.n_searches, in_core=in_core)
             return
     candidates.append(new)
-
-
-def same_clusters(one: Array, other: Array, weight: Array) -> bool:
-    """Whether most rows of each cluster of one labelling are in one cluster of the other, and the other way."""
-    n = int(np.max(other)) + 1
-    table = np.bincount(one * n + other, weight, (np.max(one) + 1) * n).reshape(-1, n)
-    return all(np.all(np.max(table, axis=axis) >= SAME * np.sum(table, axis=axis)) for axis in (0, 1))
 
 
 def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float) -> Candidate:

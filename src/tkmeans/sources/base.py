@@ -300,17 +300,16 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         columns = enumerate(~np.isnan(values).T)
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
-    least, most = np.min(weight), np.max(weight)
-    times = weight / least if 0 < least < most < 2**20 * least else np.full(1, np.nan)
-    whole = np.rint(times)
-    if least == most or (np.all(np.abs(times - whole) < 1e-9) and np.sum(whole) < 4 * len(values)):
-        each = np.sort(each if least == most else np.repeat(each, whole.astype(np.int64), axis=-1), axis=-1)
+    least, most = weight.min(), weight.max()
+    if least == most > 0:
+        each = np.sort(each, axis=-1)
         found = each[..., [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]]
     else:
+        times = weight / least if most < 2**20 * least else weight  # rows taken several times: sums are exact
         order = np.argsort(each, axis=-1)
-        up_to = np.cumsum(weight[order], axis=-1)  # (p, n)
-        reached = [np.sum(up_to < share * up_to[..., -1:], axis=-1, keepdims=True) for share in shares or (0.5,)]
-        found = np.take_along_axis(each, np.take_along_axis(order, np.concatenate(reached, axis=-1), -1), -1)
+        up_to = np.cumsum(times[order], axis=-1)  # (p, n)
+        places = [np.count_nonzero(up_to < share * up_to[..., -1:], axis=-1) for share in shares or (0.5,)]
+        found = np.take_along_axis(each, np.take_along_axis(order, np.stack(places, axis=-1), -1), -1)
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
 
 
