@@ -131,6 +131,8 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
             masses = _state(search, sample).masses
             if np.min(masses) >= TINY_CLUSTER * np.mean(masses):
                 break  # no centre has hardly any rows
+        if quiet_breaths > 1 and search.scale < math.inf:  # a quick one takes prices as the last descent left them
+            search.restore(_state(search, sample).centers, search.scale)
         quiet += 1
         if not _inhale(search, n_clusters, room, rng):
             continue  # nothing promised enough; the next draw may
