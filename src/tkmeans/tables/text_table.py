@@ -12,7 +12,7 @@ from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
-from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
+from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
 _SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
@@ -66,6 +66,7 @@ class TextTable(Table):
         self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
         spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
         self._by_hand = spaced or layout.found.n_quotes % 2 == 1
+        self._single = len(unique) + layout.trailing == 1
         self.layout = _unusual(layout, content.packing)
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
@@ -195,7 +196,7 @@ class TextTable(Table):
 
     def _records(self) -> Iterator[Record]:
         with self._open() as file:
-            yield from records(file, self._layout.delimiter, self.source, self._layout.first_line)
+            yield from records(file, self._layout.delimiter, self.source, self._layout.first_line, self._single)
 
     def _lines(self) -> Iterator[tuple[str, int]]:
         """The rows as they stand there, and where; without quotation marks a line is a row."""
@@ -203,7 +204,8 @@ class TextTable(Table):
             yield from ((record.raw, record.line) for record in self._records())
             return
         with self._open() as file:
-            yield from ((raw, i) for i, raw in enumerate(file, self._layout.first_line) if raw.strip())
+            numbered = enumerate(file, self._layout.first_line)
+            yield from ((raw, i) for i, raw in numbered if is_row(raw, self._layout.delimiter, self._single))
 
     def _open(self) -> Any:
         file, layout = self._content.open(), self._layout
@@ -214,7 +216,7 @@ class TextTable(Table):
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
         body, sign = raw.rstrip("\r\n"), self._layout.delimiter
         newline = raw[len(body) :] or self._layout.newline
-        body = body.rstrip().removesuffix(sign) if trailing else body
+        body = body.rstrip(" \t\f\v".replace(sign, "")).removesuffix(sign) if trailing else body
         quoted = ('"' + cell.replace('"', '""') + '"' if sign in cell or '"' in cell else cell for cell in cells)
         return sign.join([body, *quoted]) + newline
 

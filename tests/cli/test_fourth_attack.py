@@ -1,0 +1,76 @@
+"""What a fourth attack broke in the command and in files, each with a test that fails if it comes back."""
+
+import csv
+
+import numpy as np
+import pytest
+
+
+def column(path, name, delimiter=","):
+    """The cells of a column, by Python's own reader."""
+    with path.open(newline="") as file:
+        return [row[name] for row in csv.DictReader(file, delimiter=delimiter)]
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a small table of these lines."""
+
+    def write(*lines, name="table.csv", encoding="utf-8"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
+        return tmp_path / name
+
+    return write
+
+
+def groups(n=60, apart=20.0):
+    """Rows of two groups in turn, far apart."""
+    return np.random.default_rng(0).normal(size=(n, 2)) + np.arange(n)[:, None] % 2 * apart
+
+
+def lines(X, delimiter=","):
+    """The rows as lines of text."""
+    return [delimiter.join(f"{x:.3f}" for x in row) for row in X]
+
+
+def in_turn(labels):
+    """Whether labels alternate between two."""
+    return len(labels) == 60 and len({*labels[::2]}) == len({*labels[1::2]}) == 1 and labels[0] != labels[1]
+
+
+# ---- rows and cells of text ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_row_of_empty_cells_stays_a_row_without_a_cluster(run, table, tmp_path, quote):
+    rows = lines(groups(), "\t")
+    rows[5] = quote + rows[5].replace("\t", f"{quote}\t")
+    file = table("a\tb", *rows[:3], "\t", *rows[3:], "999\t999", name="t.tsv")
+    found = run("fit", file, "-k", 2, "--out", tmp_path / "o.tsv", "--json").document
+    assert found["outliers"]["lines"] == [63]
+    clusters = column(tmp_path / "o.tsv", "cluster", "\t")
+    assert clusters[3] == ""
+    assert in_turn(clusters[:3] + clusters[4:-1])
+    assert [label is None for label in found["labels"]] == [i == 3 for i in range(62)]
+    assert "63" in run("outliers", file, "-k", 2).stdout
+
+
+def test_a_line_of_blanks_is_a_row_in_a_single_column_and_none_elsewhere(run, table, tmp_path):
+    values = [f"{x:.3f}" for x in groups()[:, 0]]
+    one = table("a", *values[:3], "   ", *values[3:])
+    run("fit", one, "-k", 2, "--out", tmp_path / "o.csv")
+    clusters = column(tmp_path / "o.csv", "cluster")
+    assert clusters[3] == ""
+    assert in_turn(clusters[:3] + clusters[4:])
+    assert [*map(str.strip, column(tmp_path / "o.csv", "a"))] == [*values[:3], "", *values[3:]]
+    two = table("a,b", *lines(groups()), "   ")
+    assert run("fit", two, "-k", 2, "--json").document["rows"] == 60
+
+
+def test_a_missing_last_cell_before_a_trailing_tab_keeps_its_place(run, table, tmp_path):
+    rows = [f"{row}\t{i % 7}\t" for i, row in enumerate(lines(groups(), "\t"))]
+    rows[4] = rows[4].rstrip("\t")[:-1] + "\t"
+    run("fit", table("a\tb\tc", *rows, name="t.tsv"), "-k", 2, "--out", tmp_path / "o.tsv")
+    assert column(tmp_path / "o.tsv", "c", "\t") == [str(i % 7) if i != 4 else "" for i in range(60)]
+    assert in_turn(column(tmp_path / "o.tsv", "cluster", "\t"))
