@@ -108,7 +108,9 @@ def predict(
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
     X = np.column_stack(numbers(table, columns))
-    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
+    strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
+    lacks = [f"no row has {listed(strange)}"] if strange else []
+    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *lacks, *missing_values(X))
     with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = estimator_calls.answer(steps[-1], Z, table)

@@ -9,7 +9,7 @@ import numpy as np
 from tkmeans.cli import screen
 from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
-from tkmeans.tables import Reading, Table, TableError, choose, read_table
+from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 from tkmeans.tables.file_content import WATCH
 from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
 
@@ -97,14 +97,10 @@ def print_notes(table: Table, *texts: str) -> list[str]:
 def numbers(table: Table, names: list[str]) -> list[Array]:
     """The values of these columns, or of indicators such as species=Gentoo."""
     check_numbers(table, [table.column(name) for name in names if table.indicated(name) is None])
-    columns = []
-    for name in names:
-        if (indicated := table.indicated(name)) is not None:
-            cells = np.array(table.cells(indicated[0]))
-            columns.append(np.where(cells == "", np.nan, cells == indicated[1]))
-        else:
-            columns.append(table.column(name).values)
-    return columns
+    indicators = [name for name in names if table.indicated(name)]
+    found = zip(*(X.T for X in table.batches(indicators, CHUNK)), strict=True) if indicators else ()
+    known = dict(zip(indicators, map(np.concatenate, found), strict=True))
+    return [known[name] if name in known else table.column(name).values for name in names]
 
 
 def _weights(table: Table, name: str) -> Array:

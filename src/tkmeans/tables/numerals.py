@@ -3,14 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any, final
 
 import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import numpy_of
-from tkmeans.tables.table import Cells, Reading, TableError
+from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
@@ -20,10 +19,7 @@ _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
 _UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
-_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
-DATE = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?")
 _CODE = re.compile(r"0[0-9]+")
-_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @final
@@ -62,7 +58,7 @@ class Numerals:
             return "number"
         if all(map(DATE.fullmatch, known)):
             return "date"
-        if all(cell.casefold() in _TRUTH for cell in known):
+        if all(cell.casefold() in TRUTH for cell in known):
             return "boolean"
         unit, count = Counter(unit_of(cell) for cell in known).most_common(1)[0]
         if unit and 2 * count > len(known):
@@ -76,7 +72,7 @@ class Numerals:
         is_plain = kind in ("number", "code", "text")
         if is_plain and (quick := self._plain_numbers(cells)) is not None:
             return quick, []
-        readers: dict[str, Any] = {"boolean": lambda cell: _TRUTH.get(cell.casefold()), "date": day_number}
+        readers: dict[str, Any] = {"boolean": lambda cell: TRUTH.get(cell.casefold()), "date": day_number}
         readers["%"] = lambda cell: self.number(cell.replace("%", "", 1).strip()) if "%" in cell else None
         unit = "" if is_plain else kind  # a number that has another one keeps it
         read = readers.get(kind, lambda cell: self.number(cell.replace(unit, "", 1).strip()))
@@ -108,15 +104,6 @@ def unit_of(cell: str) -> str:
     """The currency or per cent sign in a cell that is a number otherwise; empty if there is none."""
     found = _UNIT.findall(cell)
     return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_UNIT.sub("", cell).strip()) else ""
-
-
-def day_number(cell: str) -> float | None:
-    """Days since 1970 of a date."""
-    try:
-        when = datetime.fromisoformat(cell if DATE.fullmatch(cell) else "")
-    except ValueError:
-        return None
-    return when.replace(tzinfo=when.tzinfo or UTC).timestamp() / 86_400
 
 
 def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:
