@@ -1,9 +1,12 @@
 """What a fourth attack broke in the command and in files, each with a test that fails if it comes back."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
+
+from tkmeans import DataFile, TKMeans
 
 
 def column(path, name, delimiter=","):
@@ -128,3 +131,75 @@ def test_values_of_a_category_that_no_row_has_are_named_in_predict(run, table, t
     run("fit", file, "-k", 2, "--encode", "s", "--model", tmp_path / "m.json")
     other = table("a,b,s", *(f"{row},{'uxy'[i % 3]}" for i, row in enumerate(lines(groups()))), name="other.csv")
     assert "No row has s=v, s=w." in run("predict", tmp_path / "m.json", other).stderr
+
+
+# ---- numbers of files with types -------------------------------------------------------------------
+
+
+def written(path, columns):
+    """Write columns, in the format that the suffix of the path names, by its own library."""
+    pa = pytest.importorskip("pyarrow")
+    frame = {name: [None if x != x else x for x in cells] for name, cells in columns.items()}
+    if path.suffix == ".csv":
+        rows = [",".join(f"{x:.1f}" for x in row) for row in zip(*columns.values(), strict=True)]
+        path.write_text("".join(f"{line}\n" for line in [",".join(columns), *rows]))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps([dict(zip(frame, row, strict=True)) for row in zip(*frame.values(), strict=True)]))
+    elif path.suffix == ".npy":
+        np.save(path, np.column_stack([*columns.values()]))
+    elif path.suffix == ".xlsx":
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in [[*columns], *zip(*frame.values(), strict=True)]:
+            book.active.append(row)
+        book.save(path)
+    elif path.suffix == ".feather":
+        pytest.importorskip("pyarrow.feather").write_feather(pa.table(frame), path)
+    elif path.suffix == ".duckdb":
+        with pytest.importorskip("duckdb").connect(str(path)) as base:
+            base.register("given", pa.table(frame))
+            base.execute("CREATE TABLE t AS FROM given")
+    else:
+        pytest.importorskip("pyarrow.parquet").write_table(pa.table(frame), path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["json", "xlsx"])
+@pytest.mark.parametrize("digits", [2, 3])
+def test_numbers_of_typed_cells_do_not_depend_on_how_the_text_beside_them_is_written(run, tmp_path, suffix, digits):
+    X = np.round(groups(), digits)
+    columns = {"a": [*X[:, 0].tolist()], "b": [f"{x:.1f}".replace(".", ",") for x in X[:, 1]]}
+    columns["a"][7] = "NA"
+    file, out = written(tmp_path / f"t.{suffix}", columns), tmp_path / "o.csv"
+    found = run("fit", file, "-k", 2, "--scale", "none", "--json", "--out", out).document
+    centers = sorted(cluster["center"]["a"] for cluster in found["clusters"])
+    assert centers == pytest.approx([0, 20], abs=1)
+    assert column(out, "a")[8:10] == [str(x) for x in X[8:10, 0]]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "npy", "xlsx", "feather", "duckdb", "parquet"])
+def test_a_number_that_stands_for_a_missing_value_does_so_in_every_format(run, tmp_path, suffix):
+    X = np.round(groups(), 1)
+    X[::5, 1] = -999
+    file = written(tmp_path / f"t.{suffix}", {"x1": X[:, 0], "x2": X[:, 1]})
+    told = run("fit", file, "-k", 2, "--missing", "-999", "--json").document
+    assert any("12 missing values in 12 rows" in note for note in told["notes"])
+    assert min(cluster["center"]["x2"] for cluster in told["clusters"]) > -1
+    model = TKMeans(2, random_state=0).fit(DataFile(file, missing=["-999"]))
+    assert np.min(model.cluster_centers_) > -1
+
+
+def test_a_word_that_stands_for_a_missing_value_does_so_in_text_with_a_type(run, tmp_path):
+    X = groups()
+    words = ["u", "v", "unknown"] * 20
+    file = written(tmp_path / "t.parquet", {"a": X[:, 0], "b": X[:, 1], "s": words})
+    options = ("-k", 2, "--encode", "s", "--missing", "unknown", "--json")
+    assert run("fit", file, *options).document["columns"] == ["a", "b", "s=v"]
+    infinite = written(tmp_path / "i.parquet", {"a": [np.inf, *X[1:, 0]], "b": X[:, 1]})
+    assert "1 missing value" in run("fit", infinite, "-k", 2, "--missing", "inf").stderr
+
+
+def test_dates_and_truth_are_not_taken_for_a_missing_number(run, tmp_path):
+    X, days = groups(), np.arange(60) // 2
+    file = written(tmp_path / "t.parquet", {"a": X[:, 0], "f": days % 2 == 0, "n": days % 2})
+    notes = run("fit", file, "-k", 2, "--missing", "true", "--missing", "1970-01-02", "--json").document["notes"]
+    assert not any("missing" in note for note in notes)

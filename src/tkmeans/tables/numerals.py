@@ -9,7 +9,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import numpy_of
-from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number
+from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, missing_numbers
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
@@ -30,6 +30,7 @@ class Numerals:
         self.decimal, self.thousands = decimal, thousands  # any of these signs
         self.words = frozenset(missing)  # further ones for a missing value
         self.missing = MISSING | {word.strip().casefold() for word in missing}
+        self._gone = frozenset(missing_numbers(word.replace(decimal, ".") for word in missing))
         sign = f"[{re.escape(thousands)}]" if thousands else ""
         self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
         # Characters to replace in a number that is not plain yet.
@@ -37,13 +38,14 @@ class Numerals:
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell marks a missing value."""
-        return cell.strip().casefold() in self.missing
+        is_number = bool(self._gone) and self._number(cell.strip()) in self._gone
+        return is_number or cell.strip().casefold() in self.missing
 
     def number(self, cell: str) -> float | None:
         """The number in a cell: NaN if it is missing, None if it is no number."""
-        if self.is_missing(cell):
-            return np.nan
-        text = cell.strip()
+        return np.nan if self.is_missing(cell) else self._number(cell.strip())
+
+    def _number(self, text: str) -> float | None:
         strange = self.decimal != "." and "." in text and "." not in self.thousands  # 1.5 in a file of 1,5
         if strange or (any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text)):
             return None

@@ -88,6 +88,7 @@ class Table(ABC):
     row_word = "row"  # what rows are counted in
     row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
     known_rows: int | None = None
+    missing: tuple[str, ...] = ()  # further words for a missing value
     stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
     def __init__(self, source: str, names: Sequence[str], kinds: Sequence[str], notes: Sequence[str] = ()) -> None:
@@ -104,6 +105,11 @@ class Table(ABC):
     def dtype(self, names: Sequence[str]) -> Any:
         """The type of these columns side by side: single precision if all of them are."""
         return np.dtype(np.float32 if set(names) <= self.singles else np.float64)
+
+    def known(self, values: Array, kind: str = "number") -> Array:
+        """These values of columns of a kind, NaN where they are what a person calls missing."""
+        gone = missing_numbers(self.missing, kind)
+        return np.where(np.isin(values, np.array(gone, values.dtype)), np.nan, values) if gone else values
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
@@ -236,6 +242,12 @@ def number_of(word: str) -> float:
     except ValueError:
         day = day_number(word)
         return np.nan if day is None else day
+
+
+def missing_numbers(words: Iterable[str], kind: str = "number") -> list[float]:
+    """The numbers, or dates, among words for a missing value."""
+    numbers = {word: number_of(word) for word in words if word.casefold() not in TRUTH}
+    return [x for word, x in numbers.items() if x == x and (kind == "date") == bool(DATE.fullmatch(word))]
 
 
 def day_number(cell: str) -> float | None:

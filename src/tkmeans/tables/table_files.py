@@ -87,6 +87,7 @@ class MatrixTable(Table):
         else:
             values = self._held[start : start + n_rows]
         X = values.reshape(n_rows, -1).astype(kind or self.dtype(names), copy=False)
+        X = X if kind else self.known(X)
         return X if list(names) == self.names else X[:, [int(name[1:]) - 1 for name in names]]
 
 
@@ -123,7 +124,12 @@ def read_npy(content: Content) -> Table:
 
 def read_table(path: Any, reading: Reading | None = None) -> Table:
     """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
-    reading = reading or Reading()
+    table = _opened(path, reading or Reading())
+    table.missing = () if reading is None else reading.missing
+    return table
+
+
+def _opened(path: Any, reading: Reading) -> Table:
     if type(path).__module__ == "pyarrow._dataset":
         read = partial(path.to_batches, batch_readahead=2, fragment_readahead=1)  # what waits should be bounded
         return arrow_table.ArrowTable("the dataset", path.schema, lambda ns, n: read(columns=ns, batch_size=n), "other")

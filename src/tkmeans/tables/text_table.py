@@ -156,11 +156,10 @@ class TextTable(Table):
         numerals = self._layout.numerals
         if not hasattr(array, "dictionary"):
             values = numpy_of(array)
-            words = [number for word in numerals.words if (number := Numerals().number(word)) is not None]
-            if bool(np.any(np.isinf(values))) or any(bool(np.any(values == number)) for number in words):
+            if np.any(np.isinf(values)):
                 self._by_cells.add(name)
                 raise _Again
-            return Cells(values)
+            return Cells(self.known(values))
         kind = self._notations[name]
         cells = numerals.cells(array, kind)
         plain = kind == "number" and not len(cells.wrong) and name not in self._by_cells
