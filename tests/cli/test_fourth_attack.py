@@ -203,3 +203,73 @@ def test_dates_and_truth_are_not_taken_for_a_missing_number(run, tmp_path):
     file = written(tmp_path / "t.parquet", {"a": X[:, 0], "f": days % 2 == 0, "n": days % 2})
     notes = run("fit", file, "-k", 2, "--missing", "true", "--missing", "1970-01-02", "--json").document["notes"]
     assert not any("missing" in note for note in notes)
+
+
+# ---- folders ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [20, 40])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("12.3 %", "0.123"), ("12 EUR", "12 USD"), ("12.5", "2020-01-02"), ("true", "12.5"), ("12.5", "true")],
+)
+def test_a_folder_does_not_mix_units_and_kinds_in_one_column(run, table, first, second, most):
+    rows = lines(groups())
+    file = table("a,b,p", *(f"{row},{first}" for row in rows[:most]), name="f/1.csv")
+    table("a,b,p", *(f"{row},{second}" for row in rows[most:]), name="f/2.csv")
+    assert "column 'p'" in run("fit", file.parent, "-k", 2, "--columns", "a,p", code=1).stderr
+    whole = table("a,b,p", *(f"{row},{[first, second][i >= most]}" for i, row in enumerate(rows)))
+    assert "column 'p'" in run("fit", whole, "-k", 2, "--columns", "a,p", code=1).stderr
+
+
+def test_a_column_that_is_empty_in_one_file_of_a_folder_is_what_it_is_in_the_others(run, table):
+    for name, cells in {"1": ("", ""), "2": ("2020-01-02", "7 %"), "3": ("", "")}.items():
+        rows = (f"{row},{cells[0]},{cells[1] and f'{i} %'}" for i, row in enumerate(lines(groups())))
+        file = table("a,b,d,p", *rows, name=f"f/{name}.csv")
+    plan = run("fit", file.parent, "-k", 2, "--columns", "a,p", "--dry-run", "--json").document
+    holds = {column["column"]: column["holds"] for column in plan["columns"]}
+    assert (holds["d"], holds["p"]) == ("date", "number")
+
+
+def test_a_file_of_a_folder_without_a_column_is_named_even_if_columns_are_called_by_numbers(run, table):
+    file = table("1,2", *lines(groups()), name="f/1.csv")
+    table("x,y", *lines(groups()), name="f/2.csv")
+    assert "2.csv has no column '1'" in run("fit", file.parent, "-k", 2, "--header", code=1).stderr
+
+
+def test_a_folder_of_several_decimal_signs_is_written_with_one(run, table, tmp_path):
+    X, out = np.round(groups(), 3), tmp_path / "o.csv"
+    file = table("a,b,s", *(f"{row},u" for row in lines(X[:30])), name="f/1.csv")
+    rows = (f"{b:.3f};{a:.3f};1,5 kg".replace(".", ",") for a, b in X[30:])
+    table("b;a;s", *rows, name="f/2.csv")
+    run("fit", file.parent, "-k", 2, "--out", out)
+    assert [*map(float, column(out, "a"))] == X[:, 0].tolist()
+    assert column(out, "a")[:30] == [f"{x:.3f}" for x in X[:30, 0]]
+    assert column(out, "s") == ["u"] * 30 + ["1,5 kg"] * 30
+
+
+# ---- numbers at the ends of their range, and columns without any -----------------------------------
+
+
+@pytest.mark.parametrize("scale", ["robust", "standard", "minmax", "none"])
+@pytest.mark.parametrize("values", [(-1.7e308, 1.7e308, 1.7e308), (1e300, 3e300, 5e300), (1e-310, 4e-310, 9e-310)])
+def test_a_column_of_a_spread_beyond_all_bounds_is_refused_by_its_name(run, table, tmp_path, scale, values):
+    file = table("a,b,wide", *(f"{row},{values[i % 3]}" for i, row in enumerate(lines(groups()))))
+    tiny = scale == "standard" and max(values) < 1  # which scikit-learn takes for a constant
+    options = ("--columns", "a,wide", "--scale", scale, "--model", tmp_path / "m.json")
+    said = run("fit", file, "-k", 3, *options, code=0 if tiny else 1).stderr
+    assert tiny or "the spread of column 'wide'" in said
+    assert "Warning" not in said
+
+
+def test_a_column_without_values_is_refused_by_its_name_however_it_was_chosen(run, table, tmp_path):
+    file = table("a,b,c", *(f"{row}," for row in lines(groups())))
+    assert "column 'c' is empty; leave it out" in run("fit", file, "-k", 2, "--keep", "c", code=1).stderr
+    np.save(tmp_path / "nan.npy", np.full((9, 2), np.nan))
+    assert "column 'x1' is empty; leave it out" in run("fit", tmp_path / "nan.npy", "-k", 2, code=1).stderr
+
+
+def test_a_column_that_begins_with_missing_values_is_scaled_in_silence(run, table):
+    rows = lines(groups())
+    file = table("a,b", *(f"{row.split(',')[0]}," for row in rows[:2]), *rows[2:])
+    assert "2 missing values" in run("fit", file, "-k", 2).stderr

@@ -33,8 +33,7 @@ class ArrowTable(Table):
         self.format, self.known_rows, self.stamp, self._schema, self._batches = format, n_rows, stamp, schema, batches
         self.singles = {field.name for field in schema if str(field.type) in ("float", "halffloat")}
         self.numerals = Numerals()
-        self.notations: dict[str, str] = {}  # of columns that are read as if they came from a text file
-        self.typed: dict[str, Array] = {}  # the cells of these that are numbers already, NaN for the others
+        self.typed: dict[str, Array] = {}  # of columns with notations: cells that are numbers already, NaN for others
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order."""
@@ -302,6 +301,7 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         table.typed[name] = np.where(np.isfinite(numbers), numbers, np.nan)
         words = (_word(cell) if np.isnan(x) else "0" for cell, x in zip(cells, table.typed[name], strict=True))
         table.notations[name] = table.numerals.kind_of(words)
+    table.has_points = table.numerals.decimal == "." and not table.numerals.thousands
     table.kinds |= {name: kind if kind in KINDS else "number" for name, kind in table.notations.items()}
     return table
 

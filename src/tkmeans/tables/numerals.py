@@ -12,6 +12,7 @@ from tkmeans.tables.file_content import numpy_of
 from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, missing_numbers
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
+PLAIN = ("", "number", "code", "text")  # kinds whose cells are numbers as they stand there, or none
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
 SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
 
@@ -54,10 +55,10 @@ class Numerals:
         return None if np.isinf(value) else value
 
     def kind_of(self, cells: Iterable[str]) -> str:
-        """What a column of such cells holds: "number", "boolean", "date", "code", a unit of numbers, or "text"."""
+        """What a column of such cells holds: one of `KINDS`, a unit of numbers, or "" if all are missing."""
         known = [cell.strip() for cell in cells if not self.is_missing(cell)]
         if not known:
-            return "number"
+            return ""
         if all(map(DATE.fullmatch, known)):
             return "date"
         if all(cell.casefold() in TRUTH for cell in known):
@@ -71,7 +72,7 @@ class Numerals:
 
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""
-        is_plain = kind in ("number", "code", "text")
+        is_plain = kind in PLAIN
         if is_plain and (quick := self._plain_numbers(cells)) is not None:
             return quick, []
         readers: dict[str, Any] = {"boolean": lambda cell: TRUTH.get(cell.casefold()), "date": day_number}

@@ -85,6 +85,7 @@ class Table(ABC):
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
     layout = ""  # how the file is written, where that is worth a word
     is_matrix = False  # whether it is an array without names, in which every column is data
+    has_points = True  # whether numbers in its text are written with a decimal point and without groups of digits
     row_word = "row"  # what rows are counted in
     row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
     known_rows: int | None = None
@@ -95,6 +96,7 @@ class Table(ABC):
         self.source = source  # for messages
         self.names, self.notes = list(names), list(notes)
         self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
+        self.notations: dict[str, str] = {}  # of columns of text: these kinds or, of numbers, a unit; "" if empty
         self.singles: set[str] = set()  # columns in single precision
         self._loaded: dict[str, tuple[Column, list[tuple[int, Cells]]]] = {}
 

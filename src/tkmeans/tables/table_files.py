@@ -17,7 +17,8 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, content_of, pyarrow
-from tkmeans.tables.roles import column_named, listed
+from tkmeans.tables.numerals import KINDS, PLAIN, Numerals
+from tkmeans.tables.roles import listed
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
 
@@ -186,10 +187,15 @@ class Concatenated(Table):
 
     def __init__(self, source: str, tables: list[Table]) -> None:
         first = tables[0]
-        super().__init__(source, first.names, list(first.kinds.values()), first.notes)
+        known = [{name: table.notations.get(name, kind) for name, kind in table.kinds.items()} for table in tables]
+        notations = [next((each[name] for each in known if each.get(name)), "") for name in first.names]
+        kinds = [notation if notation in KINDS else "number" for notation in notations]
+        super().__init__(source, first.names, kinds, first.notes)
+        self.notations = dict(zip(first.names, notations, strict=True))
         more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
         self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
+        self.has_points = all(table.has_points for table in tables)
         self.singles = set.intersection(*(table.singles for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
@@ -200,7 +206,13 @@ class Concatenated(Table):
         for table in self.tables:
             if table.is_matrix and len(table.names) != len(self.names):
                 raise TableError(f"{table.source} has {len(table.names)} columns, and others {len(self.names)}")
-            yield from table.chunks([column_named(table, name) for name in names], n_rows)
+            if lost := [name for name in names if name not in table.kinds]:
+                raise TableError(f"{table.source} has no column {lost[0]!r}; its columns are {listed(table.names)}")
+            found = {name: table.notations.get(name, table.kinds[name]) for name in names}
+            strange = {name for name in names if {found[name], self.notations[name]} - {*PLAIN}}
+            strange -= {name for name in names if found[name] in ("", self.notations[name])}
+            for chunk in table.chunks(names, n_rows):
+                yield [_misfit(c) if name in strange else c for name, c in zip(names, chunk, strict=True)]
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """The files of rows, and their places there."""
@@ -214,7 +226,15 @@ class Concatenated(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the files; empty where missing."""
-        return [cell for table in self.tables for cell in table.cells(column_named(table, name))]
+        return [cell for table in self.tables for cell in table.cells(name)]
+
+
+def _misfit(cells: Cells) -> Cells:
+    """Cells of another unit or kind than those of other files: not one of them is a number of the column."""
+    wrong = np.union1d(cells.wrong, np.flatnonzero(~np.isnan(cells.values)))
+    words = [None if x != x else repr(x).removesuffix(".0") for x in cells.values.tolist()]
+    texts = pyarrow().array(words, "string").dictionary_encode() if cells.texts is None else cells.texts
+    return Cells(np.full(len(words), np.nan), wrong, texts)
 
 
 def write_table(
@@ -231,7 +251,7 @@ def write_table(
     if wanted == table.format and isinstance(table, (TextTable, arrow_table.ArrowTable)) and wanted != "other":
         table.write(file, added, rows)
     elif wanted in ("text", "other"):
-        columns = [table.cells(name) for name in table.names]
+        columns = [_with_points(table, name) for name in table.names]
         columns += [column.texts("{:.6g}".format, "") for column in added.values()]
         text = io.StringIO(newline="")
         lines = csv.writer(text, lineterminator="\n")
@@ -247,6 +267,15 @@ def write_table(
         arrow = pyarrow("to write Parquet and Feather files")
         arrays = {name: _typed(table, name, arrow) for name in table.names}
         arrow_table.held_table(table.source, arrow.table(arrays), format=wanted).write(file, added, rows)
+
+
+def _with_points(table: Table, name: str) -> list[str]:
+    """The cells of a column as text, its numbers with a decimal point, whatever sign their files have."""
+    cells, column, plain = table.cells(name), table.column(name), Numerals()
+    if table.has_points or column.kind != "number" or table.notations.get(name) not in PLAIN:
+        return cells
+    pairs = zip(cells, column.values.tolist(), strict=True)
+    return [cell if x != x or plain.number(cell) == x else repr(x).removesuffix(".0") for cell, x in pairs]
 
 
 def check_format(path: str | os.PathLike[str]) -> None:
@@ -276,7 +305,7 @@ def _typed(table: Table, name: str, arrow: Any) -> Any:
         return table.stored(name)
     if isinstance(table, Concatenated) and all(isinstance(part, arrow_table.ArrowTable) for part in table.tables):
         with suppress(arrow.ArrowException):  # no type fits all files
-            parts = [arrow.table({name: _typed(part, column_named(part, name), arrow)}) for part in table.tables]
+            parts = [arrow.table({name: _typed(part, name, arrow)}) for part in table.tables]
             if len({arrow.types.is_floating(part.schema[0].type) for part in parts}) == 1:  # else digits may be lost
                 return arrow.concat_tables(parts, promote_options="permissive").column(name)
     return arrow.array(_plain(table, name, None), from_pandas=True)

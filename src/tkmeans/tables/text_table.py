@@ -53,12 +53,13 @@ class TextTable(Table):
             notes = [f"the first line looks like data, so {called}"]
         numerals = layout.numerals
         columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
-        self._notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
-        kinds = [kind if kind in KINDS else "number" for kind in self._notations.values()]
+        notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
+        kinds = [kind if kind in KINDS else "number" for kind in notations.values()]
         super().__init__(content.source, unique, kinds, notes)
+        self.notations, self.has_points = notations, numerals.decimal == "." and not numerals.thousands
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
-        self._by_cells = {name for name in unique if self._notations[name] not in ("number", "code")}  # not Arrow's
+        self._by_cells = {name for name in unique if notations[name] not in ("", "number", "code")}  # not Arrow's
         for name, cells in columns.items():
             if not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells):
                 self._by_cells.add(name)
@@ -160,9 +161,9 @@ class TextTable(Table):
                 self._by_cells.add(name)
                 raise _Again
             return Cells(self.known(values))
-        kind = self._notations[name]
+        kind = self.notations[name]
         cells = numerals.cells(array, kind)
-        plain = kind == "number" and not len(cells.wrong) and name not in self._by_cells
+        plain = kind in ("", "number") and not len(cells.wrong) and name not in self._by_cells
         return cells._replace(texts=None) if plain and len(array.dictionary) else cells
 
     def _columns_by_hand(self, names: Sequence[str]) -> Iterator[list[Any]]:
