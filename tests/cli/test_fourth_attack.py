@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -273,3 +276,125 @@ def test_a_column_that_begins_with_missing_values_is_scaled_in_silence(run, tabl
     rows = lines(groups())
     file = table("a,b", *(f"{row.split(',')[0]}," for row in rows[:2]), *rows[2:])
     assert "2 missing values" in run("fit", file, "-k", 2).stderr
+
+
+# ---- what was typed, and what is suggested ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", ["é", "§", "¦"])
+def test_a_delimiter_may_be_any_sign(run, table, sign):
+    file = table(f"a{sign}b", *lines(groups(), sign))
+    assert run("fit", file, "-k", 2, "--delimiter", sign, "--json").document["columns"] == ["a", "b"]
+    assert "is not one sign" in run("fit", file, "-k", 2, "--delimiter", "\0", code=1).stderr
+
+
+def test_a_prefix_that_the_table_cannot_take_is_refused_before_the_work(run, table, tmp_path):
+    file = table("a,é", *lines(groups()), encoding="latin-1")
+    for prefix in ("α_", "a\nb", "\t"):
+        said = run("fit", file, "-k", 2, "--out", tmp_path / "o.csv", "--prefix", prefix, code=1).stderr
+        assert "choose another --prefix" in said
+    run("fit", file, "-k", 2, "--out", tmp_path / "o.csv", "--prefix", "ü_")
+
+
+def test_columns_with_line_breaks_in_their_names_can_be_asked_for(run, table):
+    file = table('"x\ny","b\r\nc",d', *(f"{row},{i % 7}" for i, row in enumerate(lines(groups()))))
+    found = run("fit", file, "-k", 2, "--columns", "x\ny,b\r\nc", "--json").document
+    assert found["columns"] == ["x\ny", "b\r\nc"]
+
+
+def test_what_is_suggested_next_can_be_typed_and_gives_the_same_clusters(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = groups()
+    written(tmp_path / "t.json", {"a": X[:, 0], "b": X[:, 1]})
+    options = ("--shape", "elliptical", "--seed", "3", "--max-iter", "50", "--scale", "standard")
+    said = run("fit", "t.json", "-k", 2, *options).stdout
+    commands = [line.split()[1:] for line in said.splitlines() if line.startswith("  tkmeans")]
+    assert [words[0] for words in commands] == ["fit", "report", "outliers", "select-k"]
+    for words in commands[:3]:
+        assert all(option in words for option in options)
+        run(*words)
+    assert len(column(tmp_path / "t-clustered.csv", "cluster")) == 60
+
+
+def test_a_picture_of_an_unknown_format_is_refused_before_the_work(run, tmp_path):
+    assert ".webp" in run("demo", "--picture", tmp_path / "d.xyz", "--report", tmp_path / "d.html", code=2).output
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_table_that_was_no_text_is_written_with_tabs_where_the_name_says_so(run, tmp_path):
+    X = groups()
+    file = written(tmp_path / "t.parquet", {"a": X[:, 0], "b": X[:, 1]})
+    run("fit", file, "-k", 2, "--out", tmp_path / "o.tsv")
+    assert in_turn(column(tmp_path / "o.tsv", "cluster", "\t"))
+
+
+def test_a_smallest_number_of_clusters_beyond_the_rows_is_refused_in_words_of_the_command(run, table):
+    file = table("a,b", *lines(groups()))
+    assert "--min 200 is more than the 60 rows" in run("select-k", file, "--min", 200, "--max", 300, code=1).stderr
+
+
+def test_a_width_of_zero_hides_nothing(table):
+    file = table("a,b", *lines(groups()))
+    code = "import sys; from tkmeans.cli import main; sys.argv[0] = 'tkmeans'; main()"
+    call = [sys.executable, "-c", code, "fit", str(file), "-k", "2"]
+    done = subprocess.run(call, capture_output=True, env=os.environ | {"COLUMNS": "0"}, check=True, encoding="utf-8")
+    assert "No row is an outlier" in done.stdout
+    assert "60 rows" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_closed_terminal_leaves_no_half_written_file(tmp_path):
+    code = (
+        "import os, signal, sys, typer; from tkmeans.atomic import replacing; from tkmeans.cli import commands\n"
+        "def app():\n"
+        "    with replacing('o.csv') as file:\n"
+        "        file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGHUP); signal.sigtimedwait([], 5)\n"
+        "commands.app = app; commands.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, [*tmp_path.iterdir()]) == (129, [])
+
+
+# ---- other formats ---------------------------------------------------------------------------------
+
+
+def test_times_beyond_those_of_python_are_refused_with_the_name_of_the_file(run, tmp_path):
+    pa, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+    for kind in (pa.timestamp("s"), pa.duration("s")):
+        stored = {"a": groups()[:, 0], "b": groups()[:, 1], "t": pa.array([2**62] * 60, kind)}
+        feather.write_feather(pa.table(stored), tmp_path / "t.feather")
+        for out in ("o.csv", "o.parquet"):
+            said = run("fit", tmp_path / "t.feather", "-k", 2, "--out", tmp_path / out, code=1).stderr
+            assert "t.feather cannot be" in said
+
+
+def test_a_name_of_half_a_character_in_json_is_refused(run, table):
+    file = table('[{"\\ud800": 1.5, "b": 2}, {"\\ud800": 2.5, "b": 3}]', name="t.json")
+    assert "t.json cannot be read" in run("fit", file, "-k", 1, code=1).stderr
+
+
+def test_numbers_in_the_first_line_of_a_workbook_are_questioned(run, tmp_path):
+    X = groups()
+    file = written(tmp_path / "t.xlsx", {2019: X[:, 0], 2020: X[:, 1]})
+    assert "the first line looks like data" in run("fit", file, "-k", 2).stderr.replace("The", "the")
+    assert run("fit", file, "-k", 2, "--header", "--json").document["columns"] == ["2019", "2020"]
+
+
+def test_fields_of_the_other_byte_order_are_read(run, tmp_path):
+    X = groups()
+    np.save(tmp_path / "t.npy", np.rec.fromarrays([X[:, 0].astype(">f8"), X[:, 1].astype(">f4")], names="a,b"))
+    assert in_turn(run("fit", tmp_path / "t.npy", "-k", 2, "--json").document["labels"])
+
+
+def test_a_table_whose_name_begins_like_a_query_can_be_read(run, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as base:
+        base.execute('CREATE TABLE "from here" AS SELECT range AS n, range * 1.5 AS a FROM range(30)')
+        base.execute("CREATE TABLE other AS SELECT 1 AS a")
+    assert run("fit", tmp_path / "t.duckdb", "-k", 1, "--table", "from here", "--json").document["rows"] == 30
+
+
+def test_the_index_of_a_frame_is_no_measurement(run, tmp_path):
+    X, order = groups(), np.random.default_rng(1).permutation(100)[:60]
+    file = written(tmp_path / "t.parquet", {"a": X[:, 0], "b": X[:, 1], "__index_level_0__": order})
+    assert run("fit", file, "-k", 2, "--json").document["columns"] == ["a", "b"]

@@ -57,7 +57,10 @@ def split(table: Table, text: str | None) -> list[str]:
     """The columns that an option names, as in "a,b" or "2,5"."""
     if text is None or text in table.names:
         return [] if text is None else [text]
-    return [*dict.fromkeys(column_named(table, word) for word in next(csv.reader([text], skipinitialspace=True), []))]
+    hidden = {ord(sign): chr(0xE000 + ord(sign)) for sign in "\r\n"}  # which names may have, and end a line of csv's
+    words = next(csv.reader([text.translate(hidden)], skipinitialspace=True), [])
+    shown = {ord(private): chr(sign) for sign, private in hidden.items()}
+    return [*dict.fromkeys(column_named(table, word.translate(shown)) for word in words)]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of the largest numbers

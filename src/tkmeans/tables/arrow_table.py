@@ -14,7 +14,17 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, missing_numbers, unique_names
+from tkmeans.tables.table import (
+    CHUNK,
+    Added,
+    Cells,
+    Reading,
+    Table,
+    TableError,
+    missing_numbers,
+    no_header,
+    unique_names,
+)
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
@@ -69,7 +79,8 @@ class ArrowTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        gone, cells = [*self.missing, *missing_numbers(self.missing)], self.stored(name).to_pylist()
+        with naming(self.source):  # dates may be beyond Python's
+            gone, cells = [*self.missing, *missing_numbers(self.missing)], self.stored(name).to_pylist()
         lost = (cell != cell or (type(cell) is not bool and cell in gone) for cell in cells)
         return ["" if nothing else _word(cell) for nothing, cell in zip(lost, cells, strict=True)]
 
@@ -87,7 +98,7 @@ class ArrowTable(Table):
         if self.format == "parquet":
             try:
                 pyarrow(module="pyarrow.parquet").write_table(table, file)
-            except arrow.ArrowNotImplementedError as fault:
+            except arrow.ArrowException as fault:
                 raise TableError(f"{self.source} cannot be written as Parquet, try .csv: {fault}") from None
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
@@ -118,7 +129,7 @@ def naming(source: str) -> Iterator[None]:
     arrow = pyarrow()
     try:
         yield
-    except (arrow.ArrowException, OSError, UnicodeError) as fault:
+    except (arrow.ArrowException, OSError, OverflowError, UnicodeError) as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
 
@@ -233,6 +244,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source}: sheet {name!r} has the names of columns but no rows")
     table = _typed_cells(source, names, filled[header:], reading)
     table.row_places = places[header:]
+    table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table
@@ -268,7 +280,7 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
             wanted = reading.table or (next(iter(tables)) if len(tables) == 1 else None)
             if wanted is None:
                 raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
-            asked = reading.table is not None and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
+            asked = wanted not in tables and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
             query = wanted if asked else 'FROM "' + tables.get(wanted, wanted.replace('"', '""')) + '"'
             return held_table(source, base.sql(query).to_arrow_table())
     except duckdb.Error as fault:

@@ -100,7 +100,7 @@ def _why_not(column: Column) -> str:
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
         return "a postal code, by its name"
     if len(known) >= _ENOUGH and len(distinct) >= _NEARLY * len(known):
-        if words[-1] in _NUMBERING or "unnamed" in words:
+        if words[-1] in _NUMBERING or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
         if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
             return "a key: long numbers that hardly repeat"

@@ -84,6 +84,7 @@ class Table(ABC):
 
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
     layout = ""  # how the file is written, where that is worth a word
+    encoding = "utf-8"  # of what is written as text
     is_matrix = False  # whether it is an array without names, in which every column is data
     has_points = True  # whether numbers in its text are written with a decimal point and without groups of digits
     row_word = "row"  # what rows are counted in
@@ -274,6 +275,12 @@ def complaint(source: str, column: Column) -> str:
     named += [f"and {column.n_bad - len(named)} more"] if column.n_bad > len(named) else []
     numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad}"
     return f"{source}: {numbers} {'is' if column.n_bad == 1 else 'are'} not: {'; '.join(named)}; {way_out}"
+
+
+def no_header(names: Sequence[str]) -> str:
+    """A note on the names of columns that have none."""
+    named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    return f"the first line looks like data, so columns are called {named}; add header=True if it has their names"
 
 
 def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:

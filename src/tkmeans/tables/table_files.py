@@ -119,7 +119,7 @@ def read_npy(content: Content) -> Table:
     array = np.load(io.BytesIO(content.data)) if content.path is None else np.load(content.path, mmap_mode="r")
     if stored.names is None:
         return MatrixTable(content, offset, shape, stored, array)
-    fields = {name: np.ascontiguousarray(array[name]) for name in stored.names}
+    fields = {name: np.ascontiguousarray(array[name], stored[name].newbyteorder("=")) for name in stored.names}
     return arrow_table.held_table(source, pyarrow("to read arrays with named fields").table(fields))
 
 
@@ -254,7 +254,8 @@ def write_table(
         columns = [_with_points(table, name) for name in table.names]
         columns += [column.texts("{:.6g}".format, "") for column in added.values()]
         text = io.StringIO(newline="")
-        lines = csv.writer(text, lineterminator="\n")
+        tabs = table.format != "text" and Path(like).suffix.casefold() in (".tsv", ".tab")
+        lines = csv.writer(text, delimiter="\t" if tabs else ",", lineterminator="\n")
         lines.writerow([*table.names, *added])
         lines.writerows([column[i] for column in columns] for i in rows)
         file.write(text.getvalue().encode())
@@ -278,10 +279,15 @@ def _with_points(table: Table, name: str) -> list[str]:
     return [cell if x != x or plain.number(cell) == x else repr(x).removesuffix(".0") for cell, x in pairs]
 
 
+def can_be_written(path: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file does not ask for a format that is only read."""
+    return Path(path).suffix.casefold() not in _NOT_WRITTEN
+
+
 def check_format(path: str | os.PathLike[str]) -> None:
     """Complain about a file name that asks for a format which cannot be written, or not here."""
     suffix = Path(path).suffix.casefold()
-    if suffix in _NOT_WRITTEN:
+    if not can_be_written(path):
         raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
         pyarrow("to write Parquet and Feather files")

@@ -11,7 +11,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
@@ -47,10 +47,7 @@ class TextTable(Table):
 
     def __init__(self, content: Content, names: list[str], layout: Layout, sample: Sequence[Sequence[str]]) -> None:
         unique, notes = unique_names(names)
-        if not layout.header:
-            named = unique[0] if len(unique) == 1 else f"{unique[0]} to {unique[-1]}"
-            called = f"columns are called {named}; add header=True if it has their names"
-            notes = [f"the first line looks like data, so {called}"]
+        notes = notes if layout.header else [no_header(unique)]
         numerals = layout.numerals
         columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
         notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
@@ -65,10 +62,12 @@ class TextTable(Table):
                 self._by_cells.add(name)
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
         self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
-        spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
+        spaced = (
+            f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or not layout.delimiter.isascii()
+        )
         self._by_hand = spaced or layout.found.n_quotes % 2 == 1
         self._single = len(unique) + layout.trailing == 1
-        self.layout = _unusual(layout, content.packing)
+        self.layout, self.encoding = _unusual(layout, content.packing), layout.found.encoding
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order; if Arrow stumbles, the rest is read cell by cell."""
@@ -231,7 +230,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     preamble, text, given = found.parted()
     if not text.strip():
         raise TableError(f"{source} is empty")
-    if reading.delimiter and len(reading.delimiter) != 1:
+    if reading.delimiter and (len(reading.delimiter) != 1 or reading.delimiter in '"\r\n\0'):
         raise TableError(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
     reading = reading._replace(delimiter=delimiter)
