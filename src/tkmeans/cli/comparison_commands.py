@@ -13,6 +13,7 @@ from tkmeans.atomic import replacing
 from tkmeans.cli import options, output_files, screen
 
 QUICK_REPS = 2
+_PICTURES = ("", ".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps")
 _FOLDER = typer.Option(help="The folder to write to; the page is written beside it.")
 What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there is to reproduce
 
@@ -30,6 +31,8 @@ def demo(
     from tkmeans.metrics import adjusted_rand_score, centroid_index
 
     output_files.check_files(None, picture, report, sources=())
+    if picture.suffix.casefold() not in _PICTURES:
+        raise typer.BadParameter(f"{picture} is none of {', '.join(filter(None, _PICTURES))}", param_hint="--picture")
     X, y = make_contaminated(random_state=seed)
     genuine, means = y >= 0, [X[y == k].mean(axis=0) for k in range(15)]
     n_outliers = int(np.sum(~genuine))

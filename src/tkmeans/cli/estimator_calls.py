@@ -67,6 +67,8 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
 
     if data.table.n_rows < 2:
         raise TableError(f"{data.table.source} has only one row, which is one cluster")
+    if numbers.start > data.table.n_rows:
+        raise TableError(f"--min {numbers.start} is more than the {data.table.n_rows} rows of {data.table.source}")
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
     with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
         options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}

@@ -83,7 +83,7 @@ def typed_again(*records: NamedTuple) -> list[str]:
                 words.append(f"--{'' if value else 'no-'}{field}")
             elif value != record._field_defaults.get(field):
                 for each in value if isinstance(value, list) else [value]:
-                    words += [f"--{field}", each]
+                    words += [f"--{field.replace('_', '-')}", each]
     return words
 
 
