@@ -46,8 +46,8 @@ def read_file(file: str, reading: ReadingOptions) -> Table:
     """The table in a file."""
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(reading.delimiter or "", reading.delimiter)
     given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ())}
-    with screen.reading(f"reading {file}") as watch:
-        (watched := copy_context()).run(WATCH.set, watch)
+    with screen.counting(f"reading {file}") as update:
+        (watched := copy_context()).run(WATCH.set, lambda done, total: update(completed=done, total=total))
         table = watched.run(read_table, file, Reading(**given))
         watched.run(table.load)
     return table

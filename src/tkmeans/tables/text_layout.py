@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tkmeans.tables.file_content import Content
+from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
 from tkmeans.tables.table import TableError
 
@@ -89,6 +89,7 @@ def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
                 except UnicodeError as fault:
                     return n_quotes, done - waiting + getattr(fault, "start", 0)
             done += len(block)
+            WATCH.get()(min(done, content.size), 2 * content.size)  # which is less if it is packed
     return n_quotes, done if decoder.getstate()[0] else None
 
 
