@@ -157,7 +157,8 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
     (least, most), spreads = SPREADS["float64"], getattr(scaler, "data_range_", scaler.scale_)
     if len(wrong := np.flatnonzero((spreads != 0) & ~((spreads >= least) & (spreads <= most)))):
         found = f"the spread of column {names[wrong[0]]!r}, by {what}, is not between {least:g} and {most:g}"
-        raise TableError(f"{table.source}: {found}; rescale it, leave it out, or add --scale robust")
+        way_out = ", or add --scale robust" if scale in (Scale.standard, Scale.minmax) else " or leave it out"
+        raise TableError(f"{table.source}: {found}; rescale it{way_out}")
     unscaled = ["columns are not scaled: those with the largest numbers count most"]
     return (None, unscaled) if scale is Scale.none else (scaler, notes)
 
