@@ -262,6 +262,7 @@ def test_a_column_of_a_spread_beyond_all_bounds_is_refused_by_its_name(run, tabl
     options = ("--columns", "a,wide", "--scale", scale, "--model", tmp_path / "m.json")
     said = run("fit", file, "-k", 3, *options, code=0 if tiny else 1).stderr
     assert tiny or "the spread of column 'wide'" in said
+    assert ("add --scale robust" in said) == (not tiny and scale in ("standard", "minmax"))
     assert "Warning" not in said
 
 

@@ -145,7 +145,9 @@ def test_a_pipe_of_another_number_takes_the_table_alone(shell, table):
 
 def test_a_file_beyond_the_size_that_is_allowed_is_named(shell, table):
     table("x,y", *(f"{i % 7},{i % 5}.5" for i in range(3000)))
-    said = shell("--version; ulimit -f 8; ./tkmeans fit table.csv -k 1 --out out.csv", code=1).stderr
+    said = shell(
+        "--version; ulimit -f 8; ./tkmeans fit table.csv -k 1 --out out.csv", code=1, PYTHONDONTWRITEBYTECODE="1"
+    ).stderr
     assert "out.csv: File too large" in said
 
 

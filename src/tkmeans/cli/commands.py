@@ -20,7 +20,7 @@ from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
 from tkmeans.tables.roles import listed
-from tkmeans.tables.table_files import can_be_written
+from tkmeans.tables.table_files import NOT_WRITTEN
 
 _SHOWN = {"evidence": ".1f", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
 Criterion = StrEnum("Criterion", ["evidence", "icl", "bic", "stability"])  # what the number of clusters is chosen by
@@ -75,7 +75,7 @@ def fit(
         summary.print_written({output.out: table, model: "the model", report: "the report"})
         again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
         same = options.typed_again(settings._replace(k=None), choice, reading)
-        suffix = Path(file).suffix if can_be_written(file) else ".csv"
+        suffix = ".csv" if Path(file).suffix.casefold() in NOT_WRITTEN else Path(file).suffix
         to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{suffix}"))
         suggestions = [
             (output.out is None, ("fit", file, "-k", k, *same, *to), "writes your table with the cluster of each row"),
@@ -112,8 +112,8 @@ def predict(
     columns = _columns_for(steps[0], table, model)
     X = np.column_stack(numbers(table, columns))
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
-    lacks = [f"no row has {listed(strange)}"] if strange else []
-    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *lacks, *missing_values(X))
+    remarks = [*missing_values(X), *([f"no row has {listed(strange)}"] if strange else [])]
+    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *remarks)
     with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = estimator_calls.answer(steps[-1], Z, table)

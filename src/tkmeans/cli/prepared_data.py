@@ -46,8 +46,8 @@ def read_file(file: str, reading: ReadingOptions) -> Table:
     """The table in a file."""
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(reading.delimiter or "", reading.delimiter)
     given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ())}
-    with screen.reading(f"reading {file}") as watch:
-        (watched := copy_context()).run(WATCH.set, watch)
+    with screen.counting(f"reading {file}") as update:
+        (watched := copy_context()).run(WATCH.set, lambda done, total: update(completed=done, total=total))
         table = watched.run(read_table, file, Reading(**given))
         watched.run(table.load)
     return table
@@ -157,7 +157,8 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
     (least, most), spreads = SPREADS["float64"], getattr(scaler, "data_range_", scaler.scale_)
     if len(wrong := np.flatnonzero((spreads != 0) & ~((spreads >= least) & (spreads <= most)))):
         found = f"the spread of column {names[wrong[0]]!r}, by {what}, is not between {least:g} and {most:g}"
-        raise TableError(f"{table.source}: {found}; rescale it, leave it out, or add --scale robust")
+        way_out = ", or add --scale robust" if scale in (Scale.standard, Scale.minmax) else " or leave it out"
+        raise TableError(f"{table.source}: {found}; rescale it{way_out}")
     unscaled = ["columns are not scaled: those with the largest numbers count most"]
     return (None, unscaled) if scale is Scale.none else (scaler, notes)
 

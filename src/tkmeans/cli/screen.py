@@ -75,20 +75,6 @@ def tell(text: str) -> None:
 
 
 @contextmanager
-def reading(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function of how many bytes of how many are read, which happens twice: to look at them and to read them."""
-    with counting(what) as update:
-        seen = [0, 0]  # in this pass; in those before
-
-        def count_both(done: int, total: int) -> None:
-            seen[1] += total if done < seen[0] >= total else 0  # a look at the beginning is no pass
-            seen[0] = done
-            update(completed=min(done + seen[1], 2 * total), total=2 * total)
-
-        yield count_both
-
-
-@contextmanager
 def counting(what: str, *, transient: bool = True) -> Iterator[Callable[..., None]]:
     """A function to update a bar, which shows the share that is done, once it is known, and the time left."""
     with Progress(console=err, transient=transient, disable=not err.is_terminal) as bar:

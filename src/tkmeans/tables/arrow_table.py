@@ -59,7 +59,6 @@ class ArrowTable(Table):
         if name in self.notations:
             cells = self.numerals.cells(array.dictionary_encode(), self.notations[name])
             typed = self.known(self.typed[name][start : start + len(array)])
-            typed = np.full(len(array), np.nan) if self.notations[name] == "%" else typed
             values = np.where(np.isnan(typed), cells.values, typed)
             return cells._replace(values=values, wrong=cells.wrong[np.isnan(typed[cells.wrong])])
         if kind == "text":
@@ -292,27 +291,28 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
     arrow = pyarrow("to read this file")
     unique, notes = unique_names(names)
     mixed: dict[str, tuple[Any, ...]] = {}
-    arrays = []
+    arrays: list[tuple[Sequence[Any], Any]] = []  # cells and their type
     for name, cells in zip(unique, zip(*rows, strict=True), strict=True):
         types = {type(cell) for cell in cells if cell is not None}
         if types <= {int, float} and all(-(2**53) <= cell <= 2**53 for cell in cells if type(cell) is int):
-            arrays.append(arrow.array(cells, arrow.int64() if types == {int} else arrow.float64(), from_pandas=True))
+            arrays.append((cells, arrow.int64() if types == {int} else arrow.float64()))
         elif types <= {bool} or types <= {datetime} or types <= {date}:
-            arrays.append(arrow.array(cells))
+            arrays.append((cells, None))
         else:
             mixed[name] = cells
-            with naming(source):
-                arrays.append(arrow.array([*map(_word, cells)], arrow.string()))
+            arrays.append(([*map(_word, cells)], arrow.string()))
     with naming(source):
-        table = held_table(source, arrow.Table.from_arrays(arrays, names=unique))
+        stored = [arrow.array(cells, kind, from_pandas=True) for cells, kind in arrays]
+        table = held_table(source, arrow.Table.from_arrays(stored, names=unique))
     table.notes = notes
     texts = [cell for cells in mixed.values() for cell in cells[:1000] if isinstance(cell, str)]
     table.numerals = guess_numerals(texts, reading, source)
     for name, cells in mixed.items():
         numbers = np.array([float(str(cell)) if type(cell) in (int, float) else np.nan for cell in cells])
-        table.typed[name] = np.where(np.isfinite(numbers), numbers, np.nan)
-        words = (_word(cell) if np.isnan(x) else "0" for cell, x in zip(cells, table.typed[name], strict=True))
+        words = (_word(cell) if not np.isfinite(x) else "0" for cell, x in zip(cells, numbers, strict=True))
         table.notations[name] = table.numerals.kind_of(words)
+        known = np.isfinite(numbers) & (table.notations[name] != "%")  # a number without the sign is none of these
+        table.typed[name] = np.where(known, numbers, np.nan)
     table.has_points = table.numerals.decimal == "." and not table.numerals.thousands
     table.kinds |= {name: kind if kind in KINDS else "number" for name, kind in table.notations.items()}
     return table

@@ -13,7 +13,7 @@ import numpy as np
 
 from tkmeans.tables.table import TableError
 
-# Called with how many bytes of how many have been read, for progress bars.
+# Called with how many bytes of how many have been read, for progress bars; text is read twice.
 WATCH: ContextVar[Callable[[int, int], None]] = ContextVar("watch", default=lambda *_: None)
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
@@ -54,7 +54,7 @@ class Content(NamedTuple):
         """The bytes as a file, unpacked."""
         if self.packing == "xz":
             return import_module("lzma").open(self.path or io.BytesIO(self.data))
-        raw: Any = io.BytesIO(self.data) if self.path is None else _Watched(self.path, self.size)
+        raw: Any = io.BytesIO(self.data) if self.path is None else io.FileIO(self.path)
         if self.packing:
             arrow = pyarrow("to unpack it")
             return arrow.CompressedInputStream(arrow.PythonFile(raw, "r"), self.packing)
@@ -80,26 +80,6 @@ class Content(NamedTuple):
         """What would be another if somebody wrote to the file."""
         found = None if self.path is None else self.path.stat()
         return () if found is None else (found.st_size, found.st_mtime_ns)
-
-
-class _Watched(io.FileIO):
-    """A file that reports how much of it has been read."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        super().__init__(path)
-        self._size, self._watch = size, WATCH.get()
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Read, and report."""
-        found = super().read(-1 if size is None else size)
-        self._watch(self.tell(), self._size)
-        return found or b""
-
-    def readinto(self, buffer: Any) -> int | None:
-        """Read, and report."""
-        found = super().readinto(buffer)
-        self._watch(self.tell(), self._size)
-        return found
 
 
 def content_of(path: str | os.PathLike[str]) -> Content:

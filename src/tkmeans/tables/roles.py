@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -131,11 +131,8 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
     """The indicators that stand for categories: one for each value, or one in all if there are two."""
     found = []
     for name in (column_named(table, name) for name in names):
-        column, kind = table.column(name), table.kinds[name]
-        pairs = [pair for pair in zip(table.cells(name), column.values.tolist(), strict=True) if pair[0]]
-        # A number is one value, however it is written.
-        named = {word if kind == "text" or x != x else x: word for word, x in reversed(pairs)}
-        values = sorted(_plainly(word, x, kind) for x, word in named.items())
+        pairs = zip(table.cells(name), table.column(name).values.tolist(), strict=True)
+        values = sorted({_plainly(word, x, table.kinds[name]) for word, x in pairs if word})
         if not 2 <= len(values) <= _LEVELS:
             raise TableError(f"{table.source}: column {name!r} has {len(values)} values; 2 to {_LEVELS} can be encoded")
         made = [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
@@ -145,11 +142,10 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _plainly(word: str, value: Any, kind: str) -> str:
-    """A value of a category, as any file might write it."""
-    if kind == "number" and isinstance(value, float):
-        return repr(value).removesuffix(".0")
-    return word.casefold() if kind == "boolean" else word
+def _plainly(word: str, value: float, kind: str) -> str:
+    """A value of a category, however the file writes it."""
+    number = repr(value).removesuffix(".0") if kind == "number" and value == value else word
+    return number.casefold() if kind == "boolean" else number
 
 
 def column_named(table: Table, word: str) -> str:

@@ -35,8 +35,8 @@ _STRANGERS: dict[Any, str] = {
 _FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
 _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
-_NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
-_NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
+NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
+NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
 _IN_FOLDERS = [".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx"]
 _IN_FOLDERS += [".pq", ".ipc", ".tab", ".psv", ".ndjson", ".xz"]
 
@@ -208,9 +208,8 @@ class Concatenated(Table):
                 raise TableError(f"{table.source} has {len(table.names)} columns, and others {len(self.names)}")
             if lost := [name for name in names if name not in table.kinds]:
                 raise TableError(f"{table.source} has no column {lost[0]!r}; its columns are {listed(table.names)}")
-            found = {name: table.notations.get(name, table.kinds[name]) for name in names}
-            strange = {name for name in names if {found[name], self.notations[name]} - {*PLAIN}}
-            strange -= {name for name in names if found[name] in ("", self.notations[name])}
+            found = {name: {table.notations.get(name, table.kinds[name]), self.notations[name]} for name in names}
+            strange = {name for name, both in found.items() if len(both - {""}) > 1 and both - {*PLAIN}}
             for chunk in table.chunks(names, n_rows):
                 yield [_misfit(c) if name in strange else c for name, c in zip(names, chunk, strict=True)]
 
@@ -279,15 +278,10 @@ def _with_points(table: Table, name: str) -> list[str]:
     return [cell if x != x or plain.number(cell) == x else repr(x).removesuffix(".0") for cell, x in pairs]
 
 
-def can_be_written(path: str | os.PathLike[str]) -> bool:
-    """Whether the name of a file does not ask for a format that is only read."""
-    return Path(path).suffix.casefold() not in _NOT_WRITTEN
-
-
 def check_format(path: str | os.PathLike[str]) -> None:
     """Complain about a file name that asks for a format which cannot be written, or not here."""
     suffix = Path(path).suffix.casefold()
-    if not can_be_written(path):
+    if suffix in NOT_WRITTEN:
         raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
         pyarrow("to write Parquet and Feather files")

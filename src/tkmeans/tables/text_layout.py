@@ -4,11 +4,11 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tkmeans.tables.file_content import Content
+from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
 from tkmeans.tables.table import TableError
 
@@ -89,6 +89,7 @@ def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
                 except UnicodeError as fault:
                     return n_quotes, done - waiting + getattr(fault, "start", 0)
             done += len(block)
+            WATCH.get()(min(done, content.size), 2 * content.size)  # which is less if it is packed
     return n_quotes, done if decoder.getstate()[0] else None
 
 
@@ -115,9 +116,7 @@ def is_row(raw: str, delimiter: str, single: bool = False) -> bool:
     return bool(raw.strip()) or (delimiter != " " and bool(raw.strip("\r\n")) and (single or delimiter in raw))
 
 
-def records(
-    text: str | Iterable[str], delimiter: str, source: str = "", number: int = 1, single: bool = False
-) -> Iterator[Record]:
+def records(text: Any, delimiter: str, source: str = "", number: int = 1, single: bool = False) -> Iterator[Record]:
     """Cut a text, or its lines, of which the first has this number, into records; empty lines are passed over."""
     pending: list[str] = []
 

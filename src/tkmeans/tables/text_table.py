@@ -133,9 +133,8 @@ class TextTable(Table):
             file, raw = self._content.native()
             with raw, file:
                 file.read(layout.n_bytes_before)
-                WATCH.get()(0, self._content.size)
                 for batch in csv.open_csv(file, read, parse, convert):
-                    WATCH.get()(raw.tell(), self._content.size)
+                    WATCH.get()(self._content.size + raw.tell(), 2 * self._content.size)
                     if batch.num_rows:
                         yield batch.columns
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
