@@ -3,8 +3,8 @@
 A run is one repetition of one method on one data set in one column of the tables. Results go to a file line by line.
 """
 
+import codecs
 import csv
-import io
 import os
 import time
 import warnings
@@ -199,7 +199,10 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     """All these runs: those in the file are read from it, the others are done and added to it."""
     done = read(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, done)  # without what was cut off, or written by another version
+    with replacing(path) as whole:  # without what was cut off, or written by another version
+        writer = csv.writer(codecs.getwriter("utf-8")(whole))
+        writer.writerow([*Key._fields, *MEASURES])
+        writer.writerows([*key, *row.values()] for key, row in done.items())
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
@@ -224,16 +227,6 @@ def read(path: Path) -> Results:
             key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
             results[key] = {measure: float(line[measure]) for measure in MEASURES}
     return results
-
-
-def _write(path: Path, results: Results) -> None:
-    """A file of these runs, which are there whole or as they were."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow([*Key._fields, *MEASURES])
-    writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in results.items())
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
 
 
 def _do(key: Key) -> tuple[Key, dict[str, float]]:
