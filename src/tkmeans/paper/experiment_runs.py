@@ -97,19 +97,15 @@ def _literal_limit(X: Array, start: Array, _: int) -> Run:
     return _nearest(X, limit(X, start, 1, SmallMove(1e-6), 200))
 
 
-def _released(method: str) -> Fitting:
-    return lambda X, start, _: METHODS[method].run(X, start)
-
-
 _kmeans = _by(lambda start, seed: KMeans(len(start), init=start, n_init=1, random_state=seed))
 _default_tkmeans = _by(lambda start, seed: TKMeans(len(start), random_state=seed))
 _default_fast = _by(lambda start, seed: FastTKMeans(len(start), random_state=seed))
 
 # On rows in their own units: the published fast t-k-means++ row was made that way (deviations.md).
-UNSCALED: dict[str, dict[str, Fitting]] = {"released unscaled": {"fast t-k-means++": _released("fast t-k-means++")}}
+UNSCALED: dict[str, dict[str, Fitting]] = {"released unscaled": {"fast t-k-means++": METHODS["fast t-k-means++"].run}}
 UNSCALED["defaults unscaled"] = {"t-k-means": _default_tkmeans}
 COLUMNS: dict[str, dict[str, Fitting]] = {
-    "released": {method: _released(method) for method in METHODS},
+    "released": {method: released.run for method, released in METHODS.items()},
     "correct": {
         "k-means": _kmeans,
         "k-means++": _kmeans,

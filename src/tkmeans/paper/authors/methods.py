@@ -118,8 +118,8 @@ class Released:
     steady: bool = False  # see QuietFor
     max_iter: int = 200
 
-    def run(self, X: Array, centers: Array) -> Run:
-        """Cluster the rows of X from these centres."""
+    def run(self, X: Array, centers: Array, _: int = 0) -> Run:
+        """Cluster the rows of X from these centres, which is all that is drawn: a seed changes nothing."""
         source = ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0), block_rows=len(X))
         stop, n_steps = QuietFor(len(X), steady=self.steady), self.max_iter - 1  # the first E-step is an iteration here
         fit = em(source, self.model, self.first(centers), stop=stop, max_iter=n_steps)
@@ -134,7 +134,7 @@ METHODS = {
     "k-medians": Released(random_rows, HardModel("sqeuclidean", no_median, climbs=False), Centers),
     "GMM": Released(uniform, soft.ReleasedGMM(), soft.Components.around, steady=True),
     "TMM": Released(uniform, soft.ReleasedTMM(), soft.Components.around, steady=True, max_iter=500),
-    "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres.around, steady=True, max_iter=500),
-    "fast t-k-means": Released(uniform, soft.ReleasedFast(), soft.Spheres.around),
-    "fast t-k-means++": Released(shifted_plusplus, soft.ReleasedFast(), soft.Spheres.around),
+    "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres, steady=True, max_iter=500),
+    "fast t-k-means": Released(uniform, soft.ReleasedFast(), soft.Spheres),
+    "fast t-k-means++": Released(shifted_plusplus, soft.ReleasedFast(), soft.Spheres),
 }
