@@ -64,8 +64,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     check_switch("training_rows", training_rows)
     names, scaler, last = None, None, estimator  # the names of a pipeline's steps
     if isinstance(estimator, Pipeline):
-        if len(estimator.steps) != 2:
-            n_steps = len(estimator.steps)
+        if (n_steps := len(estimator.steps)) != 2:
             raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {n_steps} steps")
         names, (scaler, last) = map(list, zip(*estimator.steps, strict=True))
     document = {"format": FORMAT, "version": VERSION, "tkmeans": __version__, "scikit-learn": sklearn.__version__}
