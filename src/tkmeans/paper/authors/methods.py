@@ -134,7 +134,7 @@ METHODS = {
     "k-medians": Released(random_rows, HardModel("sqeuclidean", no_median, climbs=False), Centers),
     "GMM": Released(uniform, soft.ReleasedGMM(), soft.Components.around, steady=True),
     "TMM": Released(uniform, soft.ReleasedTMM(), soft.Components.around, steady=True, max_iter=500),
-    "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres, steady=True, max_iter=500),
-    "fast t-k-means": Released(uniform, soft.ReleasedFast(), soft.Spheres),
-    "fast t-k-means++": Released(shifted_plusplus, soft.ReleasedFast(), soft.Spheres),
+    "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres.around, steady=True, max_iter=500),
+    "fast t-k-means": Released(uniform, soft.ReleasedFast(), soft.Spheres.around),
+    "fast t-k-means++": Released(shifted_plusplus, soft.ReleasedFast(), soft.Spheres.around),
 }

@@ -212,12 +212,17 @@ def carried(sums: Array, sizes: Array) -> Array:
 
 
 class Spheres(NamedTuple):
-    """Parameters of t-k-means and of its fast variant; around the first centres, those that the code begins with."""
+    """Parameters of t-k-means and of its fast variant."""
 
     centers: Array  # (K, p)
-    scale: float = FIRST_SCALE  # alpha
-    dof: float = FIRST_DOF  # nu
+    scale: float  # alpha
+    dof: float  # nu
     measured: Measured | None = None
+
+    @classmethod
+    def around(cls, centers: Array) -> "Spheres":
+        """Where the released code begins."""
+        return cls(centers, FIRST_SCALE, FIRST_DOF)
 
     def measure(self, rows: Rows) -> Measured:
         """How far rows are from these centres."""
