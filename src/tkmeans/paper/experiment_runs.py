@@ -11,7 +11,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,22 +52,18 @@ def _by(estimator: Callable[[Array, int], Any]) -> Fitting:
     return fit
 
 
-def _mixture(dof: float | str, start: str, max_iter: int = 500, tol: float = 1e-6) -> Fitting:
+def _mixture(X: Array, centers: Array, seed: int, *, start: str = "as released", **given: Any) -> Run:
     """Plain EM of a mixture of free ellipses: a TMM, or with a huge dof a GMM.
 
     It starts where the paper's does (uniform centres, unit covariances, equal weights), or from the centres of k-means.
     """
-
-    def fit(X: Array, centers: Array, seed: int) -> Run:
-        K, p = centers.shape
-        first: dict[str, Any] = {"weights_init": np.full(K, 1 / K), "precisions_init": np.tile(np.eye(p), (K, 1, 1))}
-        if start == "k-means":
-            first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
-        first |= {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False, "accelerate": False}
-        first |= {"reg_covar": 1e-6, "tol": tol, "max_iter": max_iter}
-        return _by(lambda *_: StudentTMixture(K, dof=dof, means_init=centers, **first))(X, centers, seed)
-
-    return fit
+    K, p = centers.shape
+    first: dict[str, Any] = {"weights_init": np.full(K, 1 / K), "precisions_init": np.tile(np.eye(p), (K, 1, 1))}
+    if start == "k-means":
+        first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
+    first |= {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False, "accelerate": False}
+    first |= {"reg_covar": 1e-6, "tol": 1e-6, "max_iter": 500} | given
+    return _by(lambda *_: StudentTMixture(K, means_init=centers, **first))(X, centers, seed)
 
 
 def t_k_means(X: Array, centers: Array, scale: float) -> Outcome[Any, Any]:
@@ -111,19 +107,19 @@ COLUMNS: dict[str, dict[str, Fitting]] = {
         "k-means++": _kmeans,
         "k-medoids": _by(lambda start, seed: KMedoids(len(start), method="alternate", init=start, random_state=seed)),
         "k-medians": _by(lambda start, seed: KMedians(len(start), init=start, random_state=seed)),
-        "GMM": _mixture(_GAUSSIAN, "as released"),
-        "TMM": _mixture("estimate", "as released"),
+        "GMM": partial(_mixture, dof=_GAUSSIAN),
+        "TMM": partial(_mixture, dof="estimate"),
         "t-k-means": lambda X, start, _: _nearest(X, t_k_means(X, start, FIRST_SCALE)),
         "fast t-k-means": _literal_limit,
         "fast t-k-means++": _literal_limit,
     },
     # The same equations from a start that does not decide against them.
     "better start": {
-        "GMM": _mixture(_GAUSSIAN, "k-means"),
-        "TMM": _mixture("estimate", "k-means"),
+        "GMM": partial(_mixture, dof=_GAUSSIAN, start="k-means"),
+        "TMM": partial(_mixture, dof="estimate", start="k-means"),
         "t-k-means": lambda X, start, _: _nearest(X, t_k_means(X, start, float(X.var(axis=0).mean()))),
     },
-    "capped": {"TMM": _mixture("estimate", "k-means", max_iter=30, tol=1e-3)},
+    "capped": {"TMM": partial(_mixture, dof="estimate", start="k-means", max_iter=30, tol=1e-3)},
     # Our estimators with nothing set but the number of clusters.
     "defaults": {"t-k-means": _default_tkmeans, "fast t-k-means++": _default_fast},
     **UNSCALED,
