@@ -120,10 +120,9 @@ def _of_covariance(matrices: Array) -> bool:
 
 
 def _of_scale(x: Any) -> Any:
-    return (x > SCALES[0]) & (x < SCALES[1])
+    return (x > 1e-280) & (x < 1e280)  # no variance of a fit is beyond, and what is computed of one stays a number
 
 
-SCALES = 1e-280, 1e280  # of a variance; no fit reaches them, and what is computed of one between stays a number
 # The type, of a list that of its parts in brackets, of an array its letter; and the range.
 _WORDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "number": (float, np.isfinite),
