@@ -44,9 +44,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(path, "wb") as file:  # the target of /dev/stdout is no name if it is a pipe
             yield file
         return
-    name = ""
+    name = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"))
     try:
-        name = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"))
         # The system takes off what the umask forbids; a file that others may not read is not theirs to read meanwhile.
         mode = 0o666 if before is None else stat.S_IMODE(before.st_mode) & 0o666
         with os.fdopen(os.open(name, _NEW, mode), "wb") as file:
