@@ -44,9 +44,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(path, "wb") as file:  # the target of /dev/stdout is no name if it is a pipe
             yield file
         return
-    name = ""
+    name = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"))
     try:
-        name = str(target.with_name(f".{target.name}.{secrets.token_hex(8)}.part"))
         # The system takes off what the umask forbids; a file that others may not read is not theirs to read meanwhile.
         mode = 0o666 if before is None else stat.S_IMODE(before.st_mode) & 0o666
         with os.fdopen(os.open(name, _NEW, mode), "wb") as file:
@@ -59,14 +58,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException as fault:  # Ctrl-C too
         with suppress(OSError):
             os.unlink(name)
-        if isinstance(fault, OSError) and _is_about(fault, target):
+        of_full_disk = isinstance(fault, OSError) and fault.filename is None and fault.errno in _DISK_FULL
+        if isinstance(fault, OSError) and (of_full_disk or fault.filename == name):
             fault.filename = os.fspath(path)  # a name that people know
             del fault.filename2
         raise
-
-
-def _is_about(fault: OSError, target: Path) -> bool:
-    """Whether a fault is of the temporary file, which it names, or of a full disk, where it names none."""
-    if fault.filename is None:
-        return fault.errno in _DISK_FULL
-    return os.fspath(fault.filename).startswith(str(target.with_name(f".{target.name}.")))

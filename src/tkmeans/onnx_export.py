@@ -10,6 +10,7 @@ from tkmeans.docstrings import documented
 from tkmeans.fitted import Clusters
 from tkmeans.sources.base import nearest_to_zero
 from tkmeans.stats import Params
+from tkmeans.tables.file_content import imported
 
 OPSET, IR_VERSION = 18, 9  # of 2022: runtimes of today read them
 
@@ -46,10 +47,8 @@ def to_onnx(model: Any) -> Any:
     >>> [output.name for output in graph.output]  # doctest: +SKIP
     ['labels', 'distances', 'probabilities']
     """
-    try:
-        from onnx import TensorProto, checker, helper, numpy_helper
-    except ImportError as error:
-        raise ImportError("to_onnx needs the package onnx: pip install 'tkmeans[onnx]'") from error
+    onnx = imported("onnx", "to_onnx needs the package onnx: pip install 'tkmeans[onnx]'")
+    TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
     if getattr(model, "_family", None) is not Clusters:
         raise TypeError(f"to_onnx takes TKMeans, FastTKMeans and MiniBatchTKMeans, got {model!r}")
     check_is_fitted(model)
@@ -75,5 +74,5 @@ def to_onnx(model: Any) -> Any:
     graph = helper.make_graph(nodes, type(model).__name__, [info("X", single, ["n", p])], given, numbers)
     made_by = {"producer_name": "tkmeans", "producer_version": __version__, "ir_version": IR_VERSION}
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], **made_by)
-    checker.check_model(made)
+    onnx.checker.check_model(made)
     return made

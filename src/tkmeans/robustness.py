@@ -258,15 +258,11 @@ def _fitted(estimator: Any, X: Array) -> _Found:
         model = clone(estimator)
         labels = np.asarray(model.fit_predict(X))
     centers = getattr(model, "cluster_centers_", getattr(model, "means_", None))
-    return _Found(labels, None if centers is None else np.asarray(centers), _width(model, X))
-
-
-def _width(model: Any, X: Array) -> float:
-    """The standard deviation in a cluster, as far as the model estimates one."""
+    width = np.sqrt(getattr(model, "scale_", getattr(model, "inertia_", np.nan) / X.size))
     if hasattr(model, "covariances_"):  # the geometric mean of all axes of all components
         C, matrices = np.asarray(model.covariances_), model.covariance_type in ("full", "tied")
-        return float(np.exp(np.mean(np.linalg.slogdet(C)[1] / X.shape[1] if matrices else np.log(C)) / 2))
-    return float(np.sqrt(getattr(model, "scale_", getattr(model, "inertia_", np.nan) / X.size)))
+        width = np.exp(np.mean(np.linalg.slogdet(C)[1] / X.shape[1] if matrices else np.log(C)) / 2)
+    return _Found(labels, None if centers is None else np.asarray(centers), float(width))
 
 
 def _clusters(X: Array, y: Array) -> tuple[Array, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from tkmeans.cluster_stability import Progress, plain_copy, show_progress, stability
+from tkmeans.docstrings import documented
 from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.inputs import open_rows
 from tkmeans.estimators.validation import check_choice, check_integer, check_n_jobs
@@ -17,8 +18,11 @@ from tkmeans.fitting.selections import CRITERIA, Selection
 from tkmeans.models.covariances import SHAPES
 
 __all__ = ["Selection", "select_clusters", "select_n_clusters"]
+_RETURNED = """selection : Selection
+    The choice, its runner-up and how close it is, a table and a plot of all, and the fitted estimator."""
 
 
+@documented("draws", returns=_RETURNED)
 def select_clusters(
     X: Any,
     n_clusters: Iterable[int] = range(1, 21),
@@ -56,15 +60,8 @@ def select_clusters(
         parameters the compared mixtures have, too. Neither `checkpoint` nor `max_time` is used.
     sample_weight, n_resamples : array-like of shape (n_samples,), default=None, and int, default=20
         How often each row counts, and the resamples for "stability".
-    random_state, n_jobs : as in scikit-learn, default=None
-        For the sample of many rows and the resamples; shapes or fits at a time, on which the answer does not depend.
     progress : bool or callable, default=False
         Whether to count the mixtures on standard error; or a function of the number done and the number of all.
-
-    Returns
-    -------
-    selection : Selection
-        The choice, its runner-up and how close it is, a table and a plot of all, and the fitted estimator.
 
     Examples
     --------

@@ -324,42 +324,36 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         medoids = distances_between(centers, sample.X, "sqeuclidean").argmin(axis=1)
         if self.method == "alternate":
             return alternating(self, sample, sample.X[medoids])
-        return partial(_run_of, sample, distances_between(sample.X, sample.X, self.metric), medoids, self.max_iter)
+        return partial(swapped, sample, distances_between(sample.X, sample.X, self.metric), medoids, self.max_iter)
 
 
-def _run_of(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any) -> Outcome[Any, Any]:
-    """A search for medoids as a run; its sweeps are not observed."""
-    medoids, n, converged = swapped(distances, sample.weight, medoids, max_iter)
-    cost = float(sample.weight @ distances[:, medoids].min(axis=1))
-    return Outcome(Centers(sample.X[medoids]), SimpleNamespace(objective=-cost), [-cost] * (n + 1), n, converged)
-
-
-def swapped(distances: Array, weight: Array, medoids: Array, max_iter: int) -> tuple[Array, int, bool]:
+def swapped(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_: Any) -> Outcome[Any, Any]:
     """Exchange a medoid for a row as soon as that lowers the cost; until a whole sweep finds nothing.
 
     What every row would gain as a new medoid, and what each medoid's removal would cost then, come from the distances
-    to the nearest and second nearest medoid (FasterPAM).
+    to the nearest and second nearest medoid (FasterPAM). Sweeps are not observed.
     """
-    medoids = medoids.copy()
-    n_clusters, n_rows = len(medoids), len(distances)
+    weight, medoids, n_rows = sample.weight, medoids.copy(), len(distances)
     label, first, second = _two_nearest(distances, medoids)
     unchanged = 0  # rows tried since the last exchange
-    for n_iter in range(1, max_iter + 1):
-        for row in range(n_rows):
-            to_row = distances[:, row]
-            closer = to_row < first
-            gain = weight @ np.where(closer, to_row - first, 0.0)
-            # Rows whose medoid goes away: to the new one if that is nearest now, else to the second.
-            leaves = np.where(closer, 0.0, np.minimum(to_row, second) - first)
-            change = gain + np.bincount(label, weights=weight * leaves, minlength=n_clusters)
-            worst = int(np.argmin(change))
-            unchanged += 1
-            if change[worst] < -1e-12 * (weight @ first):
-                medoids[worst], unchanged = row, 0
-                label, first, second = _two_nearest(distances, medoids)
-            elif unchanged >= n_rows:
-                return medoids, n_iter, True
-    return medoids, max_iter, False
+    for step in range(max_iter * n_rows):
+        sweep, row = divmod(step, n_rows)
+        to_row = distances[:, row]
+        closer = to_row < first
+        gain = weight @ np.where(closer, to_row - first, 0.0)
+        # Rows whose medoid goes away: to the new one if that is nearest now, else to the second.
+        leaves = np.where(closer, 0.0, np.minimum(to_row, second) - first)
+        change = gain + np.bincount(label, weights=weight * leaves, minlength=len(medoids))
+        worst = int(np.argmin(change))
+        unchanged += 1
+        if change[worst] < -1e-12 * (weight @ first):
+            medoids[worst], unchanged = row, 0
+            label, first, second = _two_nearest(distances, medoids)
+        elif unchanged >= n_rows:
+            break
+    cost = float(weight @ distances[:, medoids].min(axis=1))
+    stats, path = SimpleNamespace(objective=-cost), [-cost] * (sweep + 2)
+    return Outcome(Centers(sample.X[medoids]), stats, path, sweep + 1, converged=unchanged >= n_rows)
 
 
 def _two_nearest(distances: Array, medoids: Array) -> tuple[Array, Array, Array]:

@@ -67,14 +67,9 @@ def fetch_benchmark(
     return Bunch(data=X, target=y, n_clusters=n_clusters, name=name, oddity=oddity, DESCR=f"{text}\n\n{sources}")
 
 
-@documented(returns="scaled : ndarray of shape (n_samples, n_features)")
+@documented("rows", returns="scaled : ndarray of shape (n_samples, n_features)")
 def scaled(X: Any) -> Any:
-    """Scale rows as the paper's authors did: z-scores (ddof 1), then each feature to [-1, 1].
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        The rows. No feature may be constant.
+    """Scale rows as the paper's authors did: z-scores (ddof 1), then each feature, none constant, to [-1, 1].
 
     Examples
     --------

@@ -84,11 +84,6 @@ class Latest(NamedTuple):
         kept = halved(batch.total, half_life)
         return Latest(self.stats.faded(kept).merge(batch), kept**2 * self.variance + variance)
 
-    def shifts(self) -> Array:
-        """From each centre to where the latest rows would have it, (K, p)."""
-        wx, observed = self.stats.wx, self.stats.observed
-        return np.divide(wx, observed, out=np.zeros_like(wx), where=observed > 0)
-
     def pvalues(self) -> Array:
         """How probable shifts at least this long are if the centres are where they should be, (K,).
 
@@ -149,7 +144,9 @@ class Stream(NamedTuple):
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes that are about the stream."""
-        drift = np.linalg.norm(self.latest.shifts(), axis=1) * self.frame.unit
+        wx, observed = self.latest.stats.wx, self.latest.stats.observed
+        shifts = np.divide(wx, observed, out=np.zeros_like(wx), where=observed > 0)  # to where the latest rows are
+        drift = np.linalg.norm(shifts, axis=1) * self.frame.unit
         found = {"lower_bound_": self.per_row(self.tracked.memory), "lower_bounds_": self.bounds, "_stream": self}
         found |= {"cluster_sizes_": self.tracked.memory.n, "recent_sizes_": self.latest.stats.n}
         found |= {"center_drift_": drift, "drift_pvalues_": self.latest.pvalues()}

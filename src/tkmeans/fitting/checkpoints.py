@@ -134,7 +134,14 @@ def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]
     state = meta["rng"] | {"state": meta["rng_inner"] | {"key": arrays["rng_key"]}}
     np.random.RandomState().set_state(state)
     best = _fit(arrays, "best", bool(arrays["best_converged"])) if "best_history" in arrays else None
-    run = _progress(arrays) if "run_history" in arrays else None
+    run = None
+    if "run_history" in arrays:
+        params, stats, history, n_passes, *_ = _fit(arrays, "run", converged=False)
+        movement, total = float(arrays["run_movement"]), float(arrays["run_total"])
+        run = Progress(history, movement, params, stats, total, n_passes, Anderson() if "residuals" in arrays else None)
+        if run.mixer is not None:
+            run.mixer.residuals.extend(arrays["residuals"])
+            run.mixer.images.extend(arrays["images"])
     wanted = MixtureParams if "n_components" in fit else Params
     if not all(isinstance(each.params, wanted) for each in (best, run) if each is not None):
         raise ValueError(f"its parameters are no {wanted.__name__}")
@@ -159,14 +166,3 @@ def _fit(arrays: dict[str, Any], prefix: str, converged: bool) -> Fit:
     records = zip(("params", "stats"), _RECORDS[field("records")], strict=True)
     params, stats = (record(*(field(f"{kind}_{name}") for name in record._fields)) for kind, record in records)
     return Outcome(params, stats, field("history").tolist(), field("n_passes"), converged)
-
-
-def _progress(arrays: dict[str, Any]) -> Progress:
-    params, stats, history, n_passes, *_ = _fit(arrays, "run", converged=False)
-    mixer = None
-    if "residuals" in arrays:
-        mixer = Anderson()
-        mixer.residuals.extend(arrays["residuals"])
-        mixer.images.extend(arrays["images"])
-    movement, total = float(arrays["run_movement"]), float(arrays["run_total"])
-    return Progress(history, movement, params, stats, total, n_passes, mixer)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -108,39 +109,36 @@ class Checkpointer(_Quiet):
     """Keeps the state of a fit in a file, unless that would take more than a share of the time."""
 
     def __init__(self, path: Any, fit: dict[str, Any]) -> None:
-        self._path, self._fit, self._share = path, fit, SHARE_OF_TIME.get()
+        self._path, self._share = path, SHARE_OF_TIME.get()
+        self._state = Checkpoint(fit, rng_state={}, n_finished=0, best=None, run=None)
         self._saved = time.monotonic()
         self._writing = 0.0  # seconds that the last checkpoint took
-        self._rng_state: dict[str, Any] = {}
-        self._n_finished = 0
-        self._best: Fit | None = None
-        self._run: Progress | None = None
 
     def restarted(self, rng_state: dict[str, Any], n_finished: int, best: Fit | None) -> None:
         """Note the state of the random numbers when the fit began, and the runs that are done."""
-        self._rng_state, self._n_finished, self._best = rng_state, n_finished, best
+        self._state = replace(self._state, rng_state=rng_state, n_finished=n_finished, best=best)
 
     def finished(self, fit: Fit, n_finished: int, best: Fit) -> None:
         """Save after a run; one that has not converged is saved as it is, and with a higher limit can go on."""
         if not fit.converged:
             self._save()
-        self._n_finished, self._best, self._run = n_finished, best, None
+        self._state = replace(self._state, n_finished=n_finished, best=best, run=None)
         if fit.converged:
             self._save()
 
     def begin(self, frame: Frame, max_iter: int) -> None:
         """A run that has made no step is not worth saving."""
-        self._run = None
+        self._state = replace(self._state, run=None)
 
     def step(self, progress: Progress) -> Request | None:
         """Save, if it is time."""
-        self._run = progress
+        self._state = replace(self._state, run=progress)
         if (time.monotonic() - self._saved) * self._share >= self._writing:
             self._save()
         return None
 
     def _save(self) -> None:
         begun = time.monotonic()
-        Checkpoint(self._fit, self._rng_state, self._n_finished, self._best, self._run).write(self._path)
+        self._state.write(self._path)
         self._saved = time.monotonic()
         self._writing = self._saved - begun

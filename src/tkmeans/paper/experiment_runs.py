@@ -3,15 +3,15 @@
 A run is one repetition of one method on one data set in one column of the tables. Results go to a file line by line.
 """
 
+import codecs
 import csv
-import io
 import os
 import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,22 +52,18 @@ def _by(estimator: Callable[[Array, int], Any]) -> Fitting:
     return fit
 
 
-def _mixture(dof: float | str, start: str, max_iter: int = 500, tol: float = 1e-6) -> Fitting:
+def _mixture(X: Array, centers: Array, seed: int, *, start: str = "as released", **given: Any) -> Run:
     """Plain EM of a mixture of free ellipses: a TMM, or with a huge dof a GMM.
 
     It starts where the paper's does (uniform centres, unit covariances, equal weights), or from the centres of k-means.
     """
-
-    def fit(X: Array, centers: Array, seed: int) -> Run:
-        K, p = centers.shape
-        first: dict[str, Any] = {"weights_init": np.full(K, 1 / K), "precisions_init": np.tile(np.eye(p), (K, 1, 1))}
-        if start == "k-means":
-            first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
-        first |= {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False, "accelerate": False}
-        first |= {"reg_covar": 1e-6, "tol": tol, "max_iter": max_iter}
-        return _by(lambda *_: StudentTMixture(K, dof=dof, means_init=centers, **first))(X, centers, seed)
-
-    return fit
+    K, p = centers.shape
+    first: dict[str, Any] = {"weights_init": np.full(K, 1 / K), "precisions_init": np.tile(np.eye(p), (K, 1, 1))}
+    if start == "k-means":
+        first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
+    first |= {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False, "accelerate": False}
+    first |= {"reg_covar": 1e-6, "tol": 1e-6, "max_iter": 500} | given
+    return _by(lambda *_: StudentTMixture(K, means_init=centers, **first))(X, centers, seed)
 
 
 def t_k_means(X: Array, centers: Array, scale: float) -> Outcome[Any, Any]:
@@ -97,37 +93,33 @@ def _literal_limit(X: Array, start: Array, _: int) -> Run:
     return _nearest(X, limit(X, start, 1, SmallMove(1e-6), 200))
 
 
-def _released(method: str) -> Fitting:
-    return lambda X, start, _: METHODS[method].run(X, start)
-
-
 _kmeans = _by(lambda start, seed: KMeans(len(start), init=start, n_init=1, random_state=seed))
 _default_tkmeans = _by(lambda start, seed: TKMeans(len(start), random_state=seed))
 _default_fast = _by(lambda start, seed: FastTKMeans(len(start), random_state=seed))
 
 # On rows in their own units: the published fast t-k-means++ row was made that way (deviations.md).
-UNSCALED: dict[str, dict[str, Fitting]] = {"released unscaled": {"fast t-k-means++": _released("fast t-k-means++")}}
+UNSCALED: dict[str, dict[str, Fitting]] = {"released unscaled": {"fast t-k-means++": METHODS["fast t-k-means++"].run}}
 UNSCALED["defaults unscaled"] = {"t-k-means": _default_tkmeans}
 COLUMNS: dict[str, dict[str, Fitting]] = {
-    "released": {method: _released(method) for method in METHODS},
+    "released": {method: released.run for method, released in METHODS.items()},
     "correct": {
         "k-means": _kmeans,
         "k-means++": _kmeans,
         "k-medoids": _by(lambda start, seed: KMedoids(len(start), method="alternate", init=start, random_state=seed)),
         "k-medians": _by(lambda start, seed: KMedians(len(start), init=start, random_state=seed)),
-        "GMM": _mixture(_GAUSSIAN, "as released"),
-        "TMM": _mixture("estimate", "as released"),
+        "GMM": partial(_mixture, dof=_GAUSSIAN),
+        "TMM": partial(_mixture, dof="estimate"),
         "t-k-means": lambda X, start, _: _nearest(X, t_k_means(X, start, FIRST_SCALE)),
         "fast t-k-means": _literal_limit,
         "fast t-k-means++": _literal_limit,
     },
     # The same equations from a start that does not decide against them.
     "better start": {
-        "GMM": _mixture(_GAUSSIAN, "k-means"),
-        "TMM": _mixture("estimate", "k-means"),
+        "GMM": partial(_mixture, dof=_GAUSSIAN, start="k-means"),
+        "TMM": partial(_mixture, dof="estimate", start="k-means"),
         "t-k-means": lambda X, start, _: _nearest(X, t_k_means(X, start, float(X.var(axis=0).mean()))),
     },
-    "capped": {"TMM": _mixture("estimate", "k-means", max_iter=30, tol=1e-3)},
+    "capped": {"TMM": partial(_mixture, dof="estimate", start="k-means", max_iter=30, tol=1e-3)},
     # Our estimators with nothing set but the number of clusters.
     "defaults": {"t-k-means": _default_tkmeans, "fast t-k-means++": _default_fast},
     **UNSCALED,
@@ -199,7 +191,10 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     """All these runs: those in the file are read from it, the others are done and added to it."""
     done = read(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, done)  # without what was cut off, or written by another version
+    with replacing(path) as whole:  # without what was cut off, or written by another version
+        writer = csv.writer(codecs.getwriter("utf-8")(whole))
+        writer.writerow([*Key._fields, *MEASURES])
+        writer.writerows([*key, *row.values()] for key, row in done.items())
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
@@ -224,16 +219,6 @@ def read(path: Path) -> Results:
             key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
             results[key] = {measure: float(line[measure]) for measure in MEASURES}
     return results
-
-
-def _write(path: Path, results: Results) -> None:
-    """A file of these runs, which are there whole or as they were."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow([*Key._fields, *MEASURES])
-    writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in results.items())
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
 
 
 def _do(key: Key) -> tuple[Key, dict[str, float]]:

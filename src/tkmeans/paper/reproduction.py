@@ -27,10 +27,9 @@ def reproduce(
     """
     began = time.monotonic()
     names = [table for table in experiment_runs.TABLES if what in (table, "all")]
-    path = out / "runs.csv"
     keys = experiment_runs.wanted(names, reps)
     start(len(keys))
-    results = experiment_runs.perform(keys, path, tick=tick) if keys else {}
+    results = experiment_runs.perform(keys, out / "runs.csv", tick=tick) if keys else {}
     out.mkdir(parents=True, exist_ok=True)
     cells = published_values.summarised(results)
     tables = {name: published_values.rows(name, cells) for name in names}

@@ -64,8 +64,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     check_switch("training_rows", training_rows)
     names, scaler, last = None, None, estimator  # the names of a pipeline's steps
     if isinstance(estimator, Pipeline):
-        if len(estimator.steps) != 2:
-            n_steps = len(estimator.steps)
+        if (n_steps := len(estimator.steps)) != 2:
             raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {n_steps} steps")
         names, (scaler, last) = map(list, zip(*estimator.steps, strict=True))
     document = {"format": FORMAT, "version": VERSION, "tkmeans": __version__, "scikit-learn": sklearn.__version__}
@@ -129,8 +128,7 @@ def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) ->
     check_is_fitted(estimator)
     params = {key: value for key, value in estimator.get_params(deep=False).items() if key not in _LOCAL}
     wanted = [field for field, kind in kinds(name, params).items() if training_rows or "[n]" not in kind]
-    found = {field: getattr(estimator, field, None) for field in wanted}
-    there = {field: value for field, value in found.items() if value is not None}
+    there = {field: value for field in wanted if (value := getattr(estimator, field, None)) is not None}
     # What dask would still have to compute is left out.
     fitted = {field: _encoded(value) for field, value in there.items() if not hasattr(value, "__dask_graph__")}
     return {"class": name, "params": {key: _encoded_param(key, params[key]) for key in params}, "fitted": fitted}

@@ -1,8 +1,8 @@
 """Which classes a model file may hold, and what there is to keep of each.
 
-A field's kind is a word of `_SCALARS`, `_LISTS`, `_ARRAYS` or "sketch", which has a type and a range; arrays have their
-shape in brackets: K clusters, p features, n training rows. "?" marks what may be absent, as after an interrupted fit,
-or None, "|" alternatives.
+A field's kind is a word of `_WORDS` or "sketch", which has a type and a range; arrays have their shape in brackets: K
+clusters, p features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|"
+alternatives.
 """
 
 from collections.abc import Callable
@@ -96,15 +96,11 @@ def _has_shape(value: Any, dims: list[str], sizes: dict[str, int]) -> bool:
 
 def _is(value: Any, word: str) -> bool:
     """Whether a value has the type and the range of this word, whatever its shape."""
-    if word in _SCALARS:
-        kind, in_range = _SCALARS[word]
-        return type(value) is kind and bool(in_range(value))
-    if word in _LISTS:
-        kind, in_range = _LISTS[word]
-        return isinstance(value, list) and all(type(part) is kind for part in value) and bool(in_range(value))
-    if word in _ARRAYS:
-        letter, in_range = _ARRAYS[word]
-        return isinstance(value, np.ndarray) and value.dtype.kind == letter and bool(np.all(in_range(value)))
+    if word in _WORDS:
+        kind, in_range = _WORDS[word]
+        found = value.dtype.kind if isinstance(value, np.ndarray) else type(value)
+        found = [*{*map(type, value)}] if found is list else found
+        return found == kind and bool(np.all(in_range(value)))
     if not isinstance(value, dict) or set(value) != set(Sketch._fields):
         return False
     d2, mass = value["d2"], value["mass"]
@@ -124,11 +120,11 @@ def _of_covariance(matrices: Array) -> bool:
 
 
 def _of_scale(x: Any) -> Any:
-    return (x > SCALES[0]) & (x < SCALES[1])
+    return (x > 1e-280) & (x < 1e280)  # no variance of a fit is beyond, and what is computed of one stays a number
 
 
-SCALES = 1e-280, 1e280  # of a variance; no fit reaches them, and what is computed of one between stays a number
-_SCALARS: dict[str, tuple[type, Callable[[Any], Any]]] = {
+# The type, of a list that of its parts in brackets, of an array its letter; and the range.
+_WORDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "number": (float, np.isfinite),
     "number from 0 on": (float, lambda x: 0 <= x < np.inf),
     "share": (float, lambda x: 0 <= x <= 1),
@@ -137,13 +133,9 @@ _SCALARS: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "count": (int, lambda x: 0 <= x < 2**63),
     "count from 1 on": (int, lambda x: 1 <= x < 2**63),
     "truth": (bool, np.isfinite),
-}
-_LISTS: dict[str, tuple[type, Callable[[Any], Any]]] = {
-    "numbers": (float, lambda x: len(x) > 0 and np.all(np.isfinite(x))),
-    "noise shares": (float, lambda x: len(x) == 2 and min(x) > 0 and sum(x) < 1),
-    "names": (str, len),
-}
-_ARRAYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "numbers": ([float], np.isfinite),
+    "noise shares": ([float], lambda x: len(x) == 2 and min(x) > 0 and sum(x) < 1),
+    "names": ([str], len),
     "floats": ("f", np.isfinite),
     "sizes": ("f", lambda x: (x >= 0) & (x < np.inf)),
     "scales": ("f", _of_scale),

@@ -118,8 +118,8 @@ class Released:
     steady: bool = False  # see QuietFor
     max_iter: int = 200
 
-    def run(self, X: Array, centers: Array) -> Run:
-        """Cluster the rows of X from these centres."""
+    def run(self, X: Array, centers: Array, _: int = 0) -> Run:
+        """Cluster the rows of X from these centres, which is all that is drawn: a seed changes nothing."""
         source = ArraySource(X, None, Frame(np.zeros(X.shape[1]), 1.0), block_rows=len(X))
         stop, n_steps = QuietFor(len(X), steady=self.steady), self.max_iter - 1  # the first E-step is an iteration here
         fit = em(source, self.model, self.first(centers), stop=stop, max_iter=n_steps)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.special import digamma, gamma
 from tkmeans.stats import Array, Block
 
 FIRST_DOF, FIRST_SCALE = 15.0, 0.01  # of t-k-means
+numbers = partial(np.nan_to_num, posinf=np.inf, neginf=-np.inf)  # the same, with 0 for what is not a number
 
 
 @final
@@ -127,11 +129,6 @@ def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Any, gain: An
     """The mean of ln u - u under tau in each cluster, (K,), where u = gain / (1 + slope D)."""
     log_base_mean, inverse_mean = (np.einsum("kn,kn->k", tau, each) / sizes for each in bases(d2, slope))
     return np.log(gain) - log_base_mean - gain * inverse_mean
-
-
-def numbers(centers: Array) -> Array:
-    """The same, with 0 for what is not a number."""
-    return np.where(np.isnan(centers), 0.0, centers)
 
 
 # Both mixtures carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance
