@@ -108,7 +108,7 @@ def starts(
     size = max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K)
     whole = source.sample(size, np.random.RandomState(0) if settings.init_params == "robust" else rng)
     rows = of_centers.without_bad_cells(whole, K) if robust and settings.bad_cells else whole
-    sample = of_centers.canonical(of_centers.complete(rows, K))
+    sample = of_centers.canonical(of_centers.complete(rows, K, whole.X))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few

@@ -197,7 +197,7 @@ class Descent:
         X, weight = source.sample(size, rng)
         rows = Sample(X, weight * min(1.0, size / source.total))  # a row stands for others, but it is one
         rows = without_bad_cells(rows, most) if settings.bad_cells else rows
-        sample = canonical(complete(rows, 5))  # holes are filled only if complete rows are very few
+        sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
         weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
         bulk = bulk_of(sample)  # of all rows: small clusters may be as far away as outliers
         squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)
