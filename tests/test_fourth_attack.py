@@ -49,3 +49,40 @@ def test_holes_here_and_there_leave_the_complete_rows_as_the_sample():
     rows[::3, 1] = np.nan
     whole = complete(Sample(rows, np.ones(400)), 4, rows)
     np.testing.assert_array_equal(whole.X, X[~np.isnan(rows).any(axis=1)])
+
+
+# ---- rows that are equal, or equally far ------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+@pytest.mark.parametrize("fitted", [TKMeans, MiniBatchTKMeans, StudentTMixture])
+@pytest.mark.parametrize("unit", [1e-7, 0.1, 1.0, 1e4])
+def test_rows_that_equal_their_centre_are_no_outliers_in_any_unit(fitted, unit):
+    for corners in ([[0, 0], [1, 0], [0, 1]], [[0, 0], [10, 0], [0, 10], [10, 10]]):
+        rows = unit * np.repeat(np.array(corners, float), 20, axis=0)
+        model = fitted(len(corners), random_state=0).fit(rows)
+        assert not np.any(model.outliers(rows))
+        assert np.min(model.predict(rows, outlier_label=-1)) == 0
+
+
+def test_a_row_far_from_clusters_of_equal_rows_is_an_outlier():
+    rows = np.repeat([[0.0, 0], [1, 0], [0, 1]], 20, axis=0)
+    model = TKMeans(3).fit(rows)
+    assert model.outliers([[0.5, 0.5], [1.0, 0.0]]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("fitted", [TKMeans, StudentTMixture])
+def test_the_unit_and_the_offset_change_no_cluster_of_rows_on_a_lattice(fitted):
+    for seed in range(15 if fitted is TKMeans else 5):
+        rows = np.random.default_rng(seed).integers(1, 6, (200, 3)).astype(float)  # answers from 1 to 5
+        labels = fitted(4).fit(rows).labels_
+        for same in (rows + 0.1, 0.1 * rows, 3 * rows - 7):
+            assert adjusted_rand_score(labels, fitted(4).fit(same).labels_) > 0.999
+
+
+def test_the_last_digits_of_the_unit_change_neither_bad_cells_nor_clusters():
+    rows = np.random.default_rng(11).standard_cauchy((200, 3))
+    first, second = (TKMeans(4).fit(rows * factor) for factor in (1, 1 + 1e-12))
+    np.testing.assert_array_equal(first.find_bad_cells(rows), second.find_bad_cells(rows * (1 + 1e-12)))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+    assert first.dof_ == pytest.approx(second.dof_, rel=1e-6)

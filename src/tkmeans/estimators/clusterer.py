@@ -430,7 +430,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
-        return fit_outlier_model(self._training_distances, self.n_features_in_, level)
+        scale = getattr(self._fitted_model.params, "scale", 1.0)  # shapes measure distances in their own
+        return fit_outlier_model(self._training_distances, self.n_features_in_, level, scale)
 
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
     def find_bad_cells(self, X: Any) -> Any:

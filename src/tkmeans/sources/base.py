@@ -177,7 +177,7 @@ class CountedRows(Source):
             places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
             picked, times = np.unique(places.astype(np.int64), return_counts=True)
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
-        return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
+        return Sample(self.frame.enter(self.rows(picked), coarse=True), weight)
 
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
