@@ -1,12 +1,16 @@
 """What a fourth attack found, one test for each: sentences that were not true of tables that are quite ordinary."""
 
+import io
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, select_clusters
+from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, describe, select_clusters
 from tkmeans.datasets import make_contaminated
 from tkmeans.fitting.starts import complete
+from tkmeans.plots import ClustersDisplay
 from tkmeans.sources import Sample
 
 # ---- missing values ---------------------------------------------------------------------------
@@ -86,3 +90,74 @@ def test_the_last_digits_of_the_unit_change_neither_bad_cells_nor_clusters():
     np.testing.assert_array_equal(first.find_bad_cells(rows), second.find_bad_cells(rows * (1 + 1e-12)))
     np.testing.assert_array_equal(first.labels_, second.labels_)
     assert first.dof_ == pytest.approx(second.dof_, rel=1e-6)
+
+
+def test_one_stray_beyond_all_squares_makes_no_missed_cluster_of_the_others():
+    X, _ = make_contaminated(400, 4, 3, random_state=1)
+    model = TKMeans(4).fit(X)
+    found = model.outliers(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(model.outliers(np.vstack([X, [[1e200] * 3]])), [*found, True])
+
+
+# ---- descriptions and pictures ----------------------------------------------------------------
+
+
+def four_clusters():
+    X, _ = make_contaminated(400, 4, 3, random_state=1)
+    return X, TKMeans(4).fit(X)
+
+
+def test_columns_with_the_names_of_facts_leave_the_facts_of_a_description_alone():
+    X, model = four_clusters()
+    plain = describe(model, X, feature_names=["a", "b", "c"]).table()
+    named = describe(model, X, feature_names=["cluster", "probability", "n_rows"]).table()
+    for fact in ("cluster", "n_rows", "share", "n_outliers", "probability"):
+        assert named[fact] == plain[fact]
+    assert [named[f"median {name}"] for name in ("cluster", "probability", "n_rows")] == [plain[c] for c in "abc"]
+
+
+def test_a_column_of_text_does_not_replace_one_of_numbers_of_its_name():
+    X, model = four_clusters()
+    table = describe(model, X, categories={"x0": np.where(model.labels_ == 0, "yes", "no")}).table()
+    assert all(isinstance(value, float) for value in table["x0"])
+    assert table["text x0"] == ["yes", "no", "no", "no"]
+
+
+def test_two_columns_of_one_name_are_not_described():
+    X, model = four_clusters()
+    with pytest.raises(ValueError, match="several columns with the name 'a'"):
+        describe(model, X, feature_names=["a", "a", "b"])
+
+
+def test_a_picture_takes_as_long_as_it_has_clusters_whatever_their_numbers_are():
+    X, _ = four_clusters()
+    display = ClustersDisplay.from_predictions(X, np.where(X[:, 0] > 0, 0, 10**9))
+    assert len(display.points_) == 2
+    assert sum(len(points.get_offsets()) for points in display.points_) == len(X)
+
+
+def test_names_of_columns_in_a_picture_are_no_formulas():
+    X, model = four_clusters()
+    names = ["cost ($) per unit ($)", "$x_{$", "c"]
+    display = ClustersDisplay.from_estimator(model, X, features=[0, 1], feature_names=names)
+    assert display.ax_.get_xlabel() == names[0]
+    display.figure_.savefig(io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"centers": [[0, 0, 0]]}, "got 1 centres and the label 3"),
+        ({"max_rows": -1}, "max_rows"),
+        ({"max_rows": 0}, "max_rows"),
+        ({"max_rows": 2.5}, "max_rows"),
+        ({"labels": ["a"] * 420}, "labels must be a whole number"),
+        ({"labels": [1, 2]}, "labels must be a whole number"),
+    ],
+)
+def test_a_picture_names_what_is_wrong_with_its_arguments(options, words):
+    X, model = four_clusters()
+    with pytest.raises((ValueError, TypeError), match=words):
+        ClustersDisplay.from_predictions(X, **({"labels": model.labels_} | options))

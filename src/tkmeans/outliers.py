@@ -121,11 +121,10 @@ def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[
 def warn_of_clumps(strays: Array, radius: float) -> None:
     """Warn if outliers are not scattered: many within the radius of a cluster are a missed cluster."""
     strays = strays[:: -(-len(strays) // _FARTHEST_CHECKED) or 1]
-    together = 0
-    if len(strays):
-        largest = max(float(np.max(np.abs(strays))), radius)  # the squares of far strays may overflow
-        points = strays / largest
-        together = int(np.max(cKDTree(points).query_ball_point(points, radius / largest, return_length=True)))
+    with np.errstate(over="ignore"):
+        points = strays / radius
+    points = points[np.all(np.abs(points) < 1e150, axis=1)]  # the squares of farther ones overflow
+    together = int(np.max(cKDTree(points).query_ball_point(points, 1.0, return_length=True))) if len(points) else 0
     if together >= max(10, 0.1 * len(strays)):
         found = f"{together / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point"
         warnings.warn(f"{found}: they look like a missed cluster. Try a larger n_clusters.", UserWarning, stacklevel=3)

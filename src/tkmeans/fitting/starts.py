@@ -376,7 +376,7 @@ def complete(sample: Sample, n_clusters: int, given: Array) -> Sample:
 
 
 def _unlike(sample: Sample, whole: Array) -> Array:
-    """Rows farther from the complete ones than these are from each other, over the features that were observed, (n,)."""
+    """Rows farther from the complete ones than these are from each other, over the features they have, (n,)."""
     from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
 
     known = canonical(Sample(sample.X[whole], sample.weight[whole])).X
