@@ -2,9 +2,11 @@
 
 import io
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, describe, select_clusters
@@ -161,3 +163,37 @@ def test_a_picture_names_what_is_wrong_with_its_arguments(options, words):
     X, model = four_clusters()
     with pytest.raises((ValueError, TypeError), match=words):
         ClustersDisplay.from_predictions(X, **({"labels": model.labels_} | options))
+
+
+# ---- fits that ran out of time ----------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*searches found other")
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (partial(StudentTMixture, 5, random_state=0, tol=1e-9), (3000, 15, 4)),
+        (partial(TKMeans, 60, random_state=0), (6000, 30, 8)),
+        (partial(TKMeans, 20, random_state=0, cluster_weights="equal"), (5000, 10, 4)),
+    ],
+)
+def test_a_fit_whose_search_was_cut_short_resumes_to_the_result_of_an_uninterrupted_one(make, shape, tmp_path):
+    X, _ = make_contaminated(*shape, random_state=1, cluster_std=0.3)
+    file = tmp_path / "checkpoint.npz"
+    with pytest.warns(ConvergenceWarning, match=r"max_time=0\.005 seconds ended the search for a start"):
+        make(max_time=0.005, checkpoint=file).fit(X)
+    resumed, whole = make().fit(X, resume=file), make().fit(X)
+    assert resumed.lower_bounds_ == whole.lower_bounds_
+    np.testing.assert_array_equal(resumed.labels_, whole.labels_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*searches found other")
+def test_a_fit_that_is_resumed_with_little_time_searches_as_it_did_before(tmp_path):
+    X, _ = make_contaminated(6000, 30, 8, random_state=1, cluster_std=0.3)
+    file = tmp_path / "checkpoint.npz"
+    make = partial(TKMeans, 60, random_state=0, tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        make(max_iter=2, checkpoint=file).fit(X)
+    with pytest.warns(ConvergenceWarning, match=r"max_time=0\.001 seconds \(3 iterations\)"):
+        make(max_time=1e-3, checkpoint=file).fit(X, resume=file)
+    assert make(max_iter=8).fit(X, resume=file).lower_bounds_ == make(max_iter=8).fit(X).lower_bounds_

@@ -114,7 +114,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. A row of weight 2 is that row twice; one of weight 0 is only labelled.
         resume : path, default=None
-            A checkpoint of the same fit, to go on from there, with the same result to the last bit.
+            A checkpoint of the same fit, to go on from there, with the same result to the last bit. If `max_time` has
+            ended the search for a start, that is made again.
 
         Returns
         -------
@@ -169,6 +170,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
+            source.resumed = left is not None and (left.run is not None or left.best is not None)
             with nullcontext() if left is None else resuming(self, resume):
                 fit = best_run(plan.runs, plan.merit, rng, observers, left)
                 self._publish_fit(plan, fit, source)
@@ -178,7 +180,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 n_searches, n_agreeing, margin = source.agreement
                 if 2 * n_agreeing < n_searches and margin < fit_warnings.CLEARLY_BETTER:
                     fit_warnings.warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
-            if not fit.converged:
+            if source.search_limit is not None and source.search_limit.has_cut:
+                fit_warnings.warn_of_cut_search(self)
+            elif not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
 
@@ -200,7 +204,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:
             check_not_input(self.checkpoint, source.path)
-            yield Checkpointer(self.checkpoint, self._fingerprint(source))
+            yield Checkpointer(self.checkpoint, self._fingerprint(source), source)
         if getattr(self, "max_time", None) is not None:
             yield TimeLimit(float(self.max_time))
 

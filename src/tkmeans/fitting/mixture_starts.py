@@ -119,7 +119,8 @@ def starts(
     bulk, model = bulk_of(sample), settings._model(settings._engine(source))
     reach = FARTHEST * bulk.units  # what is farther is as far
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
-    limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
+    unlimited = settings.max_time is None or source.resumed
+    limit = source.search_limit = FOREVER if unlimited else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
     setting = Setting(model, K, *prior, bulk, noise, dof, source.total / row, limit)
     width = source.frame.unit * np.max(bulk.units) * bulk.radius
     form = before and (before.shape, *before.centers.shape)  # and of rows in about this unit:

@@ -90,6 +90,7 @@ class TimeLimit(_Quiet):
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + float(seconds)  # a narrow number has no room for the clock
+        self.has_cut = False  # whether anyone was told that the time is up
 
     @property
     def left(self) -> float:
@@ -99,7 +100,8 @@ class TimeLimit(_Quiet):
     @property
     def is_up(self) -> bool:
         """Whether the time has passed."""
-        return self.left <= 0
+        self.has_cut = self.has_cut or self.left <= 0
+        return self.has_cut
 
     def step(self, progress: Progress) -> Request | None:
         """Stop when the time has passed."""
@@ -110,8 +112,8 @@ class TimeLimit(_Quiet):
 class Checkpointer(_Quiet):
     """Keeps the state of a fit in a file, unless that would take more than a share of the time."""
 
-    def __init__(self, path: Any, fit: dict[str, Any]) -> None:
-        self._path, self._fit, self._share = path, fit, SHARE_OF_TIME.get()
+    def __init__(self, path: Any, fit: dict[str, Any], source: Source) -> None:
+        self._path, self._fit, self._share, self._source = path, fit, SHARE_OF_TIME.get(), source
         self._saved = time.monotonic()
         self._writing = 0.0  # seconds that the last checkpoint took
         self._rng_state: dict[str, Any] = {}
@@ -127,6 +129,8 @@ class Checkpointer(_Quiet):
         """Save after a run; one that has not converged is saved as it is, and with a higher limit can go on."""
         if not fit.converged:
             self._save()
+        if self._source.search_limit is not None and self._source.search_limit.has_cut:
+            return
         self._n_finished, self._best, self._run = n_finished, best, None
         if fit.converged:
             self._save()
@@ -136,8 +140,9 @@ class Checkpointer(_Quiet):
         self._run = None
 
     def step(self, progress: Progress) -> Request | None:
-        """Save, if it is time."""
-        self._run = progress
+        """Save, if it is time; of a run from where a search was cut short nothing, so that it is made again."""
+        cut = self._source.search_limit is not None and self._source.search_limit.has_cut
+        self._run = None if cut else progress
         if (time.monotonic() - self._saved) * self._share >= self._writing:
             self._save()
         return None

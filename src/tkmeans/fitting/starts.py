@@ -82,7 +82,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
     drawing = np.random.RandomState(0) if robust and source.n_rows > size else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
-    limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
+    limit = source.search_limit = None if max_time is None or source.resumed else TimeLimit(SEARCH_TIME * max_time)
     source.n_clusters = K
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
@@ -190,6 +190,8 @@ def chosen_start(
         try:
             found = robust_search(part, K, rng, nu, 1, seconds)
         except TimeoutError:
+            if limit:
+                limit.has_cut = True
             if not candidates:
                 raise
             return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
