@@ -9,7 +9,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, describe, select_clusters
+from tkmeans import DataFile, MiniBatchTKMeans, StudentTMixture, TKMeans, describe, select_clusters, write_report
+from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
 from tkmeans.fitting.starts import complete
 from tkmeans.plots import ClustersDisplay
@@ -197,3 +198,34 @@ def test_a_fit_that_is_resumed_with_little_time_searches_as_it_did_before(tmp_pa
     with pytest.warns(ConvergenceWarning, match=r"max_time=0\.001 seconds \(3 iterations\)"):
         make(max_time=1e-3, checkpoint=file).fit(X, resume=file)
     assert make(max_iter=8).fit(X, resume=file).lower_bounds_ == make(max_iter=8).fit(X).lower_bounds_
+
+
+# ---- few rows, centres without rows, and arguments of other kinds -----------------------------
+
+
+def test_the_default_numbers_of_clusters_end_at_the_number_of_rows():
+    X, _ = four_clusters()
+    found = select_clusters(X[:10])
+    assert found.n_clusters.max() <= 10
+    assert found.best == TKMeans("auto").fit(X[:10]).n_clusters_
+    with pytest.raises(ValueError, match="n_clusters=20"):
+        select_clusters(X[:10], range(1, 21, 19))
+
+
+def test_centres_at_the_same_place_are_told():
+    X, _ = four_clusters()
+    with pytest.warns(ConvergenceWarning, match="centres are at the same place"):
+        TKMeans(2, init=[[1e30, 0, 0], [-1e30, 0, 0]]).fit(X)
+
+
+@pytest.mark.parametrize("baseline", [KMedians, KMedoids])
+def test_baselines_tell_of_clusters_without_rows(baseline):
+    with pytest.warns(ConvergenceWarning, match="2 of 3 clusters hold hardly any or none of the 20 rows"):
+        baseline(3, random_state=0).fit(np.ones((20, 2)))
+
+
+def test_a_report_refuses_a_file_that_was_not_loaded(tmp_path):
+    X, model = four_clusters()
+    np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c", comments="")
+    with pytest.raises(TypeError, match="load it first"):
+        write_report(tmp_path / "report.html", model, DataFile(tmp_path / "rows.csv"))

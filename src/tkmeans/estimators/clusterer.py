@@ -131,7 +131,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self.__dict__.pop("selection_", None)
             size = getattr(self, self._size)
             if isinstance(size, str):
-                self.selection_ = self._selection(source, 1, range(1, 21), None, np.random.RandomState(0))
+                self.selection_ = self._selection(source, 1, None, None, np.random.RandomState(0))
                 setattr(self, self._size, self.selection_.best)
             try:
                 self._fit_source(source, resume)
@@ -142,7 +142,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _selection(self, source: Source, least_rows: int, numbers: Any, shapes: Any, *options: Any) -> Any:
         """The number of clusters, chosen among ellipses with noise, whatever shapes are fitted then."""
         from tkmeans.estimators.student_t_mixture import StudentTMixture
-        from tkmeans.fitting.selections import compared
+        from tkmeans.fitting.selections import UP_TO_20, compared
 
         if isinstance(source, SparseSource):
             raise TypeError('X is sparse, and "auto" looks at every value; pass X.toarray(), or a number of clusters')
@@ -151,7 +151,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         source.n_counted = survey.n_counted
         measure(source)
         mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
-        return compared(source, numbers, shapes or [mixture.covariance_type], mixture, *options)
+        return compared(source, numbers or UP_TO_20, shapes or [mixture.covariance_type], mixture, *options)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:

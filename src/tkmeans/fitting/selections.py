@@ -33,6 +33,7 @@ from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import quantile
 from tkmeans.stats import Array, Frame
 
+UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there are fewer rows
 CRITERIA = ("evidence", "icl", "bic", "stability")
 by_evidence = attrgetter("evidence")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
