@@ -195,7 +195,7 @@ def section(repeats: int, jobs: int) -> tuple[str, list[str]]:
 ## Foreign data
 
 Every method {repeats} times on each set, each time with the rows shuffled and another seed. By default TKMeans and
-StudentTMixture draw nothing from `random_state`: in sets of more than 3000 and 4000 rows the order of the rows decides
+StudentTMixture draw nothing from `random_state`: in sets of more than 4500 and 4000 rows the order of the rows decides
 which ones are in the sample that the start is searched on, in smaller ones nothing can make a difference. A cell is
 the mean ARI to the reference; mean and lowest ARI between two repeats, averaged over the sets; and the number of sets
 on which all repeats agree (lowest ARI at least {SAME:g}). Agreement is no sign of being right. HDBSCAN is not

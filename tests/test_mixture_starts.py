@@ -316,7 +316,7 @@ def test_the_best_of_several_labellings_is_the_one_that_is_true(kind):
     nearest = np.linalg.norm(start.params.centers[:, None] - CENTERS, axis=2)
     assert np.all(nearest.min(axis=0) < 0.4)
     assert np.isfinite(start.merit)
-    assert 1 <= agreement.n_agreeing <= agreement.n_searches <= 3
+    assert 1 <= agreement.n_agreeing <= agreement.n_searches <= 4  # three, and perhaps one with light tails
     assert 0 < start.params.noise + start.params.beyond < MOST_NOISE
 
 
@@ -353,6 +353,24 @@ def test_two_labellings_have_the_same_clusters_if_nearly_all_rows_of_each_are_in
     assert same_clusters(one, np.minimum(one, 1), np.repeat([1.0, 1.0, 1e-3], 100))  # what is joined weighs nothing
 
 
+def test_rows_of_no_cluster_are_no_cluster_of_their_own_but_missing_in_the_others():
+    one = np.repeat([0, 1, 2], 100)
+    few, many, other = one.copy(), one.copy(), one.copy()
+    few[::20], many[100:120], other[1::20] = -1, -1, -1
+    assert same_clusters(one, few, np.ones(300))
+    assert same_clusters(few, other, np.ones(300))  # though none of their rows without a cluster is the same
+    assert not same_clusters(one, many, np.ones(300))  # a fifth of a cluster is missing
+    assert not same_clusters(many, one, np.ones(300))
+
+
+def test_a_single_labelling_is_what_two_searches_have_found():
+    X, labels = gaussian_groups(400)
+    sample = sample_of(X)
+    start, agreement = best_start(sample, [labels], setting_of(sample, 3))
+    assert adjusted_rand_score(labels, start.labels) == 1.0
+    assert agreement == (2, 2, np.inf)
+
+
 # ---- noise that is a cluster ----------------------------------------------------------------
 
 
@@ -378,6 +396,20 @@ def test_rows_spread_over_a_box_are_not_taken_for_a_ring(p):
     found = StudentTMixture(2).fit(X).outliers(X)
     assert np.mean(found[600:]) > 0.98
     assert np.mean(found[:600]) < 0.01
+
+
+@pytest.mark.parametrize(("p", "seed"), [(5, 2), (8, 0), (10, 0)])
+def test_even_noise_among_gaussian_clusters_goes_to_the_noise_and_not_into_the_tails(p, seed):
+    rng = np.random.default_rng(seed)
+    clusters = rng.normal(size=(900, p)) + np.repeat(rng.uniform(-9, 9, size=(6, p)), 150, axis=0)
+    X = np.vstack([clusters, rng.uniform(clusters.min(axis=0), clusters.max(axis=0), size=(225, p))])
+    model = StudentTMixture(6).fit(X)
+    gaussian = StudentTMixture(6, dof=100.0).fit(X)
+    assert model.score(X) > gaussian.score(X) - 0.01  # a fit with tails given is no better
+    assert model.noise_weight_ == pytest.approx(0.2, abs=0.03)
+    found = model.outliers(X)
+    assert np.mean(found[900:]) > 0.85
+    assert np.mean(found[:900]) < 0.01
 
 
 def test_rows_called_noise_are_a_cluster_if_they_are_crowded_in_the_bulk():

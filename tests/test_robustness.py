@@ -6,7 +6,7 @@ from scipy import integrate, optimize, stats
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.mixture import GaussianMixture
 
-from tkmeans import RobustnessCurve, StudentTMixture, TKMeans, breakdown_curve, influence_curve
+from tkmeans import RobustnessCurve, StudentTMixture, TKMeans, breakdown_curve, influence_curve, trimming_curves
 from tkmeans.baselines import KMedians
 from tkmeans.robustness import KINDS, _strays
 
@@ -193,3 +193,61 @@ def test_a_curve_draws_itself_and_a_display_the_worst_draw_of_each_clusterer():
     assert influence_curve(MEAN, ONE, distances=[1.0]).plot().ax_.get_xlabel().startswith("distance")
     with pytest.raises(ValueError, match="measure must be one of"):
         RobustnessDisplay(curves={}, measure="odd")
+
+
+# ---- rows left out ---------------------------------------------------------------------------------
+
+
+def trimmed_gaussian(X, n_kept):
+    """The mean log-density of the rows of one Gaussian that the others are left out of, by concentration steps."""
+    kept = np.arange(len(X))
+    for _ in range(100):
+        covariance = np.cov(X[kept].T, bias=True) + 1e-6 * np.eye(X.shape[1])  # as GaussianMixture's
+        merit = stats.multivariate_normal(X[kept].mean(axis=0), covariance).logpdf(X)
+        before, kept = set(kept), np.argsort(-merit)[:n_kept]
+        if before == set(kept):
+            break
+    return merit[kept].mean()
+
+
+def test_the_criterion_of_one_gaussian_is_that_of_its_concentration_steps():
+    X = np.vstack([ONE, np.random.default_rng(1).uniform(-30, 30, size=(40, 2))])
+    curve = trimming_curves(X, [1], levels=[0.0, 0.1, 0.25], estimator=GaussianMixture(1))["1 cluster"]
+    expected = [trimmed_gaussian(X, n) for n in (440, 396, 330)]
+    np.testing.assert_allclose(curve.values["criterion"].ravel(), expected, rtol=1e-6)
+    np.testing.assert_array_equal(curve.values["smallest"].ravel(), 1.0)
+
+
+def test_with_no_row_left_out_the_criterion_is_the_mean_classification_log_likelihood():
+    model = GaussianMixture(3, random_state=0).fit(THREE)
+    curve = trimming_curves(THREE, [3], levels=[0.0], estimator=GaussianMixture(random_state=0))["3 clusters"]
+    density = [
+        stats.multivariate_normal(m, C).pdf(THREE) for m, C in zip(model.means_, model.covariances_, strict=True)
+    ]
+    joint = np.log(model.weights_[:, None] * density)
+    assert curve.values["criterion"][0, 0] == pytest.approx(np.mean(np.max(joint, axis=0)))
+    assert curve.values["smallest"][0, 0] == pytest.approx(1 / 3)
+
+
+def test_the_criterion_rises_steeply_until_the_outliers_are_left_out_and_clusters_hold_from_there():
+    X = np.vstack([THREE, np.random.default_rng(2).uniform(-300, 300, size=(20, 2))])
+    found = trimming_curves(X, [2, 3], levels=[0.0, 0.05, 0.1, 0.15])
+    assert list(found) == ["2 clusters", "3 clusters"]
+    rises = np.diff(found["3 clusters"].values["criterion"].ravel())
+    assert np.min(rises[:2]) > 2 * rises[2]
+    assert found["3 clusters"].values["smallest"][2, 0] == pytest.approx(1 / 3, abs=0.01)
+    assert found["3 clusters"].values["criterion"][2, 0] > found["2 clusters"].values["criterion"][2, 0] + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"levels": [0.5, 1.0]}, "levels must be numbers from 0 to below 1"),
+        ({"n_clusters": []}, "n_clusters must name at least one number"),
+        ({"n_clusters": [0]}, "n_clusters must be an integer of at least 1"),
+        ({"estimator": KMeans(2)}, "estimator must have score_samples and predict_proba"),
+    ],
+)
+def test_trimming_curves_name_the_argument_that_is_wrong(change, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        trimming_curves(**({"X": THREE, "n_clusters": [2]} | change))

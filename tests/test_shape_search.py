@@ -197,7 +197,7 @@ def long_clusters(seed=0):
 @pytest.mark.parametrize("units", [np.array([1.0, 1.0]), np.array([1.0, 0.1])])
 def test_start_labels_are_numbers_of_components_or_minus_one(units):
     sample, _, _ = long_clusters()
-    labellings = list(start_labels(sample, units, 5.0, 3, np.random.RandomState(0)))
+    labellings = list(start_labels(sample, units, 5.0, 3, 0))
     assert len(labellings) >= 3
     for labels in labellings:
         assert labels.shape == (len(sample.X),)
@@ -206,7 +206,7 @@ def test_start_labels_are_numbers_of_components_or_minus_one(units):
 
 def test_start_labels_are_a_function_of_the_sample_and_the_random_state():
     sample, _, _ = long_clusters()
-    first, again = (list(start_labels(sample, np.array([1, 0.3]), 5.0, 3, np.random.RandomState(3))) for _ in range(2))
+    first, again = (list(start_labels(sample, np.array([1, 0.3]), 5.0, 3, 3)) for _ in range(2))
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -217,25 +217,34 @@ def test_some_start_labels_find_long_clusters_that_lie_side_by_side():
     clear = np.abs(sample.X[:, 1] - 0.6 * truth) < 0.2
     scores = [
         adjusted_rand_score(truth[clear], labels[clear])
-        for labels in start_labels(sample, np.array([1.0, 1.0]), 5.0, 3, np.random.RandomState(0))
+        for labels in start_labels(sample, np.array([1.0, 1.0]), 5.0, 3, 0)
     ]
     assert max(scores) > 0.85
 
 
 def test_there_is_a_start_in_the_units_of_the_user_only_where_these_differ_from_those_of_the_columns():
     sample, _, _ = long_clusters()
-    same, other = (
-        len(list(start_labels(sample, np.array(units), 5.0, 3, np.random.RandomState(0))))
-        for units in ([2.0, 2.05], [2.0, 0.5])
-    )
+    same, other = (len(list(start_labels(sample, np.array(units), 5.0, 3, 0))) for units in ([2.0, 2.05], [2.0, 0.5]))
     assert other > same
+
+
+@pytest.mark.parametrize("units", [np.ones(3), np.array([1.0, 2.0, 1.0])])
+def test_clusters_that_round_and_joined_pieces_agree_on_are_the_only_start(units):
+    rng = np.random.default_rng(4)
+    truth = np.repeat(np.arange(4), 80)
+    X = rng.normal(size=(320, 3)) + 12.0 * rng.permutation(np.eye(4, 3))[truth]
+    sample = canonical(Sample(np.column_stack([X, truth])[rng.permutation(320)], np.ones(320)))
+    sample, truth = sample._replace(X=sample.X[:, :3]), sample.X[:, 3]
+    (labels,) = start_labels(sample, units, 8.0, 4, 0)
+    assert adjusted_rand_score(truth[labels >= 0], labels[labels >= 0]) == 1.0
+    assert np.mean(labels >= 0) > 0.95
 
 
 def test_few_rows_are_labelled_without_pieces():
     rng = np.random.default_rng(0)
     for n in (3, 4, 6, 9):
         sample = canonical(Sample(rng.normal(size=(n, 2)), np.ones(n)))
-        for labels in start_labels(sample, np.ones(2), 3.0, 3, np.random.RandomState(0)):
+        for labels in start_labels(sample, np.ones(2), 3.0, 3, 0):
             assert labels.shape == (len(sample.X),)
             assert set(labels) <= {-1, 0, 1, 2}
 
@@ -258,7 +267,7 @@ def test_a_start_sees_clusters_in_a_column_of_small_units_beside_one_of_large_un
     units = np.array([2e-3, 500.0])
     sample = canonical(Sample((rng.normal(size=(300, 2)) + 8.0 * y[:, None] * [1, 0]) * units, np.ones(300)))
     truth = sample.X[:, 0] > 4.0 * units[0]
-    labels = list(start_labels(sample, units, 10.0, 2, np.random.RandomState(0)))
+    labels = list(start_labels(sample, units, 10.0, 2, 0))
     for each in (labels[1], labels[-2]):  # those of round clusters in units of the columns
         assert adjusted_rand_score(truth[each >= 0], each[each >= 0]) > 0.95
         assert np.mean(each >= 0) > 0.9

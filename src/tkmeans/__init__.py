@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tkmeans.onnx_export import to_onnx
     from tkmeans.persistence import ModelFileError, load, save
     from tkmeans.report import write_report
-    from tkmeans.robustness import RobustnessCurve, breakdown_curve, influence_curve
+    from tkmeans.robustness import RobustnessCurve, breakdown_curve, influence_curve, trimming_curves
     from tkmeans.selection import Selection, select_clusters, select_n_clusters
     from tkmeans.sources.files import DataFile
     from tkmeans.versions import show_versions
@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 __all__ = ["DataFile", "Description", "FastTKMeans", "MiniBatchTKMeans", "ModelFileError", "RobustnessCurve", "load"]
 __all__ += ["Selection", "Stability", "StudentTMixture", "TKMeans", "breakdown_curve", "describe", "influence_curve"]
 __all__ += ["save", "select_clusters", "select_n_clusters", "show_versions", "stability", "to_onnx", "write_report"]
+__all__ += ["trimming_curves"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
@@ -29,7 +30,7 @@ _HOMES = {
     "tkmeans.onnx_export": ("to_onnx",),
     "tkmeans.persistence": ("ModelFileError", "load", "save"),
     "tkmeans.report": ("write_report",),
-    "tkmeans.robustness": ("RobustnessCurve", "breakdown_curve", "influence_curve"),
+    "tkmeans.robustness": ("RobustnessCurve", "breakdown_curve", "influence_curve", "trimming_curves"),
     "tkmeans.selection": ("Selection", "select_clusters", "select_n_clusters"),
     "tkmeans.sources.files": ("DataFile",),
     "tkmeans.versions": ("show_versions",),

@@ -80,7 +80,7 @@ class Stability:
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)
 
 
-@documented(returns="stability : Stability\n    Similarities by resample and cluster, means and ratings by cluster.")
+@documented("draws", returns="stability : Stability\n    Similarities by resample and cluster, means and ratings.")
 def stability(
     estimator: Any,
     X: Any,
@@ -109,8 +109,6 @@ def stability(
         The rows; missing values are up to the estimator.
     sample_weight : array-like of shape (n_samples,), default=None
         How much rows count in the fits and in the similarity. Those of positive weight are equally likely to be drawn.
-    random_state, n_jobs : as in scikit-learn, default=None
-        Makes the resamples reproducible; how many fits run at a time, on which the result does not depend.
     n_resamples, progress : int, default=100, and bool or callable, default=False
         How many times to draw and fit; whether to count on standard error, or a function of the number of resamples
         that are done, and of all.

@@ -26,9 +26,15 @@ jaccard, sizes : array-likes of shape (n_resamples, n_clusters) and (n_clusters,
     cluster, shown beside its number.
 random_state : int, RandomState instance or None, default=None
     Makes the data reproducible.
+n_init : "auto" or int, default="auto"
+    How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
 bad_cells : {"auto", True, False}, default="auto"
     Whether values far from all others of their column are treated as missing, where the rest of their row is
     ordinary; see :meth:`find_bad_cells`. Only with the "robust" start; True is as "auto".
+min_cluster_size : int, default=None
+    The least number of rows, or their summed weight, that make a cluster. Smaller heaps, such as one error that was
+    made many times, are left out of the search for a start, so that none of the clusters is spent on them. Only with
+    the "robust" start; ``"auto"``, the choice of the number of clusters, does not look at it.
 engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
     The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
 max_time, checkpoint : float and path, default=None
@@ -37,6 +43,8 @@ verbose, random_state : int, default=0, and int, RandomState instance or None, d
     Print every iteration if positive; for starts that are drawn (``init="robust"`` draws nothing from it).
 cluster_centers_ : ndarray of shape (n_clusters, n_features)
     The centres mu. Clusters are numbered by size, the largest first.
+dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
+    The degrees of freedom nu; the probability of each cluster.
 labels_, inertia_ : ndarray of shape (n_samples,) and float
     The cluster of each row; the weighted sum of squared distances to the nearest centre.
 cell_bounds_ : ndarray of shape (2, n_features)
@@ -50,6 +58,9 @@ n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
     The number of features, and their names, where X had some."""
 _SHARED = {re.split(r"\W", entry)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES)}  # by their first names
 _SHARED["seen"] = "X : array-like of shape (n_samples, n_features), path or dask collection\n    The rows."
+_JOBS = "    How many fits run at a time, on which the result does not depend"
+_SHARED["n_jobs"] = f"n_jobs : int, default=None\n{_JOBS}."
+_SHARED["draws"] = f"n_jobs, random_state : as in scikit-learn, default=None\n{_JOBS}; for what is drawn."
 _SHARED["rows"] = "X : array-like of shape (n_samples, n_features)\n    The rows."
 
 

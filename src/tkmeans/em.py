@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, final
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from tkmeans.models import Model
 from tkmeans.sources import Visited
@@ -121,7 +122,7 @@ def em(
     *,
     stop: StoppingRule,
     max_iter: int = 300,
-    accelerate: bool = True,
+    accelerate: "bool | Anderson" = True,  # or what an earlier run knew of its steps
     observers: Sequence[Observer] = (),
     resume: Progress | None = None,
 ) -> Outcome[P, S]:
@@ -138,6 +139,7 @@ def em(
         total = stats.total
         # Steps may be combined if they are smooth and about the same rows: such models can `pack` parameters.
         mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
+        mixer = accelerate if isinstance(accelerate, Anderson) else mixer
         run = Progress([stats.objective / total], np.inf, start, stats, total, 1, mixer)
     converged = len(run.history) > 1 and stop(run)
     interrupted: BaseException | None = None
@@ -157,7 +159,7 @@ def em(
         if len(run.history) == 1:
             raise
         converged, interrupted = False, fault
-    return run.outcome(converged=converged, interrupted=interrupted)
+    return run.outcome(converged=converged, interrupted=interrupted)._replace(left=(model, run.mixer))
 
 
 def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:
@@ -223,7 +225,7 @@ class Anderson:
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
         gram = products / (lengths[:, None] * lengths)
         gram.flat[:: len(gram) + 1] += 1e-6
-        mix = np.linalg.solve(gram, np.einsum("id,d->i", residual_steps, residual) / lengths) / lengths
+        mix = dposv(gram, np.einsum("id,d->i", residual_steps, residual) / lengths)[1] / lengths
         unit = 2.0 ** (max(math.frexp(abs(mix).max())[1], 0) - self.bits)
         return gx - np.einsum("i,id->d", unit * np.rint(mix / unit), image_steps)
 

@@ -33,7 +33,8 @@ def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
     limit, amount = "max_iter", f"{estimator.max_iter} iterations"
     if time_is_up:
         limit, amount = "max_time", f"{estimator.max_time} seconds ({estimator.n_iter_} iterations)"
-    warn_user(f"{type(estimator).__name__} did not converge in {limit}={amount}; raise {limit}{good_enough}.")
+    words = f"{type(estimator).__name__} did not converge in {limit}={amount}; raise {limit}{good_enough}."
+    warn_user(getattr(estimator, "_not_converged", "") + words)
 
 
 def warn_of_cut_search(estimator: Any) -> None:

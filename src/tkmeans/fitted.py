@@ -6,8 +6,8 @@ parameters are in the user's coordinates; rows are read in a frame that fits the
 A family of models (round: `Clusters` here; shapes: `tkmeans.mixture_components`; hard:
 `tkmeans.baselines.hard_assignment`) is a record of such parameters. It knows its `centers` and how to `take` clusters
 in another order, the fitted `attributes` (and the way back, `from_attributes`), what a fit leaves in the user's
-coordinates (`leaving`), the `frame` for rows of some type, and the `posterior` in that frame: `rows`, `memberships`,
-`entropy` and `distances` of a block, the `evidence` of a source, the `unit` of distances and the `log_volume`.
+coordinates (`leaving`), the `frame` for rows of some type, and the `posterior` in that frame: `rows`, `memberships`
+and `distances` of a block, the `evidence` of a source and the `unit` of distances.
 """
 
 import math
@@ -132,14 +132,6 @@ class RoundPosterior(NamedTuple):
         """The probability of every cluster for each row, (n, K)."""
         return self.model.engine.memberships(block, self.params, self.kernel)
 
-    def log_volume(self, n_observed: Any) -> Any:
-        """Every feature has the same unit."""
-        return n_observed * float(np.log(self.unit))
-
-    def entropy(self, block: Block) -> Array:
-        """Of the memberships of each row."""
-        return entropy_of(self.memberships(block))
-
     def distances(self, block: Block) -> Array:
         """The Euclidean distance to every centre, (n, K)."""
         distances = self.model.engine.distances(block, self.params)
@@ -160,12 +152,6 @@ class RoundPosterior(NamedTuple):
         objective = float(stats.objective - stats.cells * np.log(self.unit))
         n_parameters = n_round_parameters(self.params.centers.shape, self.model.estimate_dof, self.clusters.weights)
         return Evidence(objective, stats.entropy, stats.total, n_parameters)
-
-
-def entropy_of(tau: Array) -> Array:
-    """The entropy of each row's memberships, (n,)."""
-    xp = namespace(tau)
-    return -xp.sum(tau * xp.log(xp.where(tau > 0, tau, xp.ones_like(tau))), axis=1)
 
 
 def n_round_parameters(shape: tuple[int, ...], estimate_dof: bool, weights: Array) -> int:
@@ -205,7 +191,11 @@ class FittedModel:
 
     def ask(self, question: str, block: Block) -> Answer:
         """Answer for each row of a block: "label", "trust", "log_density", "pvalue"; or for each row and cluster."""
-        if question in ("memberships", "distances", "entropy"):
+        if question == "entropy":
+            tau: Array = self.posterior.memberships(block)
+            xp = namespace(tau)
+            return Answer((-xp.sum(tau * xp.log(xp.where(tau > 0, tau, xp.ones_like(tau))), axis=1),))
+        if question in ("memberships", "distances"):
             return Answer((getattr(self.posterior, question)(block),))
         return Answer(self.fields(block, question))
 
@@ -224,12 +214,12 @@ class FittedModel:
             elif name == "log_density":
                 if not isinstance(n_observed, int):
                     n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
-                fields.append(rows.log_density - self.posterior.log_volume(n_observed))
+                fields.append(rows.log_density - n_observed * float(np.log(self.frame.unit)))
             elif name == "pvalue":
                 observed = to_numpy(n_observed)
                 p = np.where(np.greater(observed, 0), observed, np.nan)  # none, no answer
                 dof, d2 = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
-                dof = dof[to_numpy(rows.label)] if np.ndim(dof) else dof  # each component may have its own
+                dof = dof[to_numpy(rows.label)] if np.ptp(dof) else np.max(dof)  # each component may have its own
                 pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
                 elsewhere = not isinstance(rows.d2, np.ndarray)
                 fields.append(namespace(rows.d2).asarray(pvalue, device=rows.d2.device) if elsewhere else pvalue)

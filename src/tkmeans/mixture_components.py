@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left, entropy_of
-from tkmeans.models.covariances import SHAPES, Shape
+from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left
+from tkmeans.models.covariances import Shape
 from tkmeans.models.mixture import MixtureParams, StudentMixture, by_observed
 from tkmeans.shape_stats import ShapeKernel, ShapeRows
 from tkmeans.sources import Source
@@ -43,8 +43,8 @@ class Components(NamedTuple):
         params, square = fit.params, frame.unit**2
         weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
         centers, covariances = frame.leave(params.centers).astype(dtype), params.covariances * square
-        bulk = frame.leave(params.bulk_center) if params.noise else 0.0, params.bulk * square
-        noise = params.noise, params.beyond, *bulk
+        bulk_center = frame.leave(params.bulk_center) if params.noise else 0.0
+        noise = params.noise, params.beyond, bulk_center, params.bulk * square
         found = cls(centers, covariances, np.array(params.dof), weights, model.shape, *noise)
         return Left(found, np.round(weights, 12))
 
@@ -85,14 +85,13 @@ class Components(NamedTuple):
         square = frame.unit**2
         centers = frame.enter(self.centers.astype(np.float64))
         log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny)) + np.log1p(-self.noise - self.beyond)
-        noise = (0.0, 0.0, 0.0, 1.0)
-        if self.noise:
-            noise = (self.noise, self.beyond, frame.enter(np.asarray(self.bulk_center, np.float64)), self.bulk / square)
+        bulk_center = frame.enter(np.asarray(self.bulk_center, np.float64)) if self.noise else 0.0
+        noise = self.noise, self.beyond, bulk_center, self.bulk / square
         return MixtureParams(centers, self.covariances / square, self.dof, log_weights, *noise)
 
     def posterior(self, model: Any, frame: Frame) -> "ShapePosterior":
         """Ready to look at rows, by the engine of the model."""
-        return ShapePosterior(model, self, self.entered(frame), float(np.log(frame.unit)))
+        return ShapePosterior(model, self, self.entered(frame))
 
     def fits_single(self, least: float, most: float) -> bool:
         """Whether single precision can hold the parameters, with a spread between these bounds."""
@@ -122,12 +121,7 @@ class ShapePosterior(NamedTuple):
     model: Any
     components: Components
     params: MixtureParams  # in the frame
-    log_unit: float  # of the frame
     unit: float = 1.0  # a component's own metric has none
-
-    def log_volume(self, n_observed: Any) -> Any:
-        """Every feature has the same unit."""
-        return n_observed * self.log_unit
 
     def rows(self, block: Block) -> ShapeRows:
         """Label, squared distance, log-density, trust and probability of noise of each row."""
@@ -138,10 +132,6 @@ class ShapePosterior(NamedTuple):
         look = lambda engine, part, kernel: (engine.memberships(part, kernel._replace(noise=None)),)  # noqa: E731
         return self._by_pattern(block, look)[0]
 
-    def entropy(self, block: Block) -> Array:
-        """Of the memberships of each row."""
-        return entropy_of(self.memberships(block))
-
     def distances(self, block: Block) -> Array:
         """The Mahalanobis distance to every centre, (n, K)."""
         distances = self._by_pattern(block, lambda engine, part, kernel: (engine.distances(part, kernel),))[0]
@@ -151,9 +141,9 @@ class ShapePosterior(NamedTuple):
     def evidence(self, source: Source, *, entropy: bool) -> Evidence:
         """How well all rows of a source fit."""
         stats = source.reduce(self.model.e_step(self.params))
-        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self._n_parameters())
+        return Evidence(stats.log_likelihood, stats.entropy, stats.total, self.n_parameters())
 
-    def _n_parameters(self) -> int:
+    def n_parameters(self) -> int:
         """Centres, shapes, weights, the share of the noise, and nu where it was estimated."""
         K, p = self.components.centers.shape
         n_dof = 0 if not self.model.estimate_dof else 1 if self.model.shared_dof else K
@@ -171,19 +161,3 @@ class ShapePosterior(NamedTuple):
         xp = namespace(block.X)
         order = xp.asarray(np.argsort(np.concatenate(places)), device=block.X.device)
         return [xp.take(xp.concat(parts), order, axis=0) for parts in zip(*found, strict=True)]
-
-
-def precision_roots(covariances: Array, covariance_type: str) -> Array:
-    """P with P P^T = Sigma^-1, upper triangular, for each scale matrix; for variances, one over the deviations."""
-    if covariance_type not in ("full", "tied"):
-        return 1 / np.sqrt(covariances)
-    stack = covariances.reshape(-1, *covariances.shape[-2:]).astype(np.float64)
-    return SHAPES["full"].whitening(stack, stack.shape[1])[0].swapaxes(1, 2).reshape(covariances.shape)
-
-
-def precisions(covariances: Array, covariance_type: str) -> Array:
-    """Sigma^-1 for each scale matrix, or one over each variance."""
-    if covariance_type not in ("full", "tied"):
-        return 1 / covariances
-    roots = precision_roots(covariances, covariance_type)
-    return roots @ roots.swapaxes(-1, -2)

@@ -118,16 +118,23 @@ def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[
     return part, model.begin * nearer, model.end * nearer
 
 
-def warn_of_clumps(strays: Array, radius: float) -> None:
-    """Warn if outliers are not scattered: many within the radius of a cluster are a missed cluster."""
-    strays = strays[:: -(-len(strays) // _FARTHEST_CHECKED) or 1]
+def warn_of_clumps(strays: Array, numbers: Array, radius: float) -> None:
+    """Warn if outliers, with these row numbers, are not scattered: many within the radius of a cluster are a heap."""
     with np.errstate(over="ignore"):
-        points = strays / radius
-    points = points[np.all(np.abs(points) < 1e150, axis=1)]  # the squares of farther ones overflow
-    together = int(np.max(cKDTree(points).query_ball_point(points, 1.0, return_length=True))) if len(points) else 0
-    if together >= max(10, 0.1 * len(strays)):
-        found = f"{together / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point"
-        warnings.warn(f"{found}: they look like a missed cluster. Try a larger n_clusters.", UserWarning, stacklevel=3)
+        strays = strays / radius
+    near = np.all(np.abs(strays) < 1e150, axis=1)  # the squares of farther ones overflow
+    strays, numbers = (each[near][:: -(-np.sum(near) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
+    if not len(strays):
+        return
+    tree = cKDTree(strays)
+    middle = np.argmax(tree.query_ball_point(strays, 1.0, return_length=True))
+    heap = np.sort(numbers[tree.query_ball_point(strays[middle], 1.0)])
+    if len(heap) >= max(10, 0.1 * len(strays)):
+        named = f"{len(heap)} rows, such as {', '.join(map(str, heap[:3]))}"
+        found = f"{len(heap) / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point ({named})"
+        way_out = "Try a larger n_clusters; or, if they are one error made many times, leave them outliers:"
+        words = f"{found}: they look like a missed cluster. {way_out} min_cluster_size={len(heap) + 1} keeps them so."
+        warnings.warn(words, UserWarning, stacklevel=3)
 
 
 def astray(fitted: FittedModel, strays: OutlierModel | None, level: float, block: Block) -> Answer:

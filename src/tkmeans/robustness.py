@@ -1,4 +1,4 @@
-"""How robust a clusterer is: where it breaks as contamination grows, and what one row can do to it."""
+"""How robust a clusterer is: where it breaks as rows are added or left out, and what one row can do to it."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from tkmeans.datasets.generators import strays
 from tkmeans.docstrings import documented
+from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
 from tkmeans.sources.number_checks import as_numbers, checked_points, reals
 from tkmeans.stats import Array
@@ -22,21 +23,23 @@ from tkmeans.stats import Array
 _WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
 KINDS = ("far", "cauchy", "inside", "clump", "point")
 FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+TRIMMED, _TRIMS = tuple(i / 50 for i in range(11)), 10  # levels, and fits for each at the most
 
 
 @dataclass(frozen=True, eq=False)
 class RobustnessCurve:
-    """What `breakdown_curve` or `influence_curve` measured.
+    """What `breakdown_curve`, `influence_curve` or `trimming_curves` measured.
 
     Parameters
     ----------
     x : ndarray of shape (n,)
-        Contaminating rows as a share of all, or the distance of the added row in standard deviations of a cluster.
+        Rows added or left out, as a share of all, or the distance of one in standard deviations of a cluster.
     values : dict of str to ndarray of shape (n, n_draws)
         "ari": labels, the adjusted Rand index of the uncontaminated rows with their true clusters. "shift": how far the
         worst centre is from the mean of its true cluster, in standard deviations of a cluster; NaN without centres.
         "scale": the estimated width of a cluster over that without contamination; NaN without an estimate.
         "influence": how far one row moves a centre, in standard deviations, times the rows of the cluster next to it.
+        "criterion", "smallest": the classification log-likelihood per row, and the share of the smallest cluster.
 
     Examples
     --------
@@ -70,7 +73,7 @@ class RobustnessCurve:
         return RobustnessDisplay(curves={measure: self}, measure=measure).plot(ax=ax)
 
 
-@documented(returns='curve : RobustnessCurve\n    "ari", "shift" and "scale", by fraction and draw.')
+@documented("draws", returns='curve : RobustnessCurve\n    "ari", "shift" and "scale", by fraction and draw.')
 def breakdown_curve(
     estimator: Any,
     X: Any,
@@ -99,8 +102,6 @@ def breakdown_curve(
         Added rows as a share of all rows, below 1.
     distance, n_draws : float and int, default=10.0 and 3
         How far "far", "clump" and "point" are, and how often contamination is drawn for every fraction.
-    random_state, n_jobs : as in scikit-learn, default=None
-        Makes the draws reproducible (the estimator has its own); how many fits run at a time.
 
     Examples
     --------
@@ -118,9 +119,7 @@ def breakdown_curve(
     check_integer("n_draws", n_draws, least=1)
     check_real("distance", distance, positive=True)
     X = _checked(estimator, X, n_jobs)
-    shares = np.asarray(as_numbers(fractions, "fractions"))
-    if not (shares.dtype.kind in "biuf" and shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
-        raise ValueError(f"fractions must be numbers from 0 to below 1, got {fractions!r}")
+    shares = _shares(fractions, "fractions")
     clean = _fitted(estimator, X)
     y = clean.labels if y is None else column_or_1d(y)
     check_consistent_length(X, y)
@@ -135,7 +134,7 @@ def breakdown_curve(
     return RobustnessCurve(shares, {name: np.reshape(each, (-1, n_draws)) for name, each in found.items()})
 
 
-@documented(returns='curve : RobustnessCurve\n    "influence", at every distance, which it equals for a mean.')
+@documented("draws", returns='curve : RobustnessCurve\n    "influence", which is the distance for a mean.')
 def influence_curve(
     estimator: Any, X: Any, *, distances: Any = None, random_state: Any = None, n_jobs: int | None = None
 ) -> RobustnessCurve:
@@ -151,8 +150,6 @@ def influence_curve(
         Rows without contamination: outliers widen the standard deviation that everything is measured in.
     distances : array-like of shape (n_distances,), default=None
         Of the added row from the centre, in standard deviations of a cluster; None is 0 to 30.
-    random_state, n_jobs : as in scikit-learn, default=None
-        Chooses the direction if there is only one cluster; how many fits run at a time.
 
     Examples
     --------
@@ -180,6 +177,64 @@ def influence_curve(
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, row])) for row in rows)
     moved = np.array([_shift(clean.centers, fit.centers) for fit in fits])
     return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(clean.labels == k) + 1)})
+
+
+@documented("rows", "n_jobs", returns="curves : dict of str to RobustnessCurve\n    By name, such as '2 clusters'.")
+def trimming_curves(
+    X: Any, n_clusters: Sequence[int], *, levels: Any = TRIMMED, estimator: Any = None, n_jobs: int | None = None
+) -> dict[str, RobustnessCurve]:
+    """Find out how clusters change as more of the least probable rows are left out, as tclust's ctlcurves do.
+
+    Parameters
+    ----------
+    n_clusters, levels : sequences of int and of float, the latter default=0 to 0.2 in steps of 0.02
+        The numbers of clusters to compare, and the shares of all rows to leave out, below 1.
+    estimator : object, default=None
+        A mixture with `score_samples` and `predict_proba`; copies are fitted. None: ``StudentTMixture(noise=False)``.
+
+    Examples
+    --------
+    >>> from tkmeans import trimming_curves
+    >>> from tkmeans.datasets import make_contaminated
+    >>> X, _ = make_contaminated(200, 2, outlier_fraction=0.1, random_state=0)
+    >>> trimming_curves(X, [2], levels=[0.0, 0.1, 0.2])["2 clusters"].values["criterion"].ravel().round(1)
+    array([0.9, 2.5, 2.8])
+    """
+    estimator = StudentTMixture(noise=False, bad_cells=False) if estimator is None else estimator
+    X, shares = _checked(estimator, X, n_jobs), _shares(levels, "levels")
+    if not (hasattr(estimator, "score_samples") and hasattr(estimator, "predict_proba")):
+        raise TypeError(f"estimator must have score_samples and predict_proba, as mixtures have, got {estimator!r}")
+    if not np.iterable(n_clusters) or not (n_clusters := list(n_clusters)):
+        raise ValueError(f"n_clusters must name at least one number, as [2, 3] does, got {n_clusters!r}")
+    for K in n_clusters:
+        check_integer("n_clusters", K, least=1)
+    fits = Parallel(n_jobs=n_jobs)(delayed(_trimmed)(estimator, X, K, share) for K in n_clusters for share in shares)
+    values = np.reshape(fits, (len(n_clusters), len(shares), 1, 2))
+    curves = (RobustnessCurve(shares, {"criterion": own[..., 0], "smallest": own[..., 1]}) for own in values)
+    return {f"{K} cluster{'s' * (K > 1)}": curve for K, curve in zip(n_clusters, curves, strict=True)}
+
+
+def _trimmed(estimator: Any, X: Array, n_clusters: int, level: float) -> tuple[float, float]:
+    """The classification likelihood per row that is not left out, and the share of the smallest cluster."""
+    size = "n_components" if "n_components" in estimator.get_params() else "n_clusters"
+    model, kept = clone(estimator).set_params(**{size: int(n_clusters)}), np.arange(len(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a wrong number of clusters is what they would tell of
+        for _ in range(_TRIMS):
+            model.fit(X[kept])
+            merit = model.score_samples(X) + np.log(np.max(model.predict_proba(X), axis=1))
+            before, kept = kept, np.sort(np.argsort(-merit, kind="stable")[: len(X) - round(level * len(X))])
+            if np.array_equal(before, kept):
+                break
+    sizes = np.bincount(model.predict(X[kept]), minlength=n_clusters)
+    return float(np.mean(merit[kept])), float(np.min(sizes)) / len(kept)
+
+
+def _shares(given: Any, name: str) -> Array:
+    shares = np.asarray(as_numbers(given, name))
+    if not (shares.dtype.kind in "biuf" and shares.ndim == 1 and len(shares) and np.all((shares >= 0) & (shares < 1))):
+        raise ValueError(f"{name} must be numbers from 0 to below 1, got {given!r}")
+    return shares
 
 
 def _checked(estimator: Any, X: Any, n_jobs: int | None) -> Array:

@@ -193,6 +193,7 @@ class Outcome(NamedTuple, Generic[P, S]):
     n_passes: int  # visits to the data, rejected steps included
     converged: bool
     interrupted: BaseException | None = None  # the Ctrl-C that ended it
+    left: Any = None  # the model and its acceleration, for a run that goes on
 
 
 Fit = Outcome[Params, Stats]

@@ -120,7 +120,7 @@ def test_the_report_command_with_a_number_of_clusters_uses_it(run, csv_file, tmp
 def test_reproduce_prints_its_tables_and_the_files_that_it_has_written(run, tmp_path, monkeypatch):
     from tkmeans.paper import reproduction
 
-    def stub(what, out, *, reps, redo, start, tick, finish):
+    def stub(what, out, *, reps, start, tick, finish):
         start(2)
         tick(2)
         return [out / f"{what}-{reps}.md"]

@@ -45,3 +45,17 @@ def test_every_command_takes_elliptical_clusters(run, irises, tmp_path):
     run("predict", model, path, "--out", tmp_path / "new.csv")
     flagged = json.loads(run("outliers", path, "-k", 3, "--shape", "elliptical", "--json").stdout)["outliers"]
     assert [row["value"] for row in flagged] == [500.0]
+
+
+def test_the_command_gives_heaps_below_the_least_size_no_cluster(run, tmp_path):
+    rng = np.random.default_rng(0)
+    groups = rng.normal(size=(150, 2)) + np.repeat([[0, 0], [5, 0], [0, 40]], 50, axis=0)
+    rows = np.vstack([groups, np.full((20, 2), 300.0)])
+    path = tmp_path / "heap.csv"
+    pd.DataFrame(rows, columns=["x", "y"]).to_csv(path, index=False)
+    sizes = {}
+    for least in (1, 30):
+        options = ("-k", 3, "--scale", "none", "--min-cluster-size", least, "--json")
+        sizes[least] = np.bincount(json.loads(run("fit", path, *options).stdout)["labels"][:150], minlength=3)
+    assert np.count_nonzero(sizes[1]) == 2
+    assert np.min(sizes[30]) > 40

@@ -131,14 +131,6 @@ def test_a_stopped_reproduction_continues_where_it_was(tmp_path, monkeypatch):
     assert done == keys[2:]
 
 
-def test_one_column_of_the_reproduction_can_be_forgotten(tmp_path):
-    keys = [key for key in experiment_runs.wanted(["table3"], 1) if key.method == "k-means"]
-    path = tmp_path / "runs.csv"
-    experiment_runs.perform(keys, path, n_jobs=1)
-    experiment_runs.forget(path, "correct")
-    assert {key.column for key in experiment_runs.read(path)} == {"released"}
-
-
 def test_two_processes_give_the_same_runs_of_the_reproduction_as_one(tmp_path):
     keys = [key for key in experiment_runs.wanted(["table3"], 2) if key.method in ("k-means", "t-k-means")]
     one, two = (experiment_runs.perform(keys, tmp_path / f"{n}.csv", n_jobs=n) for n in (1, 2))

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans
+from tkmeans import FastTKMeans, RobustnessCurve, StudentTMixture, TKMeans
 from tkmeans import cluster_stability as resampling
 from tkmeans.datasets import make_contaminated
 from tkmeans.plots import (
     ConvergenceDisplay,
+    RobustnessDisplay,
     RobustWeightsDisplay,
     SelectionDisplay,
     StabilityDisplay,
@@ -132,7 +133,7 @@ def test_robust_weights_display_refuses_an_estimator_without_robust_weights(ax):
 
 def test_stability_display_shows_every_resample_and_the_mean(ax):
     jaccard = np.array([[1.0, 0.2], [0.8, 0.6], [0.9, np.nan]])
-    display = StabilityDisplay.from_predictions(jaccard, sizes=[7, 3], ax=ax)
+    display = StabilityDisplay(jaccard=jaccard, sizes=[7, 3]).plot(ax=ax)
     np.testing.assert_array_equal(display.points_.get_offsets()[:, 0], jaccard.ravel())
     np.testing.assert_allclose(display.means_.get_offsets(), [[0.9, 0], [0.4, 1]])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["0 (7 rows)", "1 (3 rows)"]
@@ -140,3 +141,11 @@ def test_stability_display_shows_every_resample_and_the_mean(ax):
 
 def test_stability_display_has_the_thresholds_of_stability_results():
     assert (stability.DOUBTFUL, stability.STABLE) == (resampling.DOUBTFUL, resampling.STABLE)
+
+
+def test_a_robustness_display_of_trimming_curves_names_what_is_left_out(ax):
+    curve = RobustnessCurve(np.array([0.0, 0.1]), {"criterion": np.array([[1.0], [2.0]])})
+    display = RobustnessDisplay(curves={"2 clusters": curve}, measure="criterion").plot(ax=ax)
+    assert ax.get_xlabel() == "rows left out, as a share of all"
+    assert ax.get_ylabel() == "classification log-likelihood per row"
+    np.testing.assert_array_equal(display.lines_[0].get_ydata(), [1.0, 2.0])

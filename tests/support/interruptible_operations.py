@@ -4,6 +4,7 @@ An operation begins in an empty folder with an estimator that was fitted to othe
 fault leaves behind can be told from what was there and from what should have come.
 """
 
+import copy
 import csv
 import os
 import warnings
@@ -211,10 +212,6 @@ def _experiment(estimator, folder):
         experiment_runs._do = original
 
 
-def _forgetting(estimator, folder):
-    experiment_runs.forget(folder / "runs.csv", "released")
-
-
 def _half_an_experiment(folder):
     experiment_runs._write(folder / "runs.csv", dict(zip(KEYS[:4], RUNS[:4], strict=True)))
 
@@ -253,9 +250,6 @@ WRITES = {
     "runs of the reproduction": Operation(
         _experiment, prepare=_half_an_experiment, output="runs.csv", is_complete=_runs_are_right
     ),
-    "runs to be done anew": Operation(
-        _forgetting, prepare=_half_an_experiment, output="runs.csv", is_complete=_runs_are_right
-    ),
     "a picture": Operation(_picture, output="loss.png", is_complete=_ends_with(b"IEND\xaeB`\x82")),
 }  # fmt: skip
 OPERATIONS = FITS | WRITES
@@ -268,7 +262,7 @@ def prior_estimator(name):
     if operation.estimator is None or operation.prior_rows is None:
         return operation.estimator
     init = getattr(operation.estimator, "init", None)
-    estimator = operation.estimator
+    estimator = copy.deepcopy(operation.estimator)  # which several operations may share
     if isinstance(init, np.ndarray):
         estimator = estimator.set_params(init=OTHERS[:3])
     with warnings.catch_warnings():

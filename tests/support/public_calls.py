@@ -89,6 +89,7 @@ CALLS: dict[str, Callable[[Random], tuple[Callable[..., Any], dict[str, Any]]]] 
         {"estimator": TKMeans(2), "X": ROWS, "fractions": [0.1], "n_draws": 1, "random_state": 0},
     ),
     "influence_curve": lambda r: (tkmeans.influence_curve, {"estimator": TKMeans(2), "X": ROWS, "distances": [3.0]}),
+    "trimming_curves": lambda r: (tkmeans.trimming_curves, {"X": ROWS, "n_clusters": [1, 2], "levels": [0.1]}),
     "describe": lambda r: (tkmeans.describe, {"model": MODEL, "X": ROWS}),
     "write_report": lambda r: (
         tkmeans.write_report,
@@ -185,6 +186,7 @@ PARAMETERS = {
     "categories": "mapping",
     "fractions": "reals",
     "distances": "reals",
+    "levels": "reals",
     "n_jobs": "jobs",
     "title": "text",
     "call": "text",
@@ -199,7 +201,7 @@ PARAMETERS |= dict.fromkeys(
     ["n_clusters", "n_components", "max_iter", "batch_size", "n_resamples", "n_draws", "n_samples", "n_features"],
     "count",
 )
-PARAMETERS |= dict.fromkeys(["init_size", "max_no_improvement"], "count or None")
+PARAMETERS |= dict.fromkeys(["init_size", "max_no_improvement", "min_cluster_size"], "count or None")
 PARAMETERS |= {"outlier_label": "label"}
 PARAMETERS |= dict.fromkeys(
     ["tol", "reg_covar", "distance", "shrinkage", "size_ratio", "outlier_fraction", "outlier_range", "cluster_std"],
@@ -217,6 +219,7 @@ PARAMETERS |= {"overlap": "count", "shapes": "shapes"}
 
 # Where a name means something else, or an ordinary value of the kind would take too long.
 SPECIAL = dict.fromkeys(("select_clusters.n_clusters", "select_n_clusters.n_clusters"), "counts")
+SPECIAL |= {"trimming_curves.n_clusters": "counts"}
 SPECIAL |= dict.fromkeys(("select_clusters.estimator", "select_n_clusters.estimator"), "TKMeans or None")
 SPECIAL |= {"fetch_benchmark.return_X_y": "switch or None"}
 SPECIAL |= {

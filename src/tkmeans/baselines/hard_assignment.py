@@ -24,6 +24,7 @@ from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import canonical, n_starts
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample, Source
+from tkmeans.sources.base import quantile
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Outcome, Rows
 
@@ -203,17 +204,11 @@ def alternating(estimator: Any, sample: Sample, centers: Array) -> Run:
 
 def weighted_medians(x: Array, weight: Array) -> Array:
     """The median of each column, a row of weight 2 counting as two rows; midway where two values do."""
-    order = np.argsort(x, axis=0, kind="stable")
-    up = np.take_along_axis(x, order, axis=0)
-    share = np.cumsum(weight[order], axis=0)
-    half = share[-1] / 2
-    lower = np.take_along_axis(up, np.argmax(share >= half, axis=0)[None], axis=0)[0]
-    upper = np.take_along_axis(up, np.argmax(share > half, axis=0)[None], axis=0)[0]
-    return lower / 2 + upper / 2
+    return quantile(x, weight) / 2 - quantile(-x, weight) / 2  # the lower one, and the upper one
 
 
 @final
-@documented("n_features_in_")
+@documented("n_init", "n_features_in_")
 class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     """k-medians: k-means with city-block distances and medians.
 
@@ -226,8 +221,6 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
         The number of clusters, and the most iterations of one run.
     init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
         Where to begin; makes a start that is drawn reproducible.
-    n_init : "auto" or int, default="auto"
-        How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
 
     Attributes
     ----------
@@ -272,7 +265,7 @@ def medoid(metric: str, x: Array, weight: Array) -> Array:
 
 
 @final
-@documented("n_features_in_")
+@documented("n_init", "n_features_in_")
 class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     """k-medoids: every centre is one of the rows; those of :class:`KMedians` are medians.
 
@@ -288,8 +281,6 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         like k-means: quicker, worse.
     init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
         Where to begin; of an array, the nearest rows are taken. Makes a start that is drawn reproducible.
-    n_init : "auto" or int, default="auto"
-        How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
 
     Attributes
     ----------

@@ -20,6 +20,7 @@ from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
 from tkmeans.tables.roles import listed
+from tkmeans.tables.table_files import can_be_written
 
 _SHOWN = {"evidence": ".1f", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
 Criterion = StrEnum("Criterion", ["evidence", "icl", "bic", "stability"])  # what the number of clusters is chosen by
@@ -73,12 +74,14 @@ def fit(
         table = "the table with the cluster of each row"
         summary.print_written({output.out: table, model: "the model", report: "the report"})
         again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
-        to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{Path(file).suffix}"))
+        same = options.typed_again(settings._replace(k=None), choice, reading)
+        suffix = Path(file).suffix if can_be_written(file) else ".csv"
+        to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{suffix}"))
         suggestions = [
-            (output.out is None, ("fit", file, "-k", k, *again, *to), "writes your table with the cluster of each row"),
-            (report is None, ("report", file, *given, *again), "writes a report to look at and to pass on"),
+            (output.out is None, ("fit", file, "-k", k, *same, *to), "writes your table with the cluster of each row"),
+            (report is None, ("report", file, *given, *same), "writes a report to look at and to pass on"),
             (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
-            (True, ("outliers", file, "-k", k, *again), "lists the rows that belong to no cluster"),
+            (True, ("outliers", file, "-k", k, *same), "lists the rows that belong to no cluster"),
             (bool(given), ("select-k", file, *again), f"checks whether {k} is a good number of clusters"),
         ]
         summary.print_next(file, *((summary.typed(*words), why) for wanted, words, why in suggestions if wanted))
@@ -108,7 +111,9 @@ def predict(
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     columns = _columns_for(steps[0], table, model)
     X = np.column_stack(numbers(table, columns))
-    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *missing_values(X))
+    strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
+    lacks = [f"no row has {listed(strange)}"] if strange else []
+    notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *lacks, *missing_values(X))
     with estimator_calls.as_messages(table.source):
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = estimator_calls.answer(steps[-1], Z, table)
@@ -269,7 +274,9 @@ for each in (demo, fit, predict, select_k, outliers, report, reproduce):
 def main() -> None:
     """Run the command."""
     # End like after Ctrl-C: files that were being written are removed.
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    for name in ("SIGTERM", "SIGHUP"):
+        if signal.getsignal(number := getattr(signal, name, signal.SIGTERM)) is signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, lambda number, _frame: sys.exit(128 + number))
     if isinstance(sys.stdout, TextIOWrapper):  # a name that its encoding lacks is no fault; one of the disk comes early
         sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)
     sys.stdin = sys.stdin or TextIOWrapper(BytesIO())  # None if it is closed

@@ -13,6 +13,7 @@ from tkmeans.atomic import replacing
 from tkmeans.cli import options, output_files, screen
 
 QUICK_REPS = 2
+_PICTURES = ("", ".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps")
 _FOLDER = typer.Option(help="The folder to write to; the page is written beside it.")
 What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there is to reproduce
 
@@ -24,14 +25,16 @@ def demo(
 ) -> None:
     """Compare KMeans and TKMeans on data with outliers."""
     from sklearn.cluster import KMeans
-    from sklearn.metrics import adjusted_rand_score
 
     from tkmeans import TKMeans, write_report
     from tkmeans.datasets import make_contaminated
+    from tkmeans.metrics import adjusted_rand_score, centroid_index
 
     output_files.check_files(None, picture, report, sources=())
+    if picture.suffix.casefold() not in _PICTURES:
+        raise typer.BadParameter(f"{picture} is none of {', '.join(filter(None, _PICTURES))}", param_hint="--picture")
     X, y = make_contaminated(random_state=seed)
-    genuine = y >= 0
+    genuine, means = y >= 0, [X[y == k].mean(axis=0) for k in range(15)]
     n_outliers = int(np.sum(~genuine))
     rows = f"{genuine.sum()} rows in {y.max() + 1} groups, and {n_outliers} outliers far around them, "
     rows += "as typing errors and broken sensors produce them"
@@ -43,7 +46,8 @@ def demo(
         start = time.perf_counter()
         model.fit(X)
         seconds = time.perf_counter() - start
-        found, ari = _found(model, X, y), adjusted_rand_score(y[genuine], model.labels_[genuine])
+        found = 15 - centroid_index(means, model.cluster_centers_)
+        ari = adjusted_rand_score(y[genuine], model.labels_[genuine])
         inside = np.all(np.abs(model.cluster_centers_) <= np.abs(X[genuine]).max(axis=0), axis=1)
         named = f"{np.sum(model.outliers(X) & ~genuine)} of {n_outliers}" if model is ours else "-"
         name = type(model).__name__
@@ -61,14 +65,6 @@ def demo(
     screen.out.print(f"The report:  {report} (open it in a browser)\n")
     screen.out.print("Next, on a table of yours:  [bold]tkmeans fit TABLE.csv -k 3[/bold]")
     screen.out.print("Next, in Python:            [bold]from tkmeans import TKMeans[/bold], and use it like KMeans.")
-
-
-def _found(model: Any, X: Any, y: Any) -> int:
-    """True clusters that have one centre close to their mean, and only one."""
-    means = np.array([X[y == k].mean(axis=0) for k in range(y.max() + 1)])
-    spread = np.mean([X[y == k].std(axis=0) for k in range(y.max() + 1)])
-    away = np.linalg.norm(means[:, None] - model.cluster_centers_, axis=2)  # (true, found)
-    return int(np.sum(np.sum(away < spread, axis=1) == 1))
 
 
 def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
@@ -96,7 +92,6 @@ def reproduce(
     reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
     quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions, in about a minute.")] = False,
     out: Annotated[Path, _FOLDER] = Path("reproduction"),
-    redo: Annotated[str | None, typer.Option(help="Repeat one column, such as released or defaults.")] = None,
 ) -> None:
     """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""
     from tkmeans.paper import reproduction
@@ -104,7 +99,7 @@ def reproduce(
     n_reps = QUICK_REPS if quick else reps
     with screen.counting("runs", transient=False) as update:
         watch: dict[str, Any] = {"start": lambda n: update(total=n), "tick": lambda n: update(advance=n)}
-        written = reproduction.reproduce(what.value, out, reps=n_reps, redo=redo, **watch, finish=screen.err.print)
+        written = reproduction.reproduce(what.value, out, reps=n_reps, **watch, finish=screen.err.print)
     for path in written:
         if path.suffix == ".md" and path.parent == out:
             print(path.read_text(encoding="utf-8"))

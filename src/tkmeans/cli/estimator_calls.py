@@ -2,12 +2,9 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from typing import Any
-
-import numpy as np
 
 from tkmeans.cli import screen
 from tkmeans.cli.options import ModelOptions, Shape
@@ -21,12 +18,12 @@ _ROWS_PER_NUMBER = 2  # that an ellipse is made of
 
 # Parameters of the library as options of the command.
 _OPTIONS = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
+_OPTIONS |= {"min_cluster_size": "--min-cluster-size"}
 
 
 def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tuple[Any, Any]:
     """TKMeans or StudentTMixture on the scaled rows, and how the number of clusters was chosen if any were compared."""
     from tkmeans import StudentTMixture, TKMeans
-    from tkmeans.fitting.observers import OBSERVERS
 
     n_clusters, selection = _number_of_clusters(data, settings, largest)
     n_rows, rows = data.table.n_rows, screen.count(data.table.n_rows, "row")
@@ -34,35 +31,10 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
-    with screen.counting(f"clustering {rows}") as update, as_messages(data.table.source):
+    with screen.counting(f"clustering {rows}"), as_messages(data.table.source):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
-        update(completed=0, total=1)
-        (watched := copy_context()).run(OBSERVERS.set, (_ShareDone(update, model.tol),))
-        return watched.run(model.fit, data.Z, sample_weight=data.weights), selection
-
-
-class _ShareDone:
-    """How far a fit is: by the gain of an iteration, between the first gain and the one that ends a run.
-
-    How many runs there will be is not known, so each of them is half of what is left.
-    """
-
-    def __init__(self, update: Callable[..., None], tol: float) -> None:
-        self._update, self._tol, self._n_runs, self._share = update, max(tol, 1e-12), 0, 0.0
-
-    def begin(self, frame: Any, max_iter: int) -> None:
-        """Count the runs."""
-        self._n_runs += 1
-
-    def step(self, progress: Any) -> None:
-        """Show the share after an iteration."""
-        first, *_, latest = np.maximum(np.diff(progress.history), self._tol).tolist() * 2
-        share = min(1.0, np.log(first / latest) / np.log(max(first / self._tol, 1 + 1e-9)))
-        self._share = max(self._share, 1 - 0.5 ** (self._n_runs - 1 + share))  # gains need not fall
-        self._update(completed=self._share)
-
-    def end(self) -> None:
-        """Another run may follow."""
+        model.set_params(min_cluster_size=settings.min_cluster_size)
+        return model.fit(data.Z, sample_weight=data.weights), selection
 
 
 def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
@@ -95,6 +67,8 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
 
     if data.table.n_rows < 2:
         raise TableError(f"{data.table.source} has only one row, which is one cluster")
+    if numbers.start > data.table.n_rows:
+        raise TableError(f"--min {numbers.start} is more than the {data.table.n_rows} rows of {data.table.source}")
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
     with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
         options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}

@@ -61,6 +61,7 @@ class ModelOptions(NamedTuple):
 
     k: Annotated[int | None, _CLUSTERS] = None
     shape: Annotated[Shape, typer.Option(help=_SHAPES)] = Shape.round
+    min_cluster_size: Annotated[int | None, typer.Option(min=1, help="Smaller heaps are no cluster.")] = None
     seed: Seed = 0
     max_iter: Annotated[int, typer.Option(min=1, help="The largest number of iterations.")] = 300
     jobs: Jobs = -1
@@ -82,7 +83,7 @@ def typed_again(*records: NamedTuple) -> list[str]:
                 words.append(f"--{'' if value else 'no-'}{field}")
             elif value != record._field_defaults.get(field):
                 for each in value if isinstance(value, list) else [value]:
-                    words += [f"--{field}", each]
+                    words += [f"--{field.replace('_', '-')}", each]
     return words
 
 

@@ -51,9 +51,12 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
 
 
 def check_new_columns(table: Table, output: OutputOptions) -> None:
-    """Complain about names that the table already has, or that a spreadsheet would take for a formula."""
-    if output.prefix.startswith(("=", "+", "-", "@", "\t", "\r")):
+    """Complain about names that the table already has, cannot write, or that a spreadsheet takes for a formula."""
+    if output.prefix.startswith(("=", "+", "-", "@")):
         raise TableError(f"names that begin with {output.prefix[0]!r} are formulas; choose another --prefix")
+    written = output.prefix.encode(table.encoding, "ignore").decode(table.encoding)
+    if not written == output.prefix or not written.isprintable():
+        raise TableError(f"{output.prefix!r} cannot be written in {table.encoding}; choose another --prefix")
     clash = [output.prefix + name for name in RESULTS if output.prefix + name in table.names]
     if output.out is not None and clash:
         way_out = f"add --prefix tk_ to call the new ones {', '.join(f'tk_{name}' for name in RESULTS)}"

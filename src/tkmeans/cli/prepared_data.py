@@ -9,7 +9,7 @@ import numpy as np
 from tkmeans.cli import screen
 from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
-from tkmeans.tables import Reading, Table, TableError, choose, read_table
+from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 from tkmeans.tables.file_content import WATCH
 from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
 
@@ -57,9 +57,13 @@ def split(table: Table, text: str | None) -> list[str]:
     """The columns that an option names, as in "a,b" or "2,5"."""
     if text is None or text in table.names:
         return [] if text is None else [text]
-    return [*dict.fromkeys(column_named(table, word) for word in next(csv.reader([text], skipinitialspace=True), []))]
+    hidden = {ord(sign): chr(0xE000 + ord(sign)) for sign in "\r\n"}  # which names may have, and end a line of csv's
+    words = next(csv.reader([text.translate(hidden)], skipinitialspace=True), [])
+    shown = {ord(private): chr(sign) for sign, private in hidden.items()}
+    return [*dict.fromkeys(column_named(table, word.translate(shown)) for word in words)]
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of the largest numbers
 def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
     """Read the table, choose its columns and scale them; print what was decided."""
     table = read_file(file, reading)
@@ -76,7 +80,7 @@ def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
         if name not in encoded and (reason := why.get(name, "it is not in --columns")):
             raise TableError(f"{table.source} cannot be clustered by {name!r}: {reason}")
     weights = None if weight_column is None else _weights(table, weight_column)
-    scaler, notes = _scaler(values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
+    scaler, notes = _scaler(table, values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
     Z = np.column_stack(values)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
     notes = print_notes(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(Z), *notes)
@@ -97,14 +101,10 @@ def print_notes(table: Table, *texts: str) -> list[str]:
 def numbers(table: Table, names: list[str]) -> list[Array]:
     """The values of these columns, or of indicators such as species=Gentoo."""
     check_numbers(table, [table.column(name) for name in names if table.indicated(name) is None])
-    columns = []
-    for name in names:
-        if (indicated := table.indicated(name)) is not None:
-            cells = np.array(table.cells(indicated[0]))
-            columns.append(np.where(cells == "", np.nan, cells == indicated[1]))
-        else:
-            columns.append(table.column(name).values)
-    return columns
+    indicators = [name for name in names if table.indicated(name)]
+    found = zip(*(X.T for X in table.batches(indicators, CHUNK)), strict=True) if indicators else ()
+    known = dict(zip(indicators, map(np.concatenate, found), strict=True))
+    return [known[name] if name in known else table.column(name).values for name in names]
 
 
 def _weights(table: Table, name: str) -> Array:
@@ -132,27 +132,34 @@ def missing_values(X: Array) -> list[str]:
     return [remark + (lost if n_lost else "")]
 
 
-def _scaler(columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
-    """A fitted scaler, and remarks on it."""
+def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
+    """A fitted scaler, and remarks on it; columns without values, or of a spread beyond all bounds, are refused."""
     from sklearn import preprocessing
 
-    if scale is Scale.none:
-        return None, ["columns are not scaled: those with the largest numbers count most"]
-    name, what = _SCALERS[scale]
+    from tkmeans.estimators.inputs import SPREADS
+
+    if empty := [name for name, column in zip(names, columns, strict=True) if np.all(np.isnan(column))]:
+        raise TableError(f"{table.source}: column {empty[0]!r} is empty; leave it out")
+    name, what = _SCALERS.get(scale, _SCALERS[Scale.robust])
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column is scaled by {what} (--scale {scale}; there are also {others})"]
-    if scale is not Scale.robust:
-        return getattr(preprocessing, name)().fit(np.column_stack(columns)), notes
-    # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.
-    low, middle, high = np.transpose([_quartiles(column) for column in columns])
-    scaler = preprocessing.RobustScaler().fit(np.column_stack([column[:2] for column in columns]))
-    flat = np.flatnonzero(high == low)
-    scaler.center_, scaler.scale_ = middle, np.where(high > low, high - low, 1.0)
-    if len(flat):  # dividing by their range is not possible
-        scaler.scale_[flat] = [np.nanstd(columns[j]) or 1.0 for j in flat]
-        equal = ", ".join(names[j] for j in flat)
-        notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
-    return scaler, notes
+    if scale in (Scale.robust, Scale.none):
+        # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.
+        low, middle, high = np.transpose([_quartiles(column) for column in columns])
+        scaler = preprocessing.RobustScaler().fit(np.zeros((2, len(columns))))
+        scaler.center_, scaler.scale_ = middle, np.where(high > low, high - low, 1.0)
+        if len(flat := np.flatnonzero(high == low)):  # dividing by their range is not possible
+            scaler.scale_[flat] = [np.nanstd(columns[j]) or 1.0 for j in flat]
+            equal = ", ".join(names[j] for j in flat)
+            notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
+    else:
+        scaler = getattr(preprocessing, name)().fit(np.column_stack(columns))
+    (least, most), spreads = SPREADS["float64"], getattr(scaler, "data_range_", scaler.scale_)
+    if len(wrong := np.flatnonzero((spreads != 0) & ~((spreads >= least) & (spreads <= most)))):
+        found = f"the spread of column {names[wrong[0]]!r}, by {what}, is not between {least:g} and {most:g}"
+        raise TableError(f"{table.source}: {found}; rescale it, leave it out, or add --scale robust")
+    unscaled = ["columns are not scaled: those with the largest numbers count most"]
+    return (None, unscaled) if scale is Scale.none else (scaler, notes)
 
 
 def _quartiles(column: Array) -> Array:

@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +17,9 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-out = Console(emoji=False)
-err = Console(stderr=True, emoji=False)
+_ENVIRONMENT = {name: value for name, value in os.environ.items() if (name, value) != ("COLUMNS", "0")}
+out = Console(emoji=False, _environ=_ENVIRONMENT)
+err = Console(stderr=True, emoji=False, _environ=_ENVIRONMENT)
 
 # What would steer a terminal, or turn the direction of its text.
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -25,7 +25,7 @@ from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_path, check_real
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
-from tkmeans.fitting.observers import OBSERVERS, Checkpointer, TimeLimit, Verbose, sklearn_callbacks
+from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
@@ -198,8 +198,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def _observers(self, source: Source) -> Iterator[Observer]:
-        """Those that the parameters ask for, and those of the context."""
-        yield from OBSERVERS.get()
+        """Those that the parameters ask for."""
         if getattr(self, "verbose", 0):
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:
@@ -395,9 +394,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 judge = partial(astray, fitted, self._strays(level), level)
             found = answer(source, judge, Column("outlier", np.bool_))
             if rule == "strays" and isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
-                strays = source.rows(np.flatnonzero(to_numpy(found)))
-                strays = strays[~np.any(np.isnan(strays), axis=1)]
-                warn_of_clumps(strays, 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
+                strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
+                whole, radius = (
+                    ~np.any(np.isnan(strays), axis=1),
+                    3 * np.sqrt(self.n_features_in_ * fitted.params.scale),
+                )
+                warn_of_clumps(strays[whole], numbers[whole], radius)
         return found
 
     @unless_lacking
@@ -530,7 +532,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             The rows, and the cluster each was drawn from.
         """
         check_is_fitted(self)
-        check_integer("n_samples", n_samples, least=1)
+        check_integer("Invalid value for 'n_samples': it", n_samples, least=1)
         return self._fitted_model.params.draw(n_samples, check_random_state(self.random_state))
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:

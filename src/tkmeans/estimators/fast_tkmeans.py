@@ -22,7 +22,8 @@ from tkmeans.stats import Params
 
 
 @final
-@documented("engine", "max_time", "verbose", "cluster_centers_", "labels_", "agreement_", "n_iter_", "n_features_in_")
+@documented("engine", "max_time", "verbose", "cluster_centers_", "labels_", "dof_", "agreement_", "n_iter_")
+@documented("n_features_in_")
 class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Fast t-k-means: the rule of the authors' code for a vanishing scale.
 
@@ -45,8 +46,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     scale_ : float
         The tiny number that stands for the vanishing scale and keeps a distance of 0 finite.
-    dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
-        The degrees of freedom nu; the probability of each cluster, which is the same for all.
     lower_bound_, lower_bounds_ : float and list of float
         What the memberships maximise, at the end, and at the start and after every iteration; steps need not raise it.
 

@@ -222,6 +222,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     # ---- batch by batch ----------------------------------------------------------------
 
+    @documented("y")
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows.
 
@@ -232,8 +233,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as many as you like. NaN marks a missing value.
-        y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
-            How often each row counts.
 
         Returns
         -------

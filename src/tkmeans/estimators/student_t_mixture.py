@@ -1,13 +1,14 @@
 """StudentTMixture: robust ellipses, for people who use GaussianMixture and have outliers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 
-from tkmeans import engines, mixture_components
+from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
@@ -27,7 +28,9 @@ LEAST_DOF, MOST_TRUST = 3.0, 4.0  # beside noise, which takes what is farther ou
 
 
 @final
-@documented("bad_cells", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
+@documented(
+    "bad_cells", "min_cluster_size", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_"
+)
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
@@ -131,6 +134,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         shrinkage: float = 1.0,
         noise: bool | str = "auto",
         bad_cells: bool | str = "auto",
+        min_cluster_size: int | None = None,
         dof: float | str = "estimate",
         shared_dof: bool = True,
         tol: float = 1e-5,
@@ -160,7 +164,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
         "noise": validation.check_auto,
         **dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch),
-        **validation.CELLS,
+        **validation.SEARCH,
         "dof": validation.check_dof,
         "max_iter": partial(validation.check_integer, least=0),
         "n_init": validation.at_least_one,
@@ -175,6 +179,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     _size = "n_components"
     _objective = "penalised log-likelihood"
     _numbered_by_rows = False  # but by weight
+    _not_converged = "Best performing initialization did not converge. Try different init parameters, or increase "
+    _not_converged += "max_iter, tol, or check for degenerate data. "  # GaussianMixture's words: filters go by them
 
     @property
     def cluster_centers_(self) -> Array:
@@ -186,12 +192,20 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     @property
     def precisions_(self) -> Array:
         """The inverses of the scale matrices."""
-        return mixture_components.precisions(self.covariances_, self.covariance_type)
+        roots = self.precisions_cholesky_
+        return roots @ roots.swapaxes(-1, -2) if self.covariance_type in ("full", "tied") else roots**2
 
     @property
     def precisions_cholesky_(self) -> Array:
         """Upper triangular factors of the precisions, or their roots."""
-        return mixture_components.precision_roots(self.covariances_, self.covariance_type)
+        covariances, p = self.covariances_.astype(np.float64), self.n_features_in_
+        if self.covariance_type not in ("full", "tied"):
+            return 1 / np.sqrt(covariances)
+        return SHAPES["full"].whitening(covariances.reshape(-1, p, p), p)[0].swapaxes(1, 2).reshape(covariances.shape)
+
+    def _n_parameters(self) -> int:
+        """How many numbers were estimated; GaussianMixture has no public name for it either."""
+        return int(self._fitted_model.posterior.n_parameters())
 
     def _model(self, engine: Any) -> StudentMixture:
         bounds: dict[str, Any] = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}
@@ -201,17 +215,22 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def _plan(self, source: Source) -> Plan:
         measure(source)
-        return Plan(partial(self._runs, source), lambda fit: float(fit.stats.objective), ("pvalue",), distances_kept)
+        return Plan(partial(self._runs, source), lambda fit: float(fit.stats.objective), ("pvalue",), self._kept)
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
         before = self._fitted_model.params if self.warm_start and hasattr(self, "_fitted_model") else None
+        same, params, prior, mixer = getattr(self, "_left_off", [Any] * 4)
+        if same == self._fingerprint(source):  # the prior and the acceleration of the last fit go on, too
+            model = replace(self._model(self._engine(source)), prior=prior)
+            yield partial(mixture_starts.climb, source, model, params, self.noise, **options | {"accelerate": mixer})
+            return
         for model, start in mixture_starts.starts(self, source, before, rng):
             yield partial(mixture_starts.climb, source, model, start, self.noise, **options)
 
-
-def distances_kept(training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
-    """The distances of the training rows, which decide who is an outlier where there is no noise component."""
-    warn_of_tiny_clusters(training.review.sizes)
-    return {"_training_distances": Sketch(*training.review.comparable())}
+    def _kept(self, training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:
+        """The distances of the training rows, by which outliers are found, and where a fit of the same rows goes on."""
+        warn_of_tiny_clusters(training.review.sizes)
+        left = self.warm_start and fit.left and (self._fingerprint(source), fit.params, fit.left[0].prior, fit.left[1])
+        return {"_training_distances": Sketch(*training.review.comparable())} | ({"_left_off": left} if left else {})

@@ -27,8 +27,18 @@ SAME_CENTER = 1e-6  # of the root of the scale: no row tells two centres so clos
 
 
 @final
-@documented("bad_cells", "engine", "max_time", "verbose", "cluster_centers_", "labels_", "cell_bounds_", "agreement_")
-@documented("n_iter_", "n_features_in_")
+@documented(
+    "bad_cells",
+    "min_cluster_size",
+    "engine",
+    "max_time",
+    "verbose",
+    "cluster_centers_",
+    "labels_",
+    "cell_bounds_",
+    "agreement_",
+)
+@documented("dof_", "n_iter_", "n_features_in_")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
@@ -50,7 +60,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         keeps the one with the better integrated classification likelihood.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
         Where to begin. "robust" compares independent searches on a sample of the rows; neither seeds nor, in tables of
-        up to 3000 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
+        up to 4500 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
         A callable takes X, n_clusters and random_state and returns such an array.
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept. "auto" is 10 for "random", "uniform" and a callable, and 1 otherwise.
@@ -65,8 +75,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     scale_ : float
         The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
-    dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
-        The degrees of freedom nu; the probability of each cluster.
     lower_bound_, lower_bounds_ : float and list of float
         The log-likelihood per row at the end; and at the start and after every iteration.
     outlier_pvalues_ : ndarray of shape (n_samples,)
@@ -114,6 +122,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         dof: float | str = "estimate",
         cluster_weights: str = "auto",
         bad_cells: bool | str = "auto",
+        min_cluster_size: int | None = None,
         init: Any = "robust",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -132,7 +141,7 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.CELLS
+    _checks = validation.SHARED | validation.LONG_FITS | validation.STUDENT | validation.KMEANS | validation.SEARCH
     _checks |= {"n_clusters": validation.one_or_auto, "accelerate": validation.check_switch}
     _objective = "log-likelihood"
 

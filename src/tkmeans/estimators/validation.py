@@ -138,6 +138,6 @@ SHARED |= {"n_jobs": check_n_jobs, "n_init": one_or_auto, "init": check_init}
 KMEANS: dict[str, Check] = {"algorithm": partial(check_choice, choices=["lloyd", "elkan"]), "copy_x": check_switch}
 LONG_FITS: dict[str, Check] = {"max_time": optional(partial(check_real, positive=True, hint=" of seconds or None"))}
 LONG_FITS |= {"checkpoint": optional(check_path), "verbose": check_verbose}
-CELLS: dict[str, Check] = {"bad_cells": check_auto}
+SEARCH: dict[str, Check] = {"bad_cells": check_auto, "min_cluster_size": optional(at_least_one)}
 STUDENT: dict[str, Check] = {"dof": check_dof}
 STUDENT |= {"cluster_weights": partial(check_choice, choices=["auto", "equal", "estimate"])}

@@ -5,9 +5,13 @@ A start also fixes what a run does not estimate: the pooled shape of the prior, 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from scipy.special import chdtri, polygamma
@@ -17,29 +21,32 @@ from tkmeans.fit_warnings import warn_user
 from tkmeans.fitting import starts as of_centers
 from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.observers import TimeLimit
-from tkmeans.fitting.starts import Agreement, limits, same_clusters, within_reach
+from tkmeans.fitting.starts import Agreement, limits, within_reach
 from tkmeans.models.covariances import AxisAligned
+from tkmeans.models.dof import BOUNDS
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import log_volume
-from tkmeans.search import seeding
-from tkmeans.search.shape_search import FARTHEST, MANY_FEATURES, start_labels
+from tkmeans.models.protocols import log_shares, normalized
+from tkmeans.search import same_clusters, seeding
+from tkmeans.search.shape_search import FARTHEST, MANY_FEATURES, moments, start_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, quantile
+from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 
 SAMPLE_ROWS = 4000  # that a start is chosen on, at least
 IN_BULK, MOST_BULK = 0.9, 2.0  # of the rows that are not far; times what holds 95 % of a Gaussian, at most
-FIRST_DOF = 5.0
+FIRST_DOF, AS_GAUSSIAN = 5.0, 30.0  # tails to begin with, and such that hold no noise
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
 FIRST_ITER, ENOUGH, FINALISTS = 8, 3, 3  # of all starts; starts that must agree; the best of the others that go on
-PILOT_ITER, PILOT_TOL = 60, 1e-4
+PILOT_ITER, PILOT_STOP = 60, SmallGain(1e-4)
 MANY_TIMES = 10.0  # the rows of the prior: of components with more the geometric mean of shapes means something
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 FOREVER = TimeLimit(np.inf)
+by_merit = attrgetter("merit")
 
 
 class Bulk(NamedTuple):
@@ -67,6 +74,7 @@ class Setting(NamedTuple):
     dof: float | None  # None if it is estimated
     n_rows: float = 0.0  # of the whole fit
     limit: TimeLimit = FOREVER  # of the search
+    spread: Any = None  # of the columns of the sample (`usual`), if it is known
 
 
 class MixtureStart(NamedTuple):
@@ -78,10 +86,10 @@ class MixtureStart(NamedTuple):
     noise: Array  # (n,) the probability of noise
 
 
-def bulk_of(sample: Sample) -> Bulk:
-    """By medians of columns, deviations and distances: half of the rows may be anywhere."""
+def bulk_of(sample: Sample, spread: Any = None) -> Bulk:
+    """By medians of columns, deviations and distances: half of the rows may be anywhere; `spread` if it is known."""
     X, weight = sample
-    center = quantile(X, weight)
+    center = quantile(X, weight) if spread is None else spread[0]
     away = np.abs(X - center)
     units = quantile(away, weight)
     for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
@@ -89,7 +97,7 @@ def bulk_of(sample: Sample) -> Bulk:
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
     units = np.maximum(units, 1e-100)  # whose square is a number
     p, squares = len(units), np.sum(np.minimum(away / units, 1e120) ** 2, axis=1)  # beyond, as good as infinitely far
-    core = within_reach(sample)
+    core = within_reach(sample, spread)
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
     radius = np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12)) * (1 + 1e-6)  # no row lies on the rim
@@ -107,21 +115,22 @@ def starts(
     robust = settings.init_params == "robust" and not given
     size = max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K)
     whole = source.sample(size, np.random.RandomState(0) if settings.init_params == "robust" else rng)
-    rows = of_centers.without_bad_cells(whole, K) if robust and settings.bad_cells else whole
+    spread = usual(whole) if robust else None
+    rows = of_centers.without_bad_cells(whole, K, spread) if robust and settings.bad_cells else whole
+    known = None if np.any(np.isnan(rows.X)) else spread
     sample = of_centers.canonical(of_centers.complete(rows, K, whole.X))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
     ridge = min(float(settings.reg_covar), 1e12) * source.total / K  # with more, shapes are round to the last digit
     prior = min(float(settings.shrinkage), 1e12) * (source.n_features + 2) * row, ridge
-    noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
     dof = None if settings.dof == "estimate" else float(settings.dof)
-    bulk, model = bulk_of(sample), settings._model(settings._engine(source))
+    bulk, model = bulk_of(sample, known), settings._model(settings._engine(source))
     reach = FARTHEST * bulk.units  # what is farther is as far
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     unlimited = settings.max_time is None or source.resumed
     limit = source.search_limit = FOREVER if unlimited else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
-    setting = Setting(model, K, *prior, bulk, noise, dof, source.total / row, limit)
+    setting = Setting(model, K, *prior, bulk, settings.noise, dof, source.total / row, limit, known)
     width = source.frame.unit * np.max(bulk.units) * bulk.radius
     form = before and (before.shape, *before.centers.shape)  # and of rows in about this unit:
     if form == (model.shape, K, source.n_features) and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3:
@@ -129,16 +138,25 @@ def starts(
         return
     for number in range(1 if given else settings.n_init):
         if robust:
-            params, agreement = chosen_start(sample, setting, number)
+            search = partial(chosen_start, setting=setting, seed=number)
+            if least := int(settings.min_cluster_size or 0):
+                search = partial(of_centers.without_heaps, search, partial(_members, setting), K, least / source.total)
+            params, agreement = search(sample)
             source.agreement = source.agreement or agreement
             if settings.bad_cells and number == 0:
-                low, high = limits(whole, params.centers)
+                low, high = limits(whole, params.centers, spread)
                 if np.any(out_of_bounds(whole.X, low, high)):
                     source.bounds = source.frame.leave(low), source.frame.leave(high)
         else:
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         params = _as_given(settings, source, params, setting)
         yield with_prior(params, setting), params
+
+
+def _members(setting: Setting, sample: Sample, found: tuple[MixtureParams, Any]) -> Array:
+    """The component of each row, -1 for noise."""
+    _, labels, noise = judged(sample, with_prior(found[0], setting), found[0])
+    return np.where(noise > 0.5, -1, labels)
 
 
 def _gone_on(params: MixtureParams, setting: Setting) -> MixtureParams:
@@ -149,7 +167,7 @@ def _gone_on(params: MixtureParams, setting: Setting) -> MixtureParams:
     params = params._replace(dof=np.full(K, np.median(dof)) if model.shared_dof else dof, covariances=covariances)
     if not setting.noise:
         return without_noise(params)
-    return with_noise(params, 0.0, setting) if setting.noise is True and not params.noise else params
+    return with_noise(params, 0.0, setting) if setting.noise != "auto" and not params.noise else params
 
 
 def _seeded(settings: Any, source: Source, sample: Sample, setting: Setting, rng: np.random.RandomState) -> Array:
@@ -157,8 +175,8 @@ def _seeded(settings: Any, source: Source, sample: Sample, setting: Setting, rng
     in_units = sample._replace(X=sample.X / setting.bulk.units)
     if settings.means_init is not None:
         shape = (settings.n_components, source.n_features)
-        centers = source.frame.enter(checked_centers(settings.means_init, "means_init", shape, "n_components"))
-        centers = centers / setting.bulk.units
+        centers = checked_centers(settings.means_init, "means_init", shape, "n_components")
+        centers = source.frame.enter(centers) / setting.bulk.units
     elif len(sample.X) <= settings.n_components:
         return np.arange(len(sample.X))
     else:
@@ -187,15 +205,13 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
         centers = checked_centers(settings.means_init, "means_init", (K, p), "n_components")
         params = params._replace(centers=source.frame.enter(centers))
     if settings.weights_init is not None:
-        weights = checked_weights(settings.weights_init, K)
-        log_clusters = np.log(np.maximum(weights, np.finfo(float).tiny)) + np.log1p(-params.noise - params.beyond)
-        params = params._replace(log_weights=log_clusters)
+        log_weights = log_shares(checked_weights(settings.weights_init, K))
+        params = params._replace(log_weights=log_weights + np.log1p(-params.noise - params.beyond))
     if settings.precisions_init is not None:
         precisions = checked_precisions(settings.precisions_init, kind, K, p)
         covariances = np.linalg.inv(precisions) if kind in ("full", "tied") else 1 / precisions
-        if kind == "tied":
-            covariances = np.repeat(covariances[None], K, axis=0)
-        covariances = covariances[:, None] if kind == "spherical" else covariances
+        form = (K, 1) if kind == "spherical" else (K, *covariances.shape[kind != "tied" :])
+        covariances = np.broadcast_to(covariances.reshape(-1, *form[1:]), form)
         mass = np.exp(params.log_weights)
         params = params._replace(covariances=setting.model.bounded(covariances / source.frame.unit**2, mass))
     return params
@@ -220,13 +236,13 @@ def climb(
 @on_one_thread
 def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixtureParams, Agreement]:
     """The best start; or one that was sought without the far rows, if it is much better for the other rows."""
-    K, bulk, core = setting.n_components, setting.bulk, within_reach(sample)
-    labels = start_labels(sample, bulk.units, bulk.log_volume, K, np.random.RandomState(seed))
+    K, bulk, core = setting.n_components, setting.bulk, within_reach(sample, setting.spread)
+    labels = start_labels(sample, bulk.units, bulk.log_volume, K, seed)
     best, agreement = best_start(sample, labels, setting)
     inner = Sample(sample.X[core], sample.weight[core])
     if np.all(core) or len(inner.X) <= K or setting.limit.is_up:
         return best.params, agreement
-    labels = start_labels(inner, bulk.units, bulk.log_volume, K, np.random.RandomState(seed))
+    labels = start_labels(inner, bulk.units, bulk.log_volume, K, seed)
     place = np.cumsum(core) - 1  # of a row of the core among these
     other, of_core = best_start(sample, (np.where(core, each[place], -1) for each in labels), setting)
     gain = float(np.diff([judged(inner, with_prior(own, setting), own)[0] for own in (best.params, other.params)])[0])
@@ -239,49 +255,57 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     """The best of the starts from several labellings, and how many of those that went on led there.
 
     Each begins with the core of its groups. If EM takes the first few to the same clusters, the others are not tried;
-    else all are tried with the whole of their groups, too, and the best few go on.
+    else all are tried with the whole of their groups, too, and the best few go on. A single one goes on at once.
     """
-    tried, runs, n_finalists = [], [], FINALISTS
-    for labels in labellings:
+    tried, runs, n_finalists, later = [], [], FINALISTS, iter(labellings)
+    first = list(islice(later, 2))
+    n_iter, enough = (PILOT_ITER, 1) if len(first) == 1 else (FIRST_ITER, ENOUGH)
+    for labels in chain(first, later):
         tried.append(labels)
-        runs.append(_run(sample, from_labels(sample, labels, setting, core=True), setting, FIRST_ITER))
-        agreed = len(runs) == ENOUGH and all(same_clusters(run.labels, runs[0].labels, sample.weight) for run in runs)
+        runs.append(_run(sample, from_labels(sample, labels, setting, core=True), setting, n_iter))
+        agreed = len(runs) == enough and all(same_clusters(run.labels, runs[0].labels, sample.weight) for run in runs)
         if agreed or setting.limit.is_up:
             n_finalists = 1
             break
     else:
         runs += [_run(sample, from_labels(sample, labels, setting), setting, FIRST_ITER) for labels in tried]
     runs.sort(key=lambda run: -run.merit)
-    finals = [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
+    finals = runs if enough == 1 else [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
+    heavy = enough > 1 and np.min(max(finals, key=by_merit).params.dof) < AS_GAUSSIAN and not setting.limit.is_up
+    if heavy and setting.noise and setting.dof is None:  # the tails may hold the noise, which EM does not take back
+        light = setting._replace(dof=BOUNDS[1])
+        again = (from_labels(sample, labels, light, core=True) for labels in tried)
+        begun = max((_run(sample, params, setting, FIRST_ITER) for params in again), key=by_merit)
+        finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
     if setting.noise == "auto" and noise_is_a_cluster(sample, best, setting.bulk):
         plain = best_start(sample, tried, setting._replace(noise=False))
         if best.merit - plain[0].merit < best.params.noise + best.params.beyond:  # less than 1 for a row of noise
             return plain
     unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
-    if n_finalists == 1:
-        return best, Agreement(len(runs), len(runs), np.inf)
     margin = best.merit - unlike[0].merit if unlike else np.inf
-    return best, Agreement(len(finals), len(finals) - len(unlike), margin)
+    n_searches = len(finals) if n_finalists > 1 else max(len(runs), 2 * (enough == 1))  # two agree on a single one
+    return best, Agreement(n_searches, n_searches - len(unlike), margin)
 
 
 def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
     """Whether rows called noise are crowded, though noise is spread evenly in the bulk, or a ring around it.
 
-    A ring has half as many rows as a component has, or more, on all sides, and the logarithms of their distances have
-    a variance below RING times that of a Gaussian; it is .4 times where rows are spread over a box.
+    A ring has half as many rows as a component has, or more, on all sides, and the logarithms of the distances of all
+    noise have a variance below RING times that of a Gaussian; it is .4 times where rows are spread over a box.
     """
     n, p = sample.X.shape
     away = (sample.X - bulk.center) / (bulk.units * bulk.radius)
     squares = np.sum(away**2, axis=1)
-    inner, outer = (np.flatnonzero((start.noise > 0.5) & side) for side in (squares < 1, squares > 1))
+    strays = start.noise > 0.5
+    inner, outer = np.flatnonzero(strays & (squares < 1)), np.flatnonzero(strays & (squares > 1))
     if len(inner) >= FEW_STRAYS and _crowded(away[inner], start.params.noise * n, p):
         return True
     if p == 1 or len(outer) < max(FEW_STRAYS, n / (len(start.params.centers) + 1) / 2):
         return False
     log_cap = log_volume(p - 1, 0.0) - log_volume(p, 0.0) - np.log(p)  # of a small cap, as a share of the sphere
     on_all_sides = not _crowded(away[outer] / np.sqrt(squares[outer, None]), len(outer) * np.exp(log_cap), p - 1)
-    return on_all_sides and bool(np.var(np.log(squares[outer])) < RING * polygamma(1, p / 2))
+    return on_all_sides and bool(np.var(np.log(squares[strays])) < RING * polygamma(1, p / 2))
 
 
 def _crowded(points: Array, density: float, dimension: int) -> bool:
@@ -294,8 +318,7 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     """A run on the sample, with the prior at the pooled shape of its start."""
     source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
     model = with_prior(params, setting)
-    options = {"stop": SmallGain(PILOT_TOL), "max_iter": max_iter, "observers": [setting.limit]}
-    fit = climb(source, model, params, setting.noise, **options)
+    fit = climb(source, model, params, setting.noise, stop=PILOT_STOP, max_iter=max_iter, observers=[setting.limit])
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
     merit, *of_rows = judged(sample, model, fit.params)
@@ -354,12 +377,12 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
         middle = quantile(x, own_weight)
         width = 1.48 * quantile(np.abs(x - middle), own_weight) + 1e-3 * units
         trust = own_weight * (dof + p) / (dof + np.sum(((x - middle) / width) ** 2, axis=1))
-        centers[k], covariances[k] = _moments(x, trust, mass[k], aligned)
+        centers[k], covariances[k] = moments(x, trust / mass[k], aligned)
         if core and len(x) > 2 * (p + 2):
             for _ in range(2):
                 d2 = _squares(x - centers[k], covariances[k], squares)
                 inner = d2 <= quantile(d2, own_weight)
-                centers[k], covariances[k] = _moments(x[inner], own_weight[inner], np.sum(own_weight[inner]), aligned)
+                centers[k], covariances[k] = moments(x[inner], own_weight[inner] / np.sum(own_weight[inner]), aligned)
             d2 = _squares(x - centers[k], covariances[k], squares)
             factor = quantile(d2, own_weight) / chdtri(p, 0.5)
             if factor > 0:  # else most rows of the group are equal
@@ -373,20 +396,13 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
     return with_noise(params, float(np.average(strays, weights=weight)), setting)
 
 
-def _moments(x: Array, weight: Array, mass: float, aligned: bool) -> tuple[Array, Array]:
-    """The weighted mean, and the weighted scatter around it, or its diagonal, over `mass`."""
-    center = weight @ x / np.sum(weight)
-    away = x - center
-    return center, (weight @ away**2 if aligned else (away * weight[:, None]).T @ away) / mass
-
-
 def _squares(away: Array, covariance: Array, squares: Array) -> Array:
     """Squared Mahalanobis distances, (n,)."""
     covariance = covariance + 1e-3 * THINNEST * squares
     if covariance.ndim == 1:
         return np.sum(away**2 / covariance, axis=1)
-    root = np.linalg.cholesky(covariance)
-    return np.sum(np.linalg.solve(root, away.T) ** 2, axis=0)
+    factor = dtrtri(np.linalg.cholesky(covariance), lower=1)[0]
+    return np.sum((away @ factor.T) ** 2, axis=1)
 
 
 def with_noise(params: MixtureParams, share: float, setting: Setting) -> MixtureParams:
@@ -395,12 +411,11 @@ def with_noise(params: MixtureParams, share: float, setting: Setting) -> Mixture
         return params
     shape, bulk = setting.model.shape, setting.bulk
     share = min(max(FIRST_NOISE, share), MOST_FIRST_NOISE)
-    log_weights = params.log_weights - np.logaddexp.reduce(params.log_weights) + np.log1p(-share)
+    log_weights = normalized(params.log_weights) + np.log1p(-share)
     params = params._replace(bulk_center=bulk.center, bulk=shape.diagonal((bulk.units * bulk.radius) ** 2))
     return params._replace(log_weights=log_weights, noise=share / 2, beyond=share / 2)
 
 
 def without_noise(params: MixtureParams) -> MixtureParams:
     """The same without noise."""
-    log_weights = params.log_weights - np.logaddexp.reduce(params.log_weights)
-    return params._replace(log_weights=log_weights, noise=0.0, beyond=0.0)
+    return params._replace(log_weights=normalized(params.log_weights), noise=0.0, beyond=0.0)

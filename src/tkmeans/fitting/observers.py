@@ -13,9 +13,6 @@ from tkmeans.fitting.checkpoints import Checkpoint
 from tkmeans.sources import Source
 from tkmeans.stats import Fit, Frame
 
-# Further observers of every fit in this context, such as the command's progress bar.
-OBSERVERS: ContextVar[tuple[Observer, ...]] = ContextVar("observers", default=())
-
 # The most of a fit's time that writing checkpoints may take.
 SHARE_OF_TIME: ContextVar[float] = ContextVar("share_of_time", default=0.05)
 
@@ -90,7 +87,7 @@ class TimeLimit(_Quiet):
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + float(seconds)  # a narrow number has no room for the clock
-        self.has_cut = False  # whether anyone was told that the time is up
+        self.has_cut = False  # whether something ended because the time was up
 
     @property
     def left(self) -> float:

@@ -247,10 +247,9 @@ class Descent:
     def _setting(self, n_clusters: int, shape: str) -> Setting:  # a heavy tail is no reason for another cluster
         settings, n_rows = self.settings, float(np.sum(self.sample.weight))
         model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape], most_trust=math.inf)
-        noise = "auto" if isinstance(settings.noise, str) else bool(settings.noise)
         dof = None if settings.dof == "estimate" else float(settings.dof)
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
-        return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, noise, dof)
+        return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, settings.noise, dof)
 
     def _climbed(self, params: MixtureParams, shape: str, options: dict[str, Any]) -> Judged:
         setting = self._setting(len(params.centers), shape)

@@ -9,9 +9,11 @@ compares what the searches, with theirs given, cannot.
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import entr
 
 from tkmeans import engines
@@ -20,7 +22,8 @@ from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
-from tkmeans.search import Found, fitted_tails, robust_search, seeding
+from tkmeans.search import Found, fitted_tails, robust_search, same_clusters, seeding
+from tkmeans.search.center_search import LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
@@ -33,6 +36,7 @@ SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 # Rows that a start is chosen on: enough to see every cluster that is not tiny. With very many clusters, fewer of each.
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
+WORTH_A_SAMPLE = 1.5  # times as many rows: of fewer, a sample would save little, and chance decide what it misses
 MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
@@ -50,7 +54,6 @@ SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
-SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 # Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
 # equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they have
 # clusters, none of them tiny, for at least EXPLAINED of all rows that heavy tails left out. Any candidate is rejected
@@ -80,6 +83,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     K, init = int(settings.n_clusters), settings.init  # a narrow integer of NumPy has no room for what is made of it
     robust = isinstance(init, str) and init == "robust"
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
+    size = size if source.n_rows > WORTH_A_SAMPLE * size else max(size, source.n_rows)
     drawing = np.random.RandomState(0) if robust and source.n_rows > size else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
     limit = source.search_limit = None if max_time is None or source.resumed else TimeLimit(SEARCH_TIME * max_time)
@@ -104,7 +108,10 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
-                found, agreement = chosen_start(sample, K, dof, number, limit, climb=climb, spread=known)
+                search = partial(chosen_start, K=K, dof=dof, seed=number, limit=limit, climb=climb, spread=known)
+                if least := int(getattr(settings, "min_cluster_size", 0) or 0):
+                    search = partial(without_heaps, partial(search, spread=None), nearest, K, least / source.total)
+                found, agreement = search(sample)
                 if forgiving and number == 0:
                     low, high = limits(Sample(X, weight), found.centers, spread)
                     if np.any(np.isfinite((low, high))) and np.any(out_of_bounds(X, low, high)):
@@ -123,6 +130,33 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             scale = width if robust else min(seeding.FIRST_WIDTH * width, 1.0)
             start = start._replace(centers=centers, scale=max(scale, floor), dof=first_dof(source.n_features))
         yield start
+
+
+def without_heaps(search: Any, labels_of: Any, n_clusters: int, least: float, sample: Sample) -> Any:
+    """What a search finds without the rows of clusters that hold less than this share, left out again and again.
+
+    `labels_of` labels the rows of a sample by what was found, -1 for noise.
+    """
+    if least * n_clusters > 1:
+        much = f"min_cluster_size is {least:.0%} of the rows, too much for each of {n_clusters} clusters"
+        raise ValueError(f"{much}; choose a smaller one, or fewer clusters")
+    least *= np.sum(sample.weight)
+    while True:
+        found = search(sample)
+        labels = labels_of(sample, found)
+        small = np.bincount(labels + 1, sample.weight, n_clusters + 1) < least
+        small[0] = False  # noise
+        left = ~small[labels + 1]
+        if np.all(left) or np.count_nonzero(left) <= n_clusters:
+            return found
+        sample = Sample(sample.X[left], sample.weight[left])
+
+
+def nearest(sample: Sample, found: tuple[Found, Any]) -> Array:
+    """The nearest centre of each row, -1 for rows that belong to none."""
+    squares = cdist(sample.X, found[0].centers, "sqeuclidean")  # (n, K)
+    d2 = np.min(squares, axis=1)
+    return np.where(d2 > LEFT_OUT * quantile(d2, sample.weight), -1, np.argmin(squares, axis=1))
 
 
 def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
@@ -249,13 +283,6 @@ def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
             candidates[i] = known._replace(n_searches=known.n_searches + new.n_searches, in_core=in_core)
             return
     candidates.append(new)
-
-
-def same_clusters(one: Array, other: Array, weight: Array) -> bool:
-    """Whether most rows of each cluster of one labelling are in one cluster of the other, and the other way."""
-    table = np.zeros((np.max(one) + 1, np.max(other) + 1))
-    np.add.at(table, (one, other), weight)
-    return all(np.all(np.max(table, axis=axis) >= SAME * np.sum(table, axis=axis)) for axis in (0, 1))
 
 
 def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float) -> Candidate:
@@ -415,23 +442,19 @@ def _filled(X: Array) -> Array:
 
 def canonical(sample: Sample) -> Sample:
     """Rows in an order of their own, whatever order they came in, equal ones joined and their weights added."""
-    X = sample.X + 0.0  # -0.0 and 0.0 are one value
+    X, weight = np.add(sample.X, 0.0, order="C"), sample.weight  # -0.0 and 0.0 are one value
     # Sorted along a line askew to all columns, then by columns, which sort only rows that are still tied.
-    along = np.zeros(len(X))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for column in range(X.shape[1]):  # number by number: a product of matrices may round by where a row stands
-            along += np.cos(column + 1.0) * X[:, column]
-    along = np.nan_to_num(along)  # of rows with holes, which are infinite here
+    with np.errstate(over="ignore", invalid="ignore"):  # row by row: a product of matrices may round by where a row is
+        along = np.nan_to_num(np.einsum("ij,j->i", X, np.cos(np.arange(1.0, X.shape[1] + 1))))  # holes are infinite
     order = np.argsort(along, kind="stable")
     differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
-    unequal = np.append(True, np.any(X[order[1:]] != X[order[:-1]], axis=1))
-    for column in range(X.shape[1]) if np.any(unequal & ~differs) else ():  # other rows have the same place on the line
-        tied = ~(differs & np.append(differs[1:], True))
-        if not np.any(tied):
-            break
-        rows, group = order[tied], np.cumsum(differs)[tied]
-        order[tied] = rows[np.lexsort([X[rows, column], group])]
-        differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
-    X, weight = X[order], sample.weight[order]
-    first = np.append(True, np.any(X[1:] != X[:-1], axis=1))
-    return Sample(X[first], np.add.reduceat(weight, np.flatnonzero(first)))
+    ordered = X[order]
+    first = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1))  # of equal rows
+    if np.any(first & ~differs):  # other rows have the same place on the line
+        for column in range(X.shape[1]):
+            tied = ~(differs & np.append(differs[1:], True))
+            rows, group = order[tied], np.cumsum(differs)[tied]
+            order[tied] = rows[np.lexsort([X[rows, column], group])]
+            differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
+        ordered, first = X[order], differs
+    return Sample(ordered[first], np.add.reduceat(weight[order], np.flatnonzero(first)))

@@ -87,7 +87,8 @@ class StudentMixture:
             centers, covariances = centers[:, observed], self.shape.part(covariances, observed)
         p = centers.shape[1]
         factors, log_det = self.shape.whitening(covariances, p) if whitening is None else whitening
-        log_norm = np.array([log_gamma_ratio(nu / 2, p / 2) for nu in dof]) - p / 2 * math.log(2 * math.pi)
+        ratios = {nu: log_gamma_ratio(nu / 2, p / 2) for nu in {*dof.tolist()}}  # most often all have the same
+        log_norm = np.array([ratios[nu] for nu in dof.tolist()]) - p / 2 * math.log(2 * math.pi)
         height = params.log_weights + log_norm - log_det / 2
         noise = None
         if params.noise > 0:
@@ -155,7 +156,7 @@ class StudentMixture:
             bounds = self.dof_bounds(step.shape[1])
             eta = 1 + stats.log_u / n - stats.w / n / expansion - np.log(expansion)  # (K,)
             if self.shared_dof:
-                dof = np.full(len(n), solve_dof(float(np.average(eta, weights=n)), bounds))
+                dof = np.full(len(n), solve_dof(float(np.sum(eta * n) / np.sum(n)), bounds))
             else:
                 found = [solve_dof(float(value), bounds) for value in np.where(lost, -1.0, eta)]
                 dof = np.where(lost, params.dof, found)

@@ -12,8 +12,6 @@ thousand radii away are about as probable. There is no largest radius to be give
 import math
 import sys
 
-import numpy as np
-
 from tkmeans.shape_stats import NoiseKernel
 from tkmeans.stats import Array
 
@@ -46,4 +44,4 @@ def noise_shares(inside: float, beyond: float, rest: float) -> tuple[float, floa
 
 
 def _share(mass: float, other: float, whole: float) -> float:
-    return float(np.clip(whole * mass / max(mass + other, sys.float_info.min), *NOISE_BOUNDS))
+    return min(max(whole * mass / max(mass + other, sys.float_info.min), NOISE_BOUNDS[0]), NOISE_BOUNDS[1])

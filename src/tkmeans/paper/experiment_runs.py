@@ -226,11 +226,6 @@ def read(path: Path) -> Results:
     return results
 
 
-def forget(path: Path, column: str) -> None:
-    """Take the runs of one column out of a file, so that they are done anew."""
-    _write(path, {key: row for key, row in read(path).items() if key.column != column})
-
-
 def _write(path: Path, results: Results) -> None:
     """A file of these runs, which are there whole or as they were."""
     text = io.StringIO(newline="")

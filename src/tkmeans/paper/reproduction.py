@@ -18,18 +18,16 @@ Hook = Callable[[Any], object]
 
 
 def reproduce(
-    what: str, out: Path, *, reps: int, redo: str | None = None, start: Hook = int, tick: Hook = int, finish: Hook = str
+    what: str, out: Path, *, reps: int, start: Hook = int, tick: Hook = int, finish: Hook = str
 ) -> list[Path]:
     """Run what is missing, write tables and figures, and return the files that were written.
 
     `start` gets the number of runs, `tick` how many more are done, `finish` how long it took. Runs are kept in
-    ``out/runs.csv``; `redo` names a column whose runs are done anew.
+    ``out/runs.csv``: one whose line is taken out of it is done anew.
     """
     began = time.monotonic()
     names = [table for table in experiment_runs.TABLES if what in (table, "all")]
     path = out / "runs.csv"
-    if redo is not None and path.exists():
-        experiment_runs.forget(path, redo)
     keys = experiment_runs.wanted(names, reps)
     start(len(keys))
     results = experiment_runs.perform(keys, path, tick=tick) if keys else {}

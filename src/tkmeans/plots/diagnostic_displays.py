@@ -20,6 +20,7 @@ _BINS = 40
 _ROBUSTNESS = {"ari": "ARI of the good rows", "shift": "shift of the worst centre (std. deviations)"}
 _ROBUSTNESS |= {"scale": "scale, as a multiple of the clean one"}
 _ROBUSTNESS |= {"influence": "influence on the centre (std. deviations)"}
+_TRIMMING = {"criterion": "classification log-likelihood per row", "smallest": "share of the smallest cluster"}
 
 
 class _Display(ABC):
@@ -214,13 +215,7 @@ class RobustWeightsDisplay(_Display):
             lacks = f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights"
             raise ValueError(f"{lacks}; use TKMeans, FastTKMeans or StudentTMixture")
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
-        return cls.from_predictions(estimator.robust_weights(X), outliers=outliers, ax=ax)
-
-    @classmethod
-    @documented("weights", "ax", returns="display : RobustWeightsDisplay")
-    def from_predictions(cls, weights: Any, *, outliers: Any = None, ax: Axes | None = None) -> Self:
-        """Draw weights that were computed elsewhere."""
-        return cls(weights=weights, outliers=outliers).plot(ax=ax)
+        return cls(weights=estimator.robust_weights(X), outliers=outliers).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         rows, strays = self.weights[~self.outliers], self.weights[self.outliers]
@@ -260,12 +255,6 @@ class StabilityDisplay(_Display):
         self.mean = np.nanmean(self.jaccard, axis=0)
         self._figsize = (6.2, 1.6 + 0.28 * len(self.mean))
 
-    @classmethod
-    @documented("jaccard", "ax", returns="display : StabilityDisplay")
-    def from_predictions(cls, jaccard: Any, *, sizes: Any = None, ax: Axes | None = None) -> Self:
-        """Draw similarities that were computed elsewhere."""
-        return cls(jaccard=jaccard, sizes=sizes).plot(ax=ax)
-
     def _draw(self, ax: Axes) -> None:
         n_resamples, n_clusters = self.jaccard.shape
         numbers = np.arange(n_clusters)
@@ -284,12 +273,12 @@ class StabilityDisplay(_Display):
 
 
 class RobustnessDisplay(_Display):
-    """Breakdown curves or influence curves, a line of `lines_` for each clusterer: the worst of the draws.
+    """Breakdown, influence or trimming curves, a line of `lines_` for each clusterer: the worst of the draws.
 
     Parameters
     ----------
     curves, measure : dict of str to :class:`tkmeans.RobustnessCurve`, and str, default="ari"
-        The curves by the names of their clusterers, and what to draw: "ari", "shift", "scale" or "influence".
+        The curves by the names of their clusterers, and what to draw: one of the `values` of the curves.
 
     Examples
     --------
@@ -302,8 +291,8 @@ class RobustnessDisplay(_Display):
     """
 
     def __init__(self, *, curves: dict[str, Any], measure: str = "ari") -> None:
-        if measure not in _ROBUSTNESS:
-            raise ValueError(f"measure must be one of {', '.join(_ROBUSTNESS)}, got {measure!r}")
+        if measure not in _ROBUSTNESS | _TRIMMING:
+            raise ValueError(f"measure must be one of {', '.join(_ROBUSTNESS | _TRIMMING)}, got {measure!r}")
         self.curves, self.measure = curves, measure
 
     def _draw(self, ax: Axes) -> None:
@@ -313,10 +302,10 @@ class RobustnessDisplay(_Display):
         for i, (name, curve) in enumerate(self.curves.items()):
             look: dict[str, Any] = {"marker": style.marker(i), "color": style.color(i), "ms": 4, "lw": 1.4}
             self.lines_ += ax.plot(curve.x, worst(curve.values[self.measure], axis=1), label=name, **look)
-        ax.set(xlabel="distance of the added row (std. deviations)", ylabel=_ROBUSTNESS[self.measure])
+        ax.set(xlabel="distance of the added row (std. deviations)", ylabel=(_ROBUSTNESS | _TRIMMING)[self.measure])
         if self.measure != "influence":
-            ax.set_xlabel("contaminating rows, as a share of all")
-            ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            ax.set_xlabel(f"{'rows left out' if self.measure in _TRIMMING else 'added rows'}, as a share of all")
+            ax.xaxis.set_major_formatter(PercentFormatter(1.0))
         if self.measure in ("shift", "scale"):
             ax.set_yscale("log")
         ax.grid(axis="y", lw=0.4)

@@ -35,6 +35,7 @@ REAL_GAIN = 0.01  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
 SCALE_STEPS = 8
 LEFT_OUT = 100.0  # times the median squared distance: a row that belongs to no centre
+SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
 
 
@@ -70,8 +71,8 @@ def robust_search(
 ) -> Found:
     """Centres that EM can start from with confidence, for a canonical sample.
 
-    `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`.
-    A native search raises TimeoutError when it has taken so many `seconds`.
+    `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`;
+    without any there may be fewer centres. A native search raises TimeoutError when it has taken so many `seconds`.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
@@ -87,7 +88,8 @@ def robust_search(
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
     _exhale(search, n_clusters, rng)
-    _breathe(search, sample, n_clusters, quiet_breaths, rng)
+    if quiet_breaths:
+        _breathe(search, sample, n_clusters, quiet_breaths, rng)
     search.refine(3)
     centers, scale, masses, nearest = _state(search, sample)
     labels, total = np.empty(n_rows, np.int64), float(np.sum(sample.weight))
@@ -129,6 +131,8 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
             masses = _state(search, sample).masses
             if np.min(masses) >= TINY_CLUSTER * np.mean(masses):
                 break  # no centre has hardly any rows
+        if quiet_breaths > 1 and search.scale < math.inf:  # a quick one takes prices as the last descent left them
+            search.restore(_state(search, sample).centers, search.scale)
         quiet += 1
         if not _inhale(search, n_clusters, room, rng):
             continue  # nothing promised enough; the next draw may
@@ -186,3 +190,10 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
         loss = (nu + p)[:, 0] / 2 * (np.log1p(d2 / spread) @ weight) - log_norm[:, 0]  # minus the mean log-density
     best = int(np.argmin(loss))
     return found._replace(scale=float(scale[best]), dof=float(nu[best, 0]))
+
+
+def same_clusters(one: Array, other: Array, weight: Array) -> bool:
+    """Whether most rows of each cluster of one labelling are in one cluster of the other, and the other way."""
+    n = int(np.max(other)) + 2  # the first row and the first column are for -1, which is no cluster
+    table = np.bincount((one + 1) * n + other + 1, weight, (np.max(one) + 2) * n).reshape(-1, n)
+    return all(np.all(np.max(t[1:, 1:], axis=1) >= SAME * np.sum(t[1:], axis=1)) for t in (table, table.T))

@@ -81,6 +81,7 @@ class ReferenceSearch:
 
     def restore(self, centers: Array, scale: float) -> None:
         """Come back to a state."""
+        self._cheapest = np.inf
         self._state = self._state._replace(centers=np.array(centers, np.float64))
         self._set_scale(scale)
         self._view = self._view_of(self._X)
@@ -93,8 +94,9 @@ class ReferenceSearch:
     def refine(self, steps: int) -> None:
         """Move the centres to the robust means of their rows, then settle the scale to about 1 %."""
         for _ in range(steps):
-            u = self._pull(self._weight, self._view.d1)
+            u, cheapest = self._pull(self._weight, self._view.d1), self._cheapest
             self.restore(_means(self._X, u, self._view.first, self._state.centers), self.scale)
+            self._cheapest = cheapest  # about what it was
             least = LEAST_SHARE_OF_QUANTILE * self._quantile_scale(self._view.d1)  # away from the likelihood's poles
             for _ in range(SCALE_STEPS):
                 before = self.scale

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import RandomState
 from scipy.spatial.distance import cdist
 
+from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof
-from tkmeans.search.center_search import robust_search
+from tkmeans.search.center_search import QUIET_BREATHS, robust_search, same_clusters
 from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.sources import Sample
 from tkmeans.stats import Array
@@ -39,44 +41,50 @@ class Pieces(NamedTuple):
     scatter: Array  # (m, p, p) around the mean
 
 
-def start_labels(
-    sample: Sample, units: Array, log_volume: float, n_components: int, rng: np.random.RandomState
-) -> Iterator[Array]:
+def start_labels(sample: Sample, units: Array, log_volume: float, n_components: int, seed: int) -> Iterator[Array]:
     """Labels of the rows of a canonical sample, (n,), one array for each start; -1 for rows of no cluster.
 
     `units` are those of the columns, (p,); `log_volume` is that of the bulk of the rows, where noise is uniform.
+    Where two quick searches of different kinds find the same clusters, these are all there is to try.
     """
     in_units = sample._replace(X=np.clip(sample.X / units, -FARTHEST, FARTHEST))
-    light = max(LIGHT_TAILS, first_dof(len(units)))
+    log_volume, light = log_volume - float(np.sum(np.log(units))), max(LIGHT_TAILS, first_dof(len(units)))
     several_units = np.max(units) > SAME_UNIT * np.min(units)
-    yield round_labels(sample if several_units else in_units, n_components, rng)
+    first, rng = sample if several_units else in_units, RandomState(seed)
+    quick = round_labels(first, n_components, rng, breaths=0)
+    other = next(joined_labels(in_units, log_volume, n_components, rng, quick=True), None)
+    if other is not None and same_clusters(quick, other, sample.weight):
+        yield quick
+        return
+    rng = RandomState(seed)
+    yield round_labels(first, n_components, rng)
     yield round_labels(in_units, n_components, rng, light)
-    yield from joined_labels(in_units, log_volume - float(np.sum(np.log(units))), n_components, rng)
+    yield from joined_labels(in_units, log_volume, n_components, rng)
     if several_units:
         yield round_labels(in_units, n_components, rng)
         yield round_labels(sample, n_components, rng, light)
 
 
-def round_labels(sample: Sample, n_clusters: int, rng: np.random.RandomState, tails: float | None = None) -> Array:
+def round_labels(sample: Sample, K: int, rng: RandomState, tails: Any = None, breaths: int = QUIET_BREATHS) -> Array:
     """The nearest of the centres that the round search finds; -1 where none is in reach."""
-    found = robust_search(sample, n_clusters, rng, tails=tails)
+    found = robust_search(sample, K, rng, tails, breaths)
     return np.where(found.nearest < NOISE_REACH * sample.X.shape[1] * found.scale, found.labels, -1)
 
 
-def joined_labels(sample: Sample, log_volume: float, n_components: int, rng: np.random.RandomState) -> Iterator[Array]:
+def joined_labels(sample: Sample, log_volume: float, K: int, rng: RandomState, quick: bool = False) -> Iterator[Array]:
     """Many round pieces, joined until there are as many as components: with noise, and if that matters, without."""
     n, p = sample.X.shape
-    many = min(max(PIECES_PER_COMPONENT * n_components, LEAST_PIECES), n // 3)
-    many = min(many, max(n_components + 1, n // (ROWS_PER_PIECE * (p + 1))))
-    if many <= n_components or p > MANY_FEATURES:
+    many = min(max(PIECES_PER_COMPONENT * K, LEAST_PIECES) * (2 if quick else 3) // 3, n // 3)
+    many = min(many, max(K + 1, n // (ROWS_PER_PIECE * (p + 1))))
+    if many <= K or p > MANY_FEATURES:
         return
-    labels = round_labels(sample, many, rng)
+    labels = round_labels(sample, many, rng, None, 0 if quick else QUIET_BREATHS)
     numbers, pieces = summed(sample, labels)
-    if len(numbers) <= n_components:
+    if len(numbers) <= K:
         return
     strays = float(np.sum(sample.weight[labels < 0]))
     for volume in (log_volume, math.inf):
-        groups = joined(pieces, n_components, strays, volume)
+        groups = joined(pieces, K, strays, volume)
         lookup = np.full(many + 1, -1)  # the last one for -1
         lookup[numbers] = groups
         yield lookup[labels]
@@ -87,15 +95,16 @@ def joined_labels(sample: Sample, log_volume: float, n_components: int, rng: np.
 def summed(sample: Sample, labels: Array) -> tuple[Array, Pieces]:
     """The labels of the pieces that have rows, and the pieces."""
     numbers = np.unique(labels[labels >= 0])
-    mass, mean, scatter = [], [], []
-    for number in numbers:
-        own = labels == number
-        x, weight = sample.X[own], sample.weight[own]
-        mass.append(np.sum(weight))
-        mean.append(weight @ x / mass[-1])
-        away = x - mean[-1]
-        scatter.append((away * weight[:, None]).T @ away)
-    return numbers, Pieces(np.array(mass), np.array(mean), np.array(scatter))
+    own = (np.flatnonzero(labels == number) for number in numbers)
+    found = [(np.sum(sample.weight[rows]), *moments(sample.X[rows], sample.weight[rows])) for rows in own]
+    return numbers, Pieces(*map(np.array, zip(*found, strict=True)))
+
+
+def moments(X: Array, weight: Array, aligned: bool = False) -> tuple[Array, Array]:
+    """The weighted mean, and the weighted scatter around it, (p, p), or its diagonal."""
+    mean = weight @ X / np.sum(weight)
+    away = X - mean
+    return mean, weight @ away**2 if aligned else (away * weight[:, None]).T @ away
 
 
 def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Array:
@@ -116,7 +125,9 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Arr
         total = mass + prior_rows
         shapes = (scatter + prior_rows * pooled) / total[:, None, None]
         log_axes = np.sum(np.log(np.diagonal(shapes, axis1=1, axis2=2)), axis=1)
-        log_det = np.maximum(np.linalg.slogdet(shapes)[1], log_axes - 35.0 * (p - 1))  # thinner is lost in rounding
+        log_det = np.maximum(
+            p * SHAPES["full"].log_sizes(shapes), log_axes - 35.0 * (p - 1)
+        )  # thinner is lost in rounding
         return total / 2 * log_det + mass * (p / 2 * (1 + math.log(2 * math.pi)) - np.log(mass))
 
     def union(i: Array, j: Array) -> tuple[Array, Array, Array]:
@@ -126,8 +137,8 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Arr
         return both, center, scatter[i] + scatter[j] + between
 
     def set_prices(i: Array, j: Array) -> None:
-        for part in np.array_split(np.arange(len(i)), 1 + len(i) * p * p // _MATRIX_ENTRIES):
-            first, second = np.minimum(i, j)[part], np.maximum(i, j)[part]
+        i, j, step = np.minimum(i, j), np.maximum(i, j), max(_MATRIX_ENTRIES // p**2, 1)
+        for first, second in ((i[start : start + step], j[start : start + step]) for start in range(0, len(i), step)):
             both, _, spread = union(first, second)
             prices[first, second] = cost(both, spread) - own[first] - own[second]
 
@@ -147,10 +158,10 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Arr
             strays += mass[lost]
             group[group == lost], gone = -1, lost
         else:
-            priced = np.isfinite(prices) | np.isfinite(prices.T)
-            partners = np.flatnonzero((priced[i] | priced[j]) & alive & ~np.isin(np.arange(m), (i, j)))
+            own[i] += own[j] + prices[i, j]
+            prices[i, j] = np.inf
+            partners = np.flatnonzero(np.isfinite(np.minimum(prices[[i, j]], prices[:, [i, j]].T).min(axis=0)))
             mass[i], mean[i], scatter[i] = (values[0] for values in union(np.array([i]), np.array([j])))
-            own[i] = cost(mass[[i]], scatter[[i]])[0]
             group[group == j], gone = i, j
             set_prices(np.full(len(partners), i), partners)
         alive[gone] = False

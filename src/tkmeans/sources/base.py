@@ -17,7 +17,7 @@ from tkmeans.stats import Array, Block, Frame, namespace
 # the last bit. Large enough that what Python does per block is negligible, small enough to keep every thread busy.
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
-MEASURED_ROWS = 4096  # that the frame is measured on
+MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
 _NAMED = 5  # rows in a message, at most
 
 
@@ -302,17 +302,16 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         columns = enumerate(~np.isnan(values).T)
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
-    least, most = np.min(weight), np.max(weight)
-    times = weight / least if 0 < least < most < 2**20 * least else np.full(1, np.nan)
-    whole = np.rint(times)
-    if least == most or (np.all(np.abs(times - whole) < 1e-9) and np.sum(whole) < 4 * len(values)):
-        each = np.sort(each if least == most else np.repeat(each, whole.astype(np.int64), axis=-1), axis=-1)
+    least, most = weight.min(), weight.max()
+    if least == most > 0:
+        each = np.sort(each, axis=-1)
         found = each[..., [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]]
     else:
+        times = weight / least if most < 2**20 * least else weight  # rows taken several times: sums are exact
         order = np.argsort(each, axis=-1)
-        up_to = np.cumsum(weight[order], axis=-1)  # (p, n)
-        reached = [np.sum(up_to < share * up_to[..., -1:], axis=-1, keepdims=True) for share in shares or (0.5,)]
-        found = np.take_along_axis(each, np.take_along_axis(order, np.concatenate(reached, axis=-1), -1), -1)
+        up_to = np.cumsum(times[order], axis=-1)  # (p, n)
+        places = [np.count_nonzero(up_to < share * up_to[..., -1:], axis=-1) for share in shares or (0.5,)]
+        found = np.take_along_axis(each, np.take_along_axis(order, np.stack(places, axis=-1), -1), -1)
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
 
 
@@ -321,7 +320,8 @@ def usual(sample: Sample) -> tuple[Array, Array, Array]:
 
     It is the larger of those that the median deviation, the quartiles and the outer tenth of a side tell of.
     """
-    lowest, low, middle, high, highest = quantile(*sample, 0.1, 0.25, 0.5, 0.75, 0.9)
-    width = np.maximum(quantile(np.abs(sample.X - middle), sample.weight) * 1.4826, (high - low) / 1.349)
+    X, weight = (values[:: -(-len(sample.X) // USUAL_ROWS) or 1] for values in sample)
+    lowest, low, middle, high, highest = quantile(X, weight, 0.1, 0.25, 0.5, 0.75, 0.9)
+    width = np.maximum(quantile(np.abs(X - middle), weight) * 1.4826, (high - low) / 1.349)
     below, above = (np.maximum(width, side / 1.2816) for side in (middle - lowest, highest - middle))
     return middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf)

@@ -39,7 +39,7 @@ class DataFile:
     delimiter, decimal, thousands, encoding, header : str, default=None, and bool, default=None
         How a text file is written, and whether its first line has the names of the columns; None means to find out.
     missing : list of str, default=()
-        Further words for a missing value.
+        Further words for a missing value; a number such as ``"-999"`` is one however it is written.
     table : str, default=None
         The sheet of a workbook, or the table of a database; of a database also a query.
 

@@ -14,7 +14,17 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
+from tkmeans.tables.table import (
+    CHUNK,
+    Added,
+    Cells,
+    Reading,
+    Table,
+    TableError,
+    missing_numbers,
+    no_header,
+    unique_names,
+)
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
@@ -33,35 +43,46 @@ class ArrowTable(Table):
         self.format, self.known_rows, self.stamp, self._schema, self._batches = format, n_rows, stamp, schema, batches
         self.singles = {field.name for field in schema if str(field.type) in ("float", "halffloat")}
         self.numerals = Numerals()
-        self.notations: dict[str, str] = {}  # of columns that are read as if they came from a text file
+        self.typed: dict[str, Array] = {}  # of columns with notations: cells that are numbers already, NaN for others
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order."""
         n_found = 0
         with naming(self.source):
             for batch in self._batches(list(names), n_rows):
+                yield [self._cells(name, batch.column(name), n_found) for name in names]
                 n_found += batch.num_rows
-                yield [self._cells(name, batch.column(name)) for name in names]
         self.known_rows = n_found
 
-    def _cells(self, name: str, array: Any) -> Cells:
+    def _cells(self, name: str, array: Any, start: int) -> Cells:
         arrow, kind = pyarrow(), self.kinds[name]
         if name in self.notations:
-            return self.numerals.cells(array.dictionary_encode(), self.notations[name])
+            cells = self.numerals.cells(array.dictionary_encode(), self.notations[name])
+            typed = self.known(self.typed[name][start : start + len(array)])
+            typed = np.full(len(array), np.nan) if self.notations[name] == "%" else typed
+            values = np.where(np.isnan(typed), cells.values, typed)
+            return cells._replace(values=values, wrong=cells.wrong[np.isnan(typed[cells.wrong])])
         if kind == "text":
-            known = np.flatnonzero(numpy_of(array.is_valid().cast(arrow.uint8())))
-            return Cells(np.full(len(array), np.nan), known, _as_text(array))
+            texts = _as_text(array)
+            words, indices = texts.dictionary.to_pylist() if self.missing else (), numpy_of(texts.indices)
+            gone = np.isin(indices, [i for i, word in enumerate(words) if word in self.missing])
+            return Cells(np.full(len(array), np.nan), np.flatnonzero(~gone & ~np.isnan(indices)), texts)
         if kind == "date":
             micros = array.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64())
-            return Cells(numpy_of(micros.cast(arrow.float64(), safe=False)) / 86_400_000_000)  # in days
+            days = numpy_of(micros.cast(arrow.float64(), safe=False)) / 86_400_000_000
+            return Cells(self.known(days, kind))
         if not (arrow.types.is_integer(array.type) or arrow.types.is_floating(array.type)):
             array = array.cast(arrow.float64())
         values = numpy_of(array)
-        return Cells(values if values.dtype in (np.float32, np.float64) else values.astype(np.float64))
+        values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+        return Cells(self.known(values) if kind == "number" else values)
 
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
-        return ["" if cell != cell else _word(cell) for cell in self.stored(name).to_pylist()]
+        with naming(self.source):  # dates may be beyond Python's
+            gone, cells = [*self.missing, *missing_numbers(self.missing)], self.stored(name).to_pylist()
+        lost = (cell != cell or (type(cell) is not bool and cell in gone) for cell in cells)
+        return ["" if nothing else _word(cell) for nothing, cell in zip(lost, cells, strict=True)]
 
     def stored(self, name: str) -> Any:
         """A column with its type."""
@@ -77,7 +98,7 @@ class ArrowTable(Table):
         if self.format == "parquet":
             try:
                 pyarrow(module="pyarrow.parquet").write_table(table, file)
-            except arrow.ArrowNotImplementedError as fault:
+            except arrow.ArrowException as fault:
                 raise TableError(f"{self.source} cannot be written as Parquet, try .csv: {fault}") from None
         else:
             with arrow.ipc.new_file(file, table.schema) as writer:
@@ -108,7 +129,7 @@ def naming(source: str) -> Iterator[None]:
     arrow = pyarrow()
     try:
         yield
-    except (arrow.ArrowException, OSError, UnicodeError) as fault:
+    except (arrow.ArrowException, OSError, OverflowError, UnicodeError) as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
 
@@ -223,6 +244,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source}: sheet {name!r} has the names of columns but no rows")
     table = _typed_cells(source, names, filled[header:], reading)
     table.row_places = places[header:]
+    table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table
@@ -258,7 +280,7 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
             wanted = reading.table or (next(iter(tables)) if len(tables) == 1 else None)
             if wanted is None:
                 raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
-            asked = reading.table is not None and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
+            asked = wanted not in tables and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
             query = wanted if asked else 'FROM "' + tables.get(wanted, wanted.replace('"', '""')) + '"'
             return held_table(source, base.sql(query).to_arrow_table())
     except duckdb.Error as fault:
@@ -269,7 +291,7 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
     """A table of Python's values; columns that hold more than one type are read like text."""
     arrow = pyarrow("to read this file")
     unique, notes = unique_names(names)
-    texts: dict[str, list[str]] = {}
+    mixed: dict[str, tuple[Any, ...]] = {}
     arrays = []
     for name, cells in zip(unique, zip(*rows, strict=True), strict=True):
         types = {type(cell) for cell in cells if cell is not None}
@@ -278,13 +300,20 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         elif types <= {bool} or types <= {datetime} or types <= {date}:
             arrays.append(arrow.array(cells))
         else:
-            texts[name] = [*map(_word, cells)]
+            mixed[name] = cells
             with naming(source):
-                arrays.append(arrow.array(texts[name], arrow.string()))
-    table = held_table(source, arrow.Table.from_arrays(arrays, names=unique))
+                arrays.append(arrow.array([*map(_word, cells)], arrow.string()))
+    with naming(source):
+        table = held_table(source, arrow.Table.from_arrays(arrays, names=unique))
     table.notes = notes
-    table.numerals = guess_numerals([cell for cells in texts.values() for cell in cells[:1000]], reading, source)
-    table.notations = {name: table.numerals.kind_of(cells) for name, cells in texts.items()}
+    texts = [cell for cells in mixed.values() for cell in cells[:1000] if isinstance(cell, str)]
+    table.numerals = guess_numerals(texts, reading, source)
+    for name, cells in mixed.items():
+        numbers = np.array([float(str(cell)) if type(cell) in (int, float) else np.nan for cell in cells])
+        table.typed[name] = np.where(np.isfinite(numbers), numbers, np.nan)
+        words = (_word(cell) if np.isnan(x) else "0" for cell, x in zip(cells, table.typed[name], strict=True))
+        table.notations[name] = table.numerals.kind_of(words)
+    table.has_points = table.numerals.decimal == "." and not table.numerals.thousands
     table.kinds |= {name: kind if kind in KINDS else "number" for name, kind in table.notations.items()}
     return table
 

@@ -3,16 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any, final
 
 import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import numpy_of
-from tkmeans.tables.table import Cells, Reading, TableError
+from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, missing_numbers
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
+PLAIN = ("", "number", "code", "text")  # kinds whose cells are numbers as they stand there, or none
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
 SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
 
@@ -20,10 +20,7 @@ _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
 _UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
-_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
-DATE = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?")
 _CODE = re.compile(r"0[0-9]+")
-_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @final
@@ -34,6 +31,7 @@ class Numerals:
         self.decimal, self.thousands = decimal, thousands  # any of these signs
         self.words = frozenset(missing)  # further ones for a missing value
         self.missing = MISSING | {word.strip().casefold() for word in missing}
+        self._gone = frozenset(missing_numbers(word.replace(decimal, ".") for word in missing))
         sign = f"[{re.escape(thousands)}]" if thousands else ""
         self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
         # Characters to replace in a number that is not plain yet.
@@ -41,13 +39,14 @@ class Numerals:
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell marks a missing value."""
-        return cell.strip().casefold() in self.missing
+        is_number = bool(self._gone) and self._number(cell.strip()) in self._gone
+        return is_number or cell.strip().casefold() in self.missing
 
     def number(self, cell: str) -> float | None:
         """The number in a cell: NaN if it is missing, None if it is no number."""
-        if self.is_missing(cell):
-            return np.nan
-        text = cell.strip()
+        return np.nan if self.is_missing(cell) else self._number(cell.strip())
+
+    def _number(self, text: str) -> float | None:
         strange = self.decimal != "." and "." in text and "." not in self.thousands  # 1.5 in a file of 1,5
         if strange or (any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text)):
             return None
@@ -56,13 +55,13 @@ class Numerals:
         return None if np.isinf(value) else value
 
     def kind_of(self, cells: Iterable[str]) -> str:
-        """What a column of such cells holds: "number", "boolean", "date", "code", a unit of numbers, or "text"."""
+        """What a column of such cells holds: one of `KINDS`, a unit of numbers, or "" if all are missing."""
         known = [cell.strip() for cell in cells if not self.is_missing(cell)]
         if not known:
-            return "number"
+            return ""
         if all(map(DATE.fullmatch, known)):
             return "date"
-        if all(cell.casefold() in _TRUTH for cell in known):
+        if all(cell.casefold() in TRUTH for cell in known):
             return "boolean"
         unit, count = Counter(unit_of(cell) for cell in known).most_common(1)[0]
         if unit and 2 * count > len(known):
@@ -73,10 +72,10 @@ class Numerals:
 
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""
-        is_plain = kind in ("number", "code", "text")
+        is_plain = kind in PLAIN
         if is_plain and (quick := self._plain_numbers(cells)) is not None:
             return quick, []
-        readers: dict[str, Any] = {"boolean": lambda cell: _TRUTH.get(cell.casefold()), "date": day_number}
+        readers: dict[str, Any] = {"boolean": lambda cell: TRUTH.get(cell.casefold()), "date": day_number}
         readers["%"] = lambda cell: self.number(cell.replace("%", "", 1).strip()) if "%" in cell else None
         unit = "" if is_plain else kind  # a number that has another one keeps it
         read = readers.get(kind, lambda cell: self.number(cell.replace(unit, "", 1).strip()))
@@ -108,15 +107,6 @@ def unit_of(cell: str) -> str:
     """The currency or per cent sign in a cell that is a number otherwise; empty if there is none."""
     found = _UNIT.findall(cell)
     return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_UNIT.sub("", cell).strip()) else ""
-
-
-def day_number(cell: str) -> float | None:
-    """Days since 1970 of a date."""
-    try:
-        when = datetime.fromisoformat(cell if DATE.fullmatch(cell) else "")
-    except ValueError:
-        return None
-    return when.replace(tzinfo=when.tzinfo or UTC).timestamp() / 86_400
 
 
 def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def _why_not(column: Column) -> str:
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
         return "a postal code, by its name"
     if len(known) >= _ENOUGH and len(distinct) >= _NEARLY * len(known):
-        if words[-1] in _NUMBERING or "unnamed" in words:
+        if words[-1] in _NUMBERING or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
         if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
             return "a key: long numbers that hardly repeat"
@@ -131,11 +131,25 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
     """The indicators that stand for categories: one for each value, or one in all if there are two."""
     found = []
     for name in (column_named(table, name) for name in names):
-        values = sorted({cell for cell in table.cells(name) if cell})
+        column, kind = table.column(name), table.kinds[name]
+        pairs = [pair for pair in zip(table.cells(name), column.values.tolist(), strict=True) if pair[0]]
+        # A number is one value, however it is written.
+        named = {word if kind == "text" or x != x else x: word for word, x in reversed(pairs)}
+        values = sorted(_plainly(word, x, kind) for x, word in named.items())
         if not 2 <= len(values) <= _LEVELS:
             raise TableError(f"{table.source}: column {name!r} has {len(values)} values; 2 to {_LEVELS} can be encoded")
-        found += [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
+        made = [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
+        if clash := [each for each in made if name not in (table.indicated(each) or ())[:1]]:
+            raise TableError(f"{table.source}: {clash[0]!r} could be of another column than {name!r}; rename one")
+        found += made
     return found
+
+
+def _plainly(word: str, value: Any, kind: str) -> str:
+    """A value of a category, as any file might write it."""
+    if kind == "number" and isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return word.casefold() if kind == "boolean" else word
 
 
 def column_named(table: Table, word: str) -> str:

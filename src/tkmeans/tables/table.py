@@ -1,7 +1,9 @@
 """The table that a fit or a command works on, whatever file it came from: columns, cells and added columns."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -11,6 +13,9 @@ from tkmeans.stats import Array
 
 _NAMED_CELLS, KEPT_BAD = 5, 20  # bad cells that a message names, and that are kept
 CHUNK = 65_536  # rows that are read at once where the format does not decide it
+TRUTH = {"true": 1.0, "false": 0.0}
+_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+DATE = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?")
 
 
 class TableError(ValueError):
@@ -79,16 +84,20 @@ class Table(ABC):
 
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
     layout = ""  # how the file is written, where that is worth a word
+    encoding = "utf-8"  # of what is written as text
     is_matrix = False  # whether it is an array without names, in which every column is data
+    has_points = True  # whether numbers in its text are written with a decimal point and without groups of digits
     row_word = "row"  # what rows are counted in
     row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
     known_rows: int | None = None
+    missing: tuple[str, ...] = ()  # further words for a missing value
     stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
     def __init__(self, source: str, names: Sequence[str], kinds: Sequence[str], notes: Sequence[str] = ()) -> None:
         self.source = source  # for messages
         self.names, self.notes = list(names), list(notes)
         self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
+        self.notations: dict[str, str] = {}  # of columns of text: these kinds or, of numbers, a unit; "" if empty
         self.singles: set[str] = set()  # columns in single precision
         self._loaded: dict[str, tuple[Column, list[tuple[int, Cells]]]] = {}
 
@@ -99,6 +108,11 @@ class Table(ABC):
     def dtype(self, names: Sequence[str]) -> Any:
         """The type of these columns side by side: single precision if all of them are."""
         return np.dtype(np.float32 if set(names) <= self.singles else np.float64)
+
+    def known(self, values: Array, kind: str = "number") -> Array:
+        """These values of columns of a kind, NaN where they are what a person calls missing."""
+        gone = missing_numbers(self.missing, kind)
+        return np.where(np.isin(values, np.array(gone, values.dtype)), np.nan, values) if gone else values
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
@@ -120,14 +134,14 @@ class Table(ABC):
                 cells = by_name[name]
                 if value is None and len(cells.wrong):
                     raise TableError(complaint(self.source, self._column(name, cells.values, [(start, cells)])))
-                X[:, j] = cells.values if value is None else _indicator(cells, value)
+                X[:, j] = cells.values if value is None else _indicator(cells, value, self.kinds[name])
             start += len(X)
             yield X
 
     def indicated(self, name: str) -> tuple[str, str] | None:
         """The column and the value that an indicator such as "species=Gentoo" is about; None if it is a column."""
-        column, _, value = name.partition("=")
-        return (column, value) if name not in self.kinds and column in self.kinds and value else None
+        cuts = [] if name in self.kinds else [i for i, sign in enumerate(name[:-1]) if sign == "="]
+        return next(((name[:i], name[i + 1 :]) for i in reversed(cuts) if name[:i] in self.kinds), None)
 
     def rows(self, names: Sequence[str], picked: Array, n_rows: int) -> Array:
         """Rows of these columns by their ascending numbers."""
@@ -212,14 +226,40 @@ def _texts(cells: Any) -> list[str]:
     return ["" if i is None else words[i] for i in cells.indices.to_pylist()]
 
 
-def _indicator(cells: Cells, value: str) -> Array:
-    """1 where a cell is this value, 0 where it is another, NaN where it is missing."""
-    if cells.texts is None:
-        equal = np.array([f"{number:.16g}" == value for number in cells.values.tolist()])
-        return np.where(np.isnan(cells.values), np.nan, equal)
-    words = np.array(_texts(cells.texts))
-    missing = np.isnan(cells.values) & ~np.isin(np.arange(len(words)), cells.wrong)
-    return np.where(missing, np.nan, words == value)
+def _indicator(cells: Cells, value: str, kind: str) -> Array:
+    """1 where a cell is this value, however it is written, 0 where it is another, NaN where it is missing."""
+    equal = np.zeros(len(cells.values), dtype=bool)
+    if cells.texts is not None:
+        equal |= np.array(_texts(cells.texts)) == value
+    if kind != "text":
+        equal |= np.isin(cells.values, number_of(value))
+    missing = np.isnan(cells.values)
+    missing[cells.wrong] = False
+    return np.where(missing, np.nan, equal)
+
+
+def number_of(word: str) -> float:
+    """What a word such as 2007, true or 2026-11-17 stands for in a column; NaN for other words."""
+    try:
+        return TRUTH[word.casefold()] if word.casefold() in TRUTH else float(word)
+    except ValueError:
+        day = day_number(word)
+        return np.nan if day is None else day
+
+
+def missing_numbers(words: Iterable[str], kind: str = "number") -> list[float]:
+    """The numbers, or dates, among words for a missing value."""
+    numbers = {word: number_of(word) for word in words if word.casefold() not in TRUTH}
+    return [x for word, x in numbers.items() if x == x and (kind == "date") == bool(DATE.fullmatch(word))]
+
+
+def day_number(cell: str) -> float | None:
+    """Days since 1970 of a date."""
+    try:
+        when = datetime.fromisoformat(cell if DATE.fullmatch(cell) else "")
+    except ValueError:
+        return None
+    return (when.replace(tzinfo=when.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(days=1)
 
 
 def complaint(source: str, column: Column) -> str:
@@ -235,6 +275,12 @@ def complaint(source: str, column: Column) -> str:
     named += [f"and {column.n_bad - len(named)} more"] if column.n_bad > len(named) else []
     numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad}"
     return f"{source}: {numbers} {'is' if column.n_bad == 1 else 'are'} not: {'; '.join(named)}; {way_out}"
+
+
+def no_header(names: Sequence[str]) -> str:
+    """A note on the names of columns that have none."""
+    named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    return f"the first line looks like data, so columns are called {named}; add header=True if it has their names"
 
 
 def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:

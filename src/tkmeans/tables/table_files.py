@@ -17,7 +17,8 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, content_of, pyarrow
-from tkmeans.tables.roles import column_named, listed
+from tkmeans.tables.numerals import KINDS, PLAIN, Numerals
+from tkmeans.tables.roles import listed
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
 
@@ -87,6 +88,7 @@ class MatrixTable(Table):
         else:
             values = self._held[start : start + n_rows]
         X = values.reshape(n_rows, -1).astype(kind or self.dtype(names), copy=False)
+        X = X if kind else self.known(X)
         return X if list(names) == self.names else X[:, [int(name[1:]) - 1 for name in names]]
 
 
@@ -117,13 +119,18 @@ def read_npy(content: Content) -> Table:
     array = np.load(io.BytesIO(content.data)) if content.path is None else np.load(content.path, mmap_mode="r")
     if stored.names is None:
         return MatrixTable(content, offset, shape, stored, array)
-    fields = {name: np.ascontiguousarray(array[name]) for name in stored.names}
+    fields = {name: np.ascontiguousarray(array[name], stored[name].newbyteorder("=")) for name in stored.names}
     return arrow_table.held_table(source, pyarrow("to read arrays with named fields").table(fields))
 
 
 def read_table(path: Any, reading: Reading | None = None) -> Table:
     """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
-    reading = reading or Reading()
+    table = _opened(path, reading or Reading())
+    table.missing = () if reading is None else reading.missing
+    return table
+
+
+def _opened(path: Any, reading: Reading) -> Table:
     if type(path).__module__ == "pyarrow._dataset":
         read = partial(path.to_batches, batch_readahead=2, fragment_readahead=1)  # what waits should be bounded
         return arrow_table.ArrowTable("the dataset", path.schema, lambda ns, n: read(columns=ns, batch_size=n), "other")
@@ -180,10 +187,15 @@ class Concatenated(Table):
 
     def __init__(self, source: str, tables: list[Table]) -> None:
         first = tables[0]
-        super().__init__(source, first.names, list(first.kinds.values()), first.notes)
+        known = [{name: table.notations.get(name, kind) for name, kind in table.kinds.items()} for table in tables]
+        notations = [next((each[name] for each in known if each.get(name)), "") for name in first.names]
+        kinds = [notation if notation in KINDS else "number" for notation in notations]
+        super().__init__(source, first.names, kinds, first.notes)
+        self.notations = dict(zip(first.names, notations, strict=True))
         more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
         self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
+        self.has_points = all(table.has_points for table in tables)
         self.singles = set.intersection(*(table.singles for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
@@ -194,7 +206,13 @@ class Concatenated(Table):
         for table in self.tables:
             if table.is_matrix and len(table.names) != len(self.names):
                 raise TableError(f"{table.source} has {len(table.names)} columns, and others {len(self.names)}")
-            yield from table.chunks([column_named(table, name) for name in names], n_rows)
+            if lost := [name for name in names if name not in table.kinds]:
+                raise TableError(f"{table.source} has no column {lost[0]!r}; its columns are {listed(table.names)}")
+            found = {name: table.notations.get(name, table.kinds[name]) for name in names}
+            strange = {name for name in names if {found[name], self.notations[name]} - {*PLAIN}}
+            strange -= {name for name in names if found[name] in ("", self.notations[name])}
+            for chunk in table.chunks(names, n_rows):
+                yield [_misfit(c) if name in strange else c for name, c in zip(names, chunk, strict=True)]
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """The files of rows, and their places there."""
@@ -208,7 +226,15 @@ class Concatenated(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the files; empty where missing."""
-        return [cell for table in self.tables for cell in table.cells(column_named(table, name))]
+        return [cell for table in self.tables for cell in table.cells(name)]
+
+
+def _misfit(cells: Cells) -> Cells:
+    """Cells of another unit or kind than those of other files: not one of them is a number of the column."""
+    wrong = np.union1d(cells.wrong, np.flatnonzero(~np.isnan(cells.values)))
+    words = [None if x != x else repr(x).removesuffix(".0") for x in cells.values.tolist()]
+    texts = pyarrow().array(words, "string").dictionary_encode() if cells.texts is None else cells.texts
+    return Cells(np.full(len(words), np.nan), wrong, texts)
 
 
 def write_table(
@@ -225,10 +251,11 @@ def write_table(
     if wanted == table.format and isinstance(table, (TextTable, arrow_table.ArrowTable)) and wanted != "other":
         table.write(file, added, rows)
     elif wanted in ("text", "other"):
-        columns = [table.cells(name) for name in table.names]
+        columns = [_with_points(table, name) for name in table.names]
         columns += [column.texts("{:.6g}".format, "") for column in added.values()]
         text = io.StringIO(newline="")
-        lines = csv.writer(text, lineterminator="\n")
+        tabs = table.format != "text" and Path(like).suffix.casefold() in (".tsv", ".tab")
+        lines = csv.writer(text, delimiter="\t" if tabs else ",", lineterminator="\n")
         lines.writerow([*table.names, *added])
         lines.writerows([column[i] for column in columns] for i in rows)
         file.write(text.getvalue().encode())
@@ -243,10 +270,24 @@ def write_table(
         arrow_table.held_table(table.source, arrow.table(arrays), format=wanted).write(file, added, rows)
 
 
+def _with_points(table: Table, name: str) -> list[str]:
+    """The cells of a column as text, its numbers with a decimal point, whatever sign their files have."""
+    cells, column, plain = table.cells(name), table.column(name), Numerals()
+    if table.has_points or column.kind != "number" or table.notations.get(name) not in PLAIN:
+        return cells
+    pairs = zip(cells, column.values.tolist(), strict=True)
+    return [cell if x != x or plain.number(cell) == x else repr(x).removesuffix(".0") for cell, x in pairs]
+
+
+def can_be_written(path: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file does not ask for a format that is only read."""
+    return Path(path).suffix.casefold() not in _NOT_WRITTEN
+
+
 def check_format(path: str | os.PathLike[str]) -> None:
     """Complain about a file name that asks for a format which cannot be written, or not here."""
     suffix = Path(path).suffix.casefold()
-    if suffix in _NOT_WRITTEN:
+    if not can_be_written(path):
         raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
         pyarrow("to write Parquet and Feather files")
@@ -270,7 +311,7 @@ def _typed(table: Table, name: str, arrow: Any) -> Any:
         return table.stored(name)
     if isinstance(table, Concatenated) and all(isinstance(part, arrow_table.ArrowTable) for part in table.tables):
         with suppress(arrow.ArrowException):  # no type fits all files
-            parts = [arrow.table({name: _typed(part, column_named(part, name), arrow)}) for part in table.tables]
+            parts = [arrow.table({name: _typed(part, name, arrow)}) for part in table.tables]
             if len({arrow.types.is_floating(part.schema[0].type) for part in parts}) == 1:  # else digits may be lost
                 return arrow.concat_tables(parts, promote_options="permissive").column(name)
     return arrow.array(_plain(table, name, None), from_pandas=True)

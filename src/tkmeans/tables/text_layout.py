@@ -110,7 +110,14 @@ class Record(NamedTuple):
     line: int  # where it begins, from 1
 
 
-def records(text: str | Iterable[str], delimiter: str, source: str = "", number: int = 1) -> Iterator[Record]:
+def is_row(raw: str, delimiter: str, single: bool = False) -> bool:
+    """Whether a line counts, as for Arrow: one of blanks alone does in a `single` column, or if they are delimiters."""
+    return bool(raw.strip()) or (delimiter != " " and bool(raw.strip("\r\n")) and (single or delimiter in raw))
+
+
+def records(
+    text: str | Iterable[str], delimiter: str, source: str = "", number: int = 1, single: bool = False
+) -> Iterator[Record]:
     """Cut a text, or its lines, of which the first has this number, into records; empty lines are passed over."""
     pending: list[str] = []
 
@@ -123,7 +130,7 @@ def records(text: str | Iterable[str], delimiter: str, source: str = "", number:
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True):
             raw = "".join(pending)
-            if cells and raw.strip():
+            if cells and is_row(raw, delimiter, single):
                 yield Record(cells, raw, number)
             number += len(pending)
             pending.clear()

@@ -11,8 +11,8 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, unique_names
-from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, unique_names
+from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
 _SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
@@ -47,26 +47,27 @@ class TextTable(Table):
 
     def __init__(self, content: Content, names: list[str], layout: Layout, sample: Sequence[Sequence[str]]) -> None:
         unique, notes = unique_names(names)
-        if not layout.header:
-            named = unique[0] if len(unique) == 1 else f"{unique[0]} to {unique[-1]}"
-            called = f"columns are called {named}; add header=True if it has their names"
-            notes = [f"the first line looks like data, so {called}"]
+        notes = notes if layout.header else [no_header(unique)]
         numerals = layout.numerals
         columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
-        self._notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
-        kinds = [kind if kind in KINDS else "number" for kind in self._notations.values()]
+        notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
+        kinds = [kind if kind in KINDS else "number" for kind in notations.values()]
         super().__init__(content.source, unique, kinds, notes)
+        self.notations, self.has_points = notations, numerals.decimal == "." and not numerals.thousands
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
-        self._by_cells = {name for name in unique if self._notations[name] not in ("number", "code")}  # not Arrow's
+        self._by_cells = {name for name in unique if notations[name] not in ("", "number", "code")}  # not Arrow's
         for name, cells in columns.items():
             if not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells):
                 self._by_cells.add(name)
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
         self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
-        spaced = f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or len(layout.delimiter) > 1
+        spaced = (
+            f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or not layout.delimiter.isascii()
+        )
         self._by_hand = spaced or layout.found.n_quotes % 2 == 1
-        self.layout = _unusual(layout, content.packing)
+        self._single = len(unique) + layout.trailing == 1
+        self.layout, self.encoding = _unusual(layout, content.packing), layout.found.encoding
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order; if Arrow stumbles, the rest is read cell by cell."""
@@ -155,14 +156,13 @@ class TextTable(Table):
         numerals = self._layout.numerals
         if not hasattr(array, "dictionary"):
             values = numpy_of(array)
-            words = [number for word in numerals.words if (number := Numerals().number(word)) is not None]
-            if bool(np.any(np.isinf(values))) or any(bool(np.any(values == number)) for number in words):
+            if np.any(np.isinf(values)):
                 self._by_cells.add(name)
                 raise _Again
-            return Cells(values)
-        kind = self._notations[name]
+            return Cells(self.known(values))
+        kind = self.notations[name]
         cells = numerals.cells(array, kind)
-        plain = kind == "number" and not len(cells.wrong) and name not in self._by_cells
+        plain = kind in ("", "number") and not len(cells.wrong) and name not in self._by_cells
         return cells._replace(texts=None) if plain and len(array.dictionary) else cells
 
     def _columns_by_hand(self, names: Sequence[str]) -> Iterator[list[Any]]:
@@ -195,7 +195,7 @@ class TextTable(Table):
 
     def _records(self) -> Iterator[Record]:
         with self._open() as file:
-            yield from records(file, self._layout.delimiter, self.source, self._layout.first_line)
+            yield from records(file, self._layout.delimiter, self.source, self._layout.first_line, self._single)
 
     def _lines(self) -> Iterator[tuple[str, int]]:
         """The rows as they stand there, and where; without quotation marks a line is a row."""
@@ -203,7 +203,8 @@ class TextTable(Table):
             yield from ((record.raw, record.line) for record in self._records())
             return
         with self._open() as file:
-            yield from ((raw, i) for i, raw in enumerate(file, self._layout.first_line) if raw.strip())
+            numbered = enumerate(file, self._layout.first_line)
+            yield from ((raw, i) for i, raw in numbered if is_row(raw, self._layout.delimiter, self._single))
 
     def _open(self) -> Any:
         file, layout = self._content.open(), self._layout
@@ -214,7 +215,7 @@ class TextTable(Table):
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
         body, sign = raw.rstrip("\r\n"), self._layout.delimiter
         newline = raw[len(body) :] or self._layout.newline
-        body = body.rstrip().removesuffix(sign) if trailing else body
+        body = body.rstrip(" \t\f\v".replace(sign, "")).removesuffix(sign) if trailing else body
         quoted = ('"' + cell.replace('"', '""') + '"' if sign in cell or '"' in cell else cell for cell in cells)
         return sign.join([body, *quoted]) + newline
 
@@ -229,7 +230,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     preamble, text, given = found.parted()
     if not text.strip():
         raise TableError(f"{source} is empty")
-    if reading.delimiter and len(reading.delimiter) != 1:
+    if reading.delimiter and (len(reading.delimiter) != 1 or reading.delimiter in '"\r\n\0'):
         raise TableError(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
     reading = reading._replace(delimiter=delimiter)

@@ -23,10 +23,10 @@ constexpr double largest_coordinate = 1e140;
 
 bool is_finite(double value) { return std::abs(value) <= std::numeric_limits<double>::max(); }
 
-void require_points(const Matrix<const double>& points, const char* what) {
+void require_points(const Matrix<const double>& points, const char* what, double largest = largest_coordinate) {
     const double* values = points.data();
     bool within = true;  // without a branch: NaN compares false
-    for (size_t i = 0; i < points.size(); ++i) within &= std::abs(values[i]) <= largest_coordinate;
+    for (size_t i = 0; i < points.size(); ++i) within &= std::abs(values[i]) <= largest;
     require(within, what);
 }
 
@@ -98,7 +98,8 @@ class BoundSearch final {
         require(centers.shape(0) >= 1, "centers must have at least one row");
         require(Index(centers.shape(1)) == features(), "rows and centers must have the same number of features");
         require(scale > 0 && is_finite(scale), "scale must be positive and finite");
-        require_points(centers, "centers must be finite, with no coordinate beyond 1e140");
+        const double largest = largest_coordinate * (1 + 1e-9);  // a mean may be rounded up
+        require_points(centers, "centers must be finite, with no coordinate beyond 1e140", largest);
         nb::gil_scoped_release release;
         search_->restore(centers.data(), Index(centers.shape(0)), scale);
     }

@@ -79,6 +79,7 @@ template <int P>
 void SearchState<P>::restore(const double* centers, Index clusters, double scale) {
     centers_.assign(clusters * stride(), 0.0);
     for (Index k = 0; k < clusters; ++k) std::copy_n(centers + k * p(), p(), center(k));
+    cheapest_drop_ = infinity;
     set_nu_alpha(dof_ * scale);
     assign_all();
     update_losses();

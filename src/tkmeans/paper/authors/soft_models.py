@@ -72,14 +72,6 @@ class Memberships(NamedTuple):
         """The most probable component of each row; the first where nothing is known."""
         return np.argmax(np.where(np.isnan(self.tau), -np.inf, self.tau), axis=0)
 
-    def merge(self, other: "Memberships") -> "Memberships":
-        """All rows, in their order."""
-        (rows, d2, det), (more_rows, more_d2, _) = self.measured, other.measured
-        pairs = ((d2, more_d2), (self.tau, other.tau), (self.trust, other.trust))
-        d2, tau, trust = (np.concatenate(pair, axis=1) for pair in pairs)
-        measured = Measured(Rows(np.concatenate([rows.x, more_rows.x])), d2, det)
-        return Memberships(measured, tau, trust, self.sizes + other.sizes, self.objective + other.objective)
-
 
 class SoftModel(ABC):
     """A row belongs to each component in proportion to its density, ``height * exp(-fall * away)``.
@@ -94,18 +86,14 @@ class SoftModel(ABC):
         """height, (K,), fall, (K,), away, (K, n), and the trust, (K, n)."""
 
     def e_step(self, params: Any) -> Callable[[Block], Memberships]:
-        """A function that does the E-step under `params` for one block of rows."""
+        """A function that does the E-step under `params` for all rows, which are one block."""
 
         def visit(block: Block) -> Memberships:
             with np.errstate(all="ignore"):
-                measured = params.measured
-                if measured is None or measured.d2.shape[1] != len(block.X):  # unless this block is all rows
-                    measured = params.measure(Rows(block.frame.enter(block.X)))
+                measured = params.measured or params.measure(Rows(block.X))
                 height, fall, away, trust = self.density(measured, params)
-                f = np.empty_like(away)
-                for k in range(len(f)):
-                    np.exp(-fall[k] * away[k], out=f[k])
-                    f[k] *= height[k]  # afterwards: what overflows without it is infinite with it
+                f = np.exp(-fall[:, None] * away)
+                f *= height[:, None]  # afterwards: what overflows without it is infinite with it
                 tau = np.divide(f, f.sum(axis=0), out=f)  # not a number where that is 0/0 or infinite
                 sizes, log_height = tau.sum(axis=1), np.log(height)
                 q = float(log_height @ sizes - fall @ np.einsum("kn,kn->k", tau, away))
@@ -118,11 +106,8 @@ class SoftModel(ABC):
 
 def bases(d2: Array, slope: Any) -> tuple[Array, Array]:
     """ln(1 + slope D), and 1/(1 + slope D): both (K, n)."""
-    log_base, inverse = np.empty_like(d2), np.empty_like(d2)
-    for k, own in enumerate(np.broadcast_to(slope, len(d2))):  # a row of them stays in the cache
-        np.log1p(own * d2[k], out=log_base[k])
-        np.divide(1, 1 + own * d2[k], out=inverse[k])
-    return log_base, inverse
+    base = 1 + np.reshape(slope, (-1, 1)) * d2
+    return np.log(base), 1 / base
 
 
 def next_dof(mean_log_u_minus_u: Array, dof: Array, n_features: int) -> Array:
