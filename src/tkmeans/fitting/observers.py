@@ -124,9 +124,10 @@ class Checkpointer(_Quiet):
 
     def finished(self, fit: Fit, n_finished: int, best: Fit) -> None:
         """Save after a run; one that has not converged is saved as it is, and with a higher limit can go on."""
-        if not fit.converged:
+        cut = self._source.search_limit is not None and self._source.search_limit.has_cut
+        if cut or not fit.converged:
             self._save()
-        if self._source.search_limit is not None and self._source.search_limit.has_cut:
+        if cut:
             return
         self._n_finished, self._best, self._run = n_finished, best, None
         if fit.converged:
