@@ -104,7 +104,7 @@ def with_few_complete_rows(seed=0):
 
 def test_missing_values_of_a_sample_are_filled_from_the_most_similar_row_that_has_the_feature():
     rows = with_few_complete_rows()
-    filled = complete(Sample(rows, np.ones(60)), 4)
+    filled = complete(Sample(rows, np.ones(60)), 4, rows)
     expected = canonical(Sample(filled_one_by_one(rows), np.ones(60)))
     np.testing.assert_array_equal(canonical(filled).X, expected.X)
 
@@ -112,13 +112,13 @@ def test_missing_values_of_a_sample_are_filled_from_the_most_similar_row_that_ha
 def test_a_sample_with_enough_complete_rows_is_reduced_to_them():
     rows = X.copy()
     rows[:300, 1] = np.nan
-    whole = complete(Sample(rows, np.ones(400)), 4)
+    whole = complete(Sample(rows, np.ones(400)), 4, rows)
     np.testing.assert_array_equal(whole.X, X[300:])
 
 
 def test_a_sample_of_rows_without_a_common_feature_is_filled_with_medians():
     rows = np.array([[1.0, np.nan], [np.nan, 2.0], [np.nan, np.nan], [3.0, np.nan]])
-    filled = complete(Sample(rows, np.array([1.0, 2.0, 4.0, 8.0])), 2)
+    filled = complete(Sample(rows, np.array([1.0, 2.0, 4.0, 8.0])), 2, rows)
     np.testing.assert_array_equal(filled.X, [[1, 0], [3, 0], [0, 2]])  # 0 is the median, in the frame
     np.testing.assert_array_equal(filled.weight, [1, 8, 2])
 
@@ -127,7 +127,7 @@ def test_a_filled_sample_does_not_depend_on_the_order_of_rows_nor_on_repetition_
     rng = np.random.default_rng(0)
     rows, times = with_few_complete_rows(), rng.integers(1, 4, 60)
     order = rng.permutation(60)
-    repeated = complete(Sample(rows.repeat(times, axis=0), np.ones(times.sum())), 4)
-    weighted = complete(Sample(rows[order], times[order].astype(float)), 4)
+    repeated = complete(Sample(rows.repeat(times, axis=0), np.ones(times.sum())), 4, rows)
+    weighted = complete(Sample(rows[order], times[order].astype(float)), 4, rows)
     np.testing.assert_array_equal(repeated.X, weighted.X)
     np.testing.assert_array_equal(repeated.weight, weighted.weight)

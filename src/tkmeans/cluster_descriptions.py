@@ -132,14 +132,19 @@ class Description(tuple[ClusterDescription, ...]):
 
     @documented(returns="table : dict of str to list\n    The columns by name.")
     def table(self) -> dict[str, list[Any]]:
-        """Return the facts as columns with a cell for each cluster, as ``pandas.DataFrame`` takes them."""
-        rows: list[dict[str, Any]] = [
-            {fact: getattr(cluster, fact) for fact in ("cluster", "n_rows", "share", "n_outliers", "probability")}
-            | {trait.column: trait.median for trait in sorted(cluster.traits)}
-            | {category.column: category.value for category in sorted(cluster.categories)}
-            for cluster in self
-        ]
-        return {fact: [row[fact] for row in rows] for fact in rows[0]}
+        """Return the facts as columns with a cell for each cluster, as ``pandas.DataFrame`` takes them.
+
+        Where a column of the data has the name of a fact, or one of text that of a median, the kind comes before it.
+        """
+        facts = "cluster", "n_rows", "share", "n_outliers", "probability"
+        table: dict[str, list[Any]] = {fact: [getattr(each, fact) for each in self] for fact in facts}
+        for part, kind, cell in (("traits", "median", "median"), ("categories", "text", "value")):
+            for each in zip(*(sorted(getattr(cluster, part)) for cluster in self), strict=True):
+                name = each[0].column
+                while name in table:
+                    name = f"{kind} {name}"
+                table[name] = [getattr(found, cell) for found in each]
+        return table
 
 
 @documented(returns=_RETURNED)
@@ -182,6 +187,7 @@ def describe(
     if issparse(X):
         raise TypeError("X is sparse, and describe looks at every value; pass X.toarray(), or some of its columns")
     values, names, texts = _columns(model, X, feature_names)
+    check_names(names, "feature_names")
     texts |= {str(name): cells for name, cells in (categories or {}).items()}
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     check_is_fitted(steps[-1])

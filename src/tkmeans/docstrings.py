@@ -11,7 +11,8 @@ _SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also
 _BETWEEN = re.compile(rf"\n\n(?=(?:{'|'.join(_SECTIONS)})\n---)")
 _ENTRIES = """\
 X : array-like of shape (n_samples, n_features), path or dask collection
-    The rows. For a path, answers for each row go to a Parquet file beside it, and its path is returned.
+    The rows. For a path, answers for each row go to a Parquet file beside it, and its path is returned: those of
+    predict for rows.csv to rows.cluster.parquet, in place of any file of that name.
 y, sample_weight : ignored, and array-like of shape (n_samples,), default=None
     How often each row counts.
 estimator : object

@@ -24,6 +24,7 @@ from tkmeans.stats import Array, Block, namespace
 
 WELL_OUTSIDE = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
 IMPOSSIBLE = 1e-8  # tail probability of a row that belongs to no cluster, even if noise is as improbable where it is
+ROUNDING = 1e-6  # of the scale
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
 _FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
@@ -53,17 +54,18 @@ def comparable(d2: Array, n_observed: Array, n_features: int, weight: Array | No
     return d2[kept] * (n_features / n_observed[kept]), None if weight is None else weight[kept]
 
 
-def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5) -> OutlierModel:
+def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5, scale: float = 0.0) -> OutlierModel:
     """The one- or two-group model of the distances, whichever the BIC prefers.
 
-    The threshold is where the probability of being a stray passes `level`.
+    The threshold is where the probability of being a stray passes `level`. Distances far below the `scale` of the
+    clusters, which is then at its floor, are rounding errors of rows that equal their centre.
     """
     n_rows, middle, d2 = float(np.sum(distances.mass)), distances.median, distances.d2
     begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
-    nobody = 4 * end  # without strays, a row twice as far away as the farthest is one all the same
+    nobody = max(4 * end, ROUNDING * scale)  # without strays, a row twice as far as the farthest is one all the same
     if middle > 0:  # a distance of 0 has no logarithm; it is as good as very close
         d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
-    if not 1e-250 < begin < end:  # scales of a core near 0 would be 0
+    if not max(1e-250, WELL_OUTSIDE * ROUNDING * scale) < begin < end:  # scales of a core near 0 would be 0
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
@@ -118,13 +120,15 @@ def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[
 
 def warn_of_clumps(strays: Array, numbers: Array, radius: float) -> None:
     """Warn if outliers, with these row numbers, are not scattered: many within the radius of a cluster are a heap."""
-    strays, numbers = (each[:: -(-len(each) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
+    with np.errstate(over="ignore"):
+        strays = strays / radius
+    near = np.all(np.abs(strays) < 1e150, axis=1)  # the squares of farther ones overflow
+    strays, numbers = (each[near][:: -(-np.sum(near) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
     if not len(strays):
         return
-    largest = max(float(np.max(np.abs(strays))), radius)  # the squares of far strays may overflow
-    tree = cKDTree(points := strays / largest)
-    middle = np.argmax(tree.query_ball_point(points, radius / largest, return_length=True))
-    heap = np.sort(numbers[tree.query_ball_point(points[middle], radius / largest)])
+    tree = cKDTree(strays)
+    middle = np.argmax(tree.query_ball_point(strays, 1.0, return_length=True))
+    heap = np.sort(numbers[tree.query_ball_point(strays[middle], 1.0)])
     if len(heap) >= max(10, 0.1 * len(strays)):
         named = f"{len(heap)} rows, such as {', '.join(map(str, heap[:3]))}"
         found = f"{len(heap) / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point ({named})"

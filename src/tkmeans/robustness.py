@@ -134,7 +134,7 @@ def breakdown_curve(
     return RobustnessCurve(shares, {name: np.reshape(each, (-1, n_draws)) for name, each in found.items()})
 
 
-@documented("rows", "draws", returns='curve : RobustnessCurve\n    "influence", which is the distance for a mean.')
+@documented("draws", returns='curve : RobustnessCurve\n    "influence", which is the distance for a mean.')
 def influence_curve(
     estimator: Any, X: Any, *, distances: Any = None, random_state: Any = None, n_jobs: int | None = None
 ) -> RobustnessCurve:
@@ -146,6 +146,8 @@ def influence_curve(
     ----------
     estimator : object
         Any clusterer with `cluster_centers_` or `means_`; copies of it are fitted.
+    X : array-like of shape (n_samples, n_features)
+        Rows without contamination: outliers widen the standard deviation that everything is measured in.
     distances : array-like of shape (n_distances,), default=None
         Of the added row from the centre, in standard deviations of a cluster; None is 0 to 30.
 

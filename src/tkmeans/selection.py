@@ -14,7 +14,7 @@ from tkmeans.docstrings import documented
 from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.inputs import open_rows
 from tkmeans.estimators.validation import check_choice, check_integer, check_n_jobs
-from tkmeans.fitting.selections import CRITERIA, Selection
+from tkmeans.fitting.selections import CRITERIA, UP_TO_20, Selection
 from tkmeans.models.covariances import SHAPES
 
 __all__ = ["Selection", "select_clusters", "select_n_clusters"]
@@ -25,7 +25,7 @@ _RETURNED = """selection : Selection
 @documented("draws", returns=_RETURNED)
 def select_clusters(
     X: Any,
-    n_clusters: Iterable[int] = range(1, 21),
+    n_clusters: Iterable[int] = UP_TO_20,
     *,
     shapes: Sequence[str] = ("full",),
     criterion: str = "evidence",
@@ -47,7 +47,7 @@ def select_clusters(
     X : array-like of shape (n_samples, n_features), path or dask collection
         The rows; NaN marks a missing value. Of many, 6000 are looked at, or 200 for each of the most clusters.
     n_clusters : iterable of int, default=range(1, 21)
-        The numbers to try.
+        The numbers to try; the default ends at the number of rows.
     shapes : sequence of {"full", "tied", "diag", "spherical"}, default=("full",)
         The shapes to try, as `covariance_type` of :class:`StudentTMixture`; the default is best if nothing is known.
     criterion : {"evidence", "icl", "bic", "stability"}, default="evidence"
@@ -105,7 +105,8 @@ def select_clusters(
     with warnings.catch_warnings():  # a wrong number of clusters is what they would tell of
         warnings.simplefilter("ignore")
         with open_rows(reader, X, sample_weight, reset=True, method="select_clusters") as source:
-            found = reader._selection(source, numbers[-1], numbers, shapes, rng, n_jobs, tick)
+            least = 1 if n_clusters is UP_TO_20 else numbers[-1]
+            found = reader._selection(source, least, numbers, shapes, rng, n_jobs, tick)
         found = replace(found, criterion=criterion)
         if criterion == "stability":
             seeds = rng.randint(np.iinfo(np.int32).max, size=len(found.n_clusters))

@@ -41,14 +41,21 @@ class Frame(NamedTuple):
     origin: Array  # (p,) of the data's own type, so that the difference is exact
     unit: float  # the spread of the data
 
-    def enter(self, points: Array) -> Array:
-        """From the user's coordinates to ours."""
+    def enter(self, points: Array, *, coarse: bool = False) -> Array:
+        """From the user's coordinates to ours; if they are `coarse`, in float64 without the last 13 bits.
+
+        These depend on the unit and the origin, and so would what is decided by rows that are equally far away.
+        """
         xp = namespace(points)
         horizon = HORIZON["float64"] * self.unit
         if points.dtype == xp.float32:
             horizon = min(HORIZON["float32"] * self.unit, LARGEST_SINGLE)
         with np.errstate(over="ignore", invalid="ignore"):  # what is infinitely far is held at the horizon
-            return xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
+            inside = xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
+        if not coarse:
+            return inside
+        high = (inside := inside.astype(np.float64)) * (2.0**13 + 1)  # Veltkamp 1968
+        return high - (high - inside)
 
     def leave(self, points: Array) -> Array:
         """From our coordinates to the user's."""

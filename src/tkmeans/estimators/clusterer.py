@@ -114,7 +114,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. A row of weight 2 is that row twice; one of weight 0 is only labelled.
         resume : path, default=None
-            A checkpoint of the same fit, to go on from there, with the same result to the last bit.
+            A checkpoint of the same fit, to go on from there, with the same result to the last bit. If `max_time` has
+            ended the search for a start, that is made again.
 
         Returns
         -------
@@ -130,7 +131,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self.__dict__.pop("selection_", None)
             size = getattr(self, self._size)
             if isinstance(size, str):
-                self.selection_ = self._selection(source, 1, range(1, 21), None, np.random.RandomState(0))
+                self.selection_ = self._selection(source, 1, None, None, np.random.RandomState(0))
                 setattr(self, self._size, self.selection_.best)
             try:
                 self._fit_source(source, resume)
@@ -141,7 +142,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _selection(self, source: Source, least_rows: int, numbers: Any, shapes: Any, *options: Any) -> Any:
         """The number of clusters, chosen among ellipses with noise, whatever shapes are fitted then."""
         from tkmeans.estimators.student_t_mixture import StudentTMixture
-        from tkmeans.fitting.selections import compared
+        from tkmeans.fitting.selections import UP_TO_20, compared
 
         if isinstance(source, SparseSource):
             raise TypeError('X is sparse, and "auto" looks at every value; pass X.toarray(), or a number of clusters')
@@ -150,7 +151,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         source.n_counted = survey.n_counted
         measure(source)
         mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
-        return compared(source, numbers, shapes or [mixture.covariance_type], mixture, *options)
+        return compared(source, numbers or UP_TO_20, shapes or [mixture.covariance_type], mixture, *options)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:
@@ -169,6 +170,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             rng = check_random_state(self.random_state if by_chance else 0)
             observers = [*observers, *self._observers(source)]
             left = None if resume is None else Checkpoint.read(resume, self._fingerprint(source))
+            source.resumed = left is not None and (left.run is not None or left.best is not None)
             with nullcontext() if left is None else resuming(self, resume):
                 fit = best_run(plan.runs, plan.merit, rng, observers, left)
                 self._publish_fit(plan, fit, source)
@@ -178,7 +180,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 n_searches, n_agreeing, margin = source.agreement
                 if 2 * n_agreeing < n_searches and margin < fit_warnings.CLEARLY_BETTER:
                     fit_warnings.warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
-            if not fit.converged:
+            if source.search_limit is not None and source.search_limit.has_cut:
+                fit_warnings.warn_of_cut_search(self)
+            elif not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
 
@@ -199,7 +203,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:
             check_not_input(self.checkpoint, source.path)
-            yield Checkpointer(self.checkpoint, self._fingerprint(source))
+            yield Checkpointer(self.checkpoint, self._fingerprint(source), source)
         if getattr(self, "max_time", None) is not None:
             yield TimeLimit(float(self.max_time))
 
@@ -432,7 +436,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
-        return fit_outlier_model(self._training_distances, self.n_features_in_, level)
+        scale = getattr(self._fitted_model.params, "scale", 1.0)  # shapes measure distances in their own
+        return fit_outlier_model(self._training_distances, self.n_features_in_, level, scale)
 
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
     def find_bad_cells(self, X: Any) -> Any:

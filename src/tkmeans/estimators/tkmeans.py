@@ -23,6 +23,7 @@ from tkmeans.stats import Fit, Params
 
 # The median row of a t distribution is about one scale per feature from its centre; a million is no such fit.
 COLLAPSED = 1e6
+SAME_CENTER = 1e-6  # of the root of the scale: no row tells two centres so close apart
 
 
 @final
@@ -210,6 +211,10 @@ def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str
     params, sizes = training.params, training.review.sizes
     if distances.median > COLLAPSED * source.n_features:
         warn_of_collapse(params.scale, *params.centers.shape)
+    if np.min(sizes) > 0 and len(sizes) > 1:
+        along = np.argsort(params.centers @ np.cos(np.arange(1.0, source.n_features + 1)))
+        if np.min(np.linalg.norm(np.diff(params.centers[along], axis=0), axis=1)) < SAME_CENTER * params.scale**0.5:
+            warn_user("Some centres are at the same place, and their rows are divided by rounding; use fewer clusters.")
     if np.min(sizes) < np.mean(sizes) / 2:
         warn_of_tiny_clusters(sizes)
     return {"_training_distances": Sketch(d2 * params.scale, mass)}

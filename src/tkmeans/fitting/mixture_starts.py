@@ -117,7 +117,8 @@ def starts(
     whole = source.sample(size, np.random.RandomState(0) if settings.init_params == "robust" else rng)
     spread = usual(whole) if robust else None
     rows = of_centers.without_bad_cells(whole, K, spread) if robust and settings.bad_cells else whole
-    sample, known = of_centers.canonical(of_centers.complete(rows, K)), None if np.any(np.isnan(rows.X)) else spread
+    known = None if np.any(np.isnan(rows.X)) else spread
+    sample = of_centers.canonical(of_centers.complete(rows, K, whole.X))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
@@ -127,7 +128,8 @@ def starts(
     bulk, model = bulk_of(sample, known), settings._model(settings._engine(source))
     reach = FARTHEST * bulk.units  # what is farther is as far
     sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
-    limit = FOREVER if settings.max_time is None else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
+    unlimited = settings.max_time is None or source.resumed
+    limit = source.search_limit = FOREVER if unlimited else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
     setting = Setting(model, K, *prior, bulk, settings.noise, dof, source.total / row, limit, known)
     width = source.frame.unit * np.max(bulk.units) * bulk.radius
     form = before and (before.shape, *before.centers.shape)  # and of rows in about this unit:

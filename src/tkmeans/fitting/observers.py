@@ -88,6 +88,7 @@ class TimeLimit(_Quiet):
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + float(seconds)  # a narrow number has no room for the clock
+        self.has_cut = False  # whether something ended because the time was up
 
     @property
     def left(self) -> float:
@@ -97,7 +98,8 @@ class TimeLimit(_Quiet):
     @property
     def is_up(self) -> bool:
         """Whether the time has passed."""
-        return self.left <= 0
+        self.has_cut = self.has_cut or self.left <= 0
+        return self.has_cut
 
     def step(self, progress: Progress) -> Request | None:
         """Stop when the time has passed."""
@@ -108,8 +110,8 @@ class TimeLimit(_Quiet):
 class Checkpointer(_Quiet):
     """Keeps the state of a fit in a file, unless that would take more than a share of the time."""
 
-    def __init__(self, path: Any, fit: dict[str, Any]) -> None:
-        self._path, self._share = path, SHARE_OF_TIME.get()
+    def __init__(self, path: Any, fit: dict[str, Any], source: Source) -> None:
+        self._path, self._share, self._source = path, SHARE_OF_TIME.get(), source
         self._state = Checkpoint(fit, rng_state={}, n_finished=0, best=None, run=None)
         self._saved = time.monotonic()
         self._writing = 0.0  # seconds that the last checkpoint took
@@ -120,8 +122,11 @@ class Checkpointer(_Quiet):
 
     def finished(self, fit: Fit, n_finished: int, best: Fit) -> None:
         """Save after a run; one that has not converged is saved as it is, and with a higher limit can go on."""
-        if not fit.converged:
+        cut = self._source.search_limit is not None and self._source.search_limit.has_cut
+        if cut or not fit.converged:
             self._save()
+        if cut:
+            return
         self._state = replace(self._state, n_finished=n_finished, best=best, run=None)
         if fit.converged:
             self._save()
@@ -131,8 +136,9 @@ class Checkpointer(_Quiet):
         self._state = replace(self._state, run=None)
 
     def step(self, progress: Progress) -> Request | None:
-        """Save, if it is time."""
-        self._state = replace(self._state, run=progress)
+        """Save, if it is time; of a run from where a search was cut short nothing, so that it is made again."""
+        cut = self._source.search_limit is not None and self._source.search_limit.has_cut
+        self._state = replace(self._state, run=None if cut else progress)
         if (time.monotonic() - self._saved) * self._share >= self._writing:
             self._save()
         return None

@@ -33,6 +33,7 @@ from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import quantile
 from tkmeans.stats import Array, Frame
 
+UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there are fewer rows
 CRITERIA = ("evidence", "icl", "bic", "stability")
 by_evidence = attrgetter("evidence")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
@@ -197,7 +198,7 @@ class Descent:
         X, weight = source.sample(size, rng)
         rows = Sample(X, weight * min(1.0, size / source.total))  # a row stands for others, but it is one
         rows = without_bad_cells(rows, most) if settings.bad_cells else rows
-        sample = canonical(complete(rows, 5))  # holes are filled only if complete rows are very few
+        sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
         weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
         bulk = bulk_of(sample)  # of all rows: small clusters may be as far away as outliers
         squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)

@@ -45,6 +45,8 @@ GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
 # Fewer complete rows than this show the clusters less well than all rows with their holes filled.
 COMPLETE_ROWS_PER_CLUSTER = 20
 DONORS = 1000  # rows that holes are filled from
+# A row is strange if the ball around it without a neighbour has this many times the volume that most rows have.
+STRANGE, NEIGHBOURS = 30.0, 0.9
 
 # The scale never falls below this fraction of the data's squared spread, where squared distances have no digits left.
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
@@ -84,7 +86,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     size = size if source.n_rows > WORTH_A_SAMPLE * size else max(size, source.n_rows)
     drawing = np.random.RandomState(0) if robust and source.n_rows > size else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
-    limit = None if max_time is None else TimeLimit(SEARCH_TIME * max_time)
+    limit = source.search_limit = None if max_time is None or source.resumed else TimeLimit(SEARCH_TIME * max_time)
     source.n_clusters = K
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
@@ -93,7 +95,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     if forgiving := spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False):
         rows = without_bad_cells(rows, K, spread)
     holed = bool(np.any(np.isnan(rows.X)))
-    sample, known = canonical(complete(rows, K) if holed else rows), None if holed else spread
+    sample, known = canonical(complete(rows, K, X) if holed else rows), None if holed else spread
     if len(sample.X) < K:
         few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
@@ -222,6 +224,8 @@ def chosen_start(
         try:
             found = robust_search(part, K, rng, nu, 1, seconds)
         except TimeoutError:
+            if limit:
+                limit.has_cut = True
             if not candidates:
                 raise
             return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
@@ -381,18 +385,37 @@ def _spread(squares: Array, weight: Array) -> float:
 # ---- the sample -------------------------------------------------------------------------------
 
 
-def complete(sample: Sample, n_clusters: int) -> Sample:
+def complete(sample: Sample, n_clusters: int, given: Array) -> Sample:
     """A sample without missing values: its complete rows if they are enough, else all with their holes filled.
 
-    Only the start is chosen on it; EM then takes every row as it is.
+    Only the start is chosen on it; EM then takes every row as it is. A cluster in which some feature was never observed
+    has no complete rows: rows that are unlike all of these are filled, too. Bad cells, which were no holes in what was
+    `given`, are found in rows of all clusters.
     """
     missing = np.isnan(sample.X)
-    whole = ~np.any(missing, axis=1)
-    if np.count_nonzero(whole) >= COMPLETE_ROWS_PER_CLUSTER * n_clusters or np.all(whole):
-        return Sample(sample.X[whole], sample.weight[whole])
-    some = ~np.all(missing, axis=1)
-    ordered = canonical(Sample(np.where(missing, np.inf, sample.X)[some], sample.weight[some]))
+    used = ~np.any(missing, axis=1)
+    if np.count_nonzero(used) < COMPLETE_ROWS_PER_CLUSTER * n_clusters:
+        used = ~np.all(missing, axis=1)
+    elif np.any(np.isnan(given)):
+        used |= _unlike(sample, used)
+    if not np.any(missing[used]):
+        return Sample(sample.X[used], sample.weight[used])
+    ordered = canonical(Sample(np.where(missing, np.inf, sample.X)[used], sample.weight[used]))
     return Sample(_filled(np.where(np.isinf(ordered.X), np.nan, ordered.X)), ordered.weight)
+
+
+def _unlike(sample: Sample, whole: Array) -> Array:
+    """Rows farther from the complete ones than these are from each other, over the features they have, (n,)."""
+    from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
+
+    known = canonical(Sample(sample.X[whole], sample.weight[whole])).X
+    known = known[:: -(-len(known) // DONORS)]
+    apart = nan_euclidean_distances(known, squared=True)
+    np.fill_diagonal(apart, np.inf)
+    most = STRANGE ** (2 / known.shape[1]) * np.quantile(np.min(apart, axis=1), NEIGHBOURS)
+    found = np.zeros(len(whole), bool)  # rows without any value too
+    found[~whole] = np.min(nan_euclidean_distances(sample.X[~whole], known, squared=True), axis=1) > most
+    return found
 
 
 def _filled(X: Array) -> Array:
@@ -404,8 +427,8 @@ def _filled(X: Array) -> Array:
 
     donors = X[:: -(-len(X) // DONORS)]
     filled = np.where(np.isnan(X), 0.0, X)  # the median, in the frame, where no donor has anything in common
-    for start in range(0, len(X), DONORS):
-        part = slice(start, start + DONORS)
+    holed = np.flatnonzero(np.any(np.isnan(X), axis=1))
+    for part in np.split(holed, range(DONORS, len(holed), DONORS)):
         unlike = np.nan_to_num(nan_euclidean_distances(X[part], donors, squared=True), nan=np.inf)
         for feature in range(X.shape[1]):
             holes = np.flatnonzero(np.isnan(X[part, feature]))
@@ -413,7 +436,7 @@ def _filled(X: Array) -> Array:
             if len(holes) and len(able):
                 choice = unlike[np.ix_(holes, able)]
                 found = np.isfinite(choice.min(axis=1))
-                filled[start + holes[found], feature] = donors[able[choice.argmin(axis=1)[found]], feature]
+                filled[part[holes[found]], feature] = donors[able[choice.argmin(axis=1)[found]], feature]
     return filled
 
 

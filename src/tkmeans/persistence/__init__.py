@@ -45,7 +45,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     training_rows : bool, default=True
         Whether to keep the attributes that have an entry for every training row (`labels_` and `outlier_pvalues_`).
         Without them the file is small, and `predict` gives them again. What a fit of a dask collection would still
-        have to compute is never kept, and tensors come back as NumPy arrays.
+        have to compute is never kept, nor is `selection_`, and tensors come back as NumPy arrays.
 
     Examples
     --------

@@ -129,8 +129,18 @@ class ClustersDisplay:
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
         X, labels = np.asarray(X, dtype=float), np.asarray(labels)
+        if not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
+            raise ValueError(f"max_rows must be an integer of at least 1, got {max_rows!r}")
+        if labels.dtype.kind not in "iubf" or labels.shape != X.shape[:1] or np.any(labels != np.trunc(labels)):
+            way_out = "for names take np.unique(names, return_inverse=True)[1]"
+            raise ValueError(
+                f"labels must be a whole number for each of the {len(X)} rows, got {labels[:3]!r}; {way_out}"
+            )
+        labels = labels.astype(np.int64)
         outliers = (labels < 0) | (False if outliers is None else np.asarray(outliers, dtype=bool))
         centers = None if centers is None else np.asarray(centers, dtype=float)
+        if centers is not None and len(centers) <= (last := labels.max(initial=0)):
+            raise ValueError(f"centers must be one for each label, got {len(centers)} centres and the label {last}")
         expected = np.nanmean(X, axis=0) if centers is None else centers[np.maximum(labels, 0)]
         view = choose_view(X, features, names, ~outliers, expected)
         places = view.project(X, expected)
@@ -168,6 +178,8 @@ class ClustersDisplay:
         self._draw_shapes()
         self._draw_centers(low, high)
         self.ax_.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel=self.names[0], ylabel=self.names[1])
+        for axis in (self.ax_.xaxis, self.ax_.yaxis):
+            axis.label.set_parse_math(False)  # a dollar is a dollar
         if self.names[1] == "":  # one column: heights mean nothing
             self.ax_.set_yticks([])
         elif 1 / _SLIVER < (high[0] - low[0]) / (high[1] - low[1]) < _SLIVER:
@@ -215,7 +227,8 @@ class ClustersDisplay:
         self.points_ = []
         size = float(np.clip(24_000 / max(len(self.points), 1), 6, 30))
         look: dict[str, Any] = {"alpha": 0.75, "linewidths": 0, "rasterized": len(self.points) > _MANY, "zorder": 2}
-        for k in range(int(self.labels.max(initial=-1)) + 1 if self.centers is None else len(self.centers)):
+        labels = np.unique(self.labels[self.labels >= 0]) if self.centers is None else np.arange(len(self.centers))
+        for k in labels.tolist():
             x, y = self.points[(self.labels == k) & ~self.outliers].T
             self.points_.append(self.ax_.scatter(x, y, s=size, marker=style.marker(k), color=style.color(k), **look))
 

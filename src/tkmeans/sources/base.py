@@ -104,6 +104,8 @@ class Source(AbstractContextManager[Any], ABC):
     least_dof = 0.0  # of a model of these rows
     n_clusters = 0  # wanted, once a start is sought
     agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.starts`
+    search_limit: Any = None  # of the time for these searches
+    resumed = False  # whether a fit goes on from a checkpoint, of which the search was complete
     bounds: Bounds | None = None  # what is outside is treated as missing
     lean = False  # whether rows are too many to keep more than a label of each
     label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can
@@ -177,7 +179,7 @@ class CountedRows(Source):
             places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
             picked, times = np.unique(places.astype(np.int64), return_counts=True)
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
-        return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
+        return Sample(self.frame.enter(self.rows(picked), coarse=True), weight)
 
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""

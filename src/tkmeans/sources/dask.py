@@ -129,7 +129,7 @@ class DaskSource(Source):
             each = float(sum(masses)) / size
             X, times = self._rows((np.arange(size) + rng.random_sample(size)) * each, masses, by_mass=True)
             weight = times * each
-        return Sample(self.frame.enter(X).astype(np.float64), weight)
+        return Sample(self.frame.enter(X, coarse=True), weight)
 
     def _of_partitions(self, field: str) -> list[float]:
         self.survey()

@@ -82,7 +82,7 @@ def shape_checked(values: Array, name: str, shape: tuple[int, ...]) -> None:
 
 def as_numbers(values: Any, name: str) -> Any:
     """The values, of which none is text or a date; as an array with NaN for missing where a list or mask was given."""
-    if isinstance(values, (str, bytes, os.PathLike)):
+    if isinstance(values, (str, bytes, os.PathLike)) or type(values).__name__ == "DataFile":
         raise TypeError(f"{name} must be a table of numbers, got {values!r}; where files are not taken, load it first")
     if hasattr(values, "to_arrow_table"):  # a query of DuckDB
         values = values.to_arrow_table()

@@ -76,7 +76,7 @@ class SparseSource(BlockSource):
         numbers, weight = all_numbers.sample(size, rng)
         picked = numbers[:, 0].astype(np.int64)
         if len(picked) * self.n_features <= FULL_SAMPLE and self.n_features <= max(len(picked), FEW_COLUMNS):
-            return Sample(self.frame.enter(self.rows(picked)).astype(np.float64), weight)
+            return Sample(self.frame.enter(self.rows(picked), coarse=True), weight)
         X, horizon = self._rows(picked), HORIZON["float64"]
         X.data = np.clip(X.data / self.frame.unit, -horizon, horizon)
         subspace = Subspace.of(X, weight, max(SUBSPACE, self.n_clusters + EXTRA))
