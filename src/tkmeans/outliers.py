@@ -120,15 +120,13 @@ def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[
 
 def warn_of_clumps(strays: Array, numbers: Array, radius: float) -> None:
     """Warn if outliers, with these row numbers, are not scattered: many within the radius of a cluster are a heap."""
-    with np.errstate(over="ignore"):
-        strays = strays / radius
-    near = np.all(np.abs(strays) < 1e150, axis=1)  # the squares of farther ones overflow
-    strays, numbers = (each[near][:: -(-np.sum(near) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
+    strays, numbers = (each[:: -(-len(each) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
     if not len(strays):
         return
+    norm = 2.0 if radius > 1e-150 and np.max(np.abs(strays)) < 1e150 else np.inf  # squares overflow, or are 0
     tree = cKDTree(strays)
-    middle = np.argmax(tree.query_ball_point(strays, 1.0, return_length=True))
-    heap = np.sort(numbers[tree.query_ball_point(strays[middle], 1.0)])
+    middle = np.argmax(tree.query_ball_point(strays, radius, norm, return_length=True))
+    heap = np.sort(numbers[tree.query_ball_point(strays[middle], radius, norm)])
     if len(heap) >= max(10, 0.1 * len(strays)):
         named = f"{len(heap)} rows, such as {', '.join(map(str, heap[:3]))}"
         found = f"{len(heap) / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point ({named})"

@@ -38,10 +38,12 @@ def test_an_error_in_a_block_reaches_the_caller_and_the_threads_end():
     assert threading.active_count() == before
 
 
-def test_a_sample_as_large_as_the_data_is_the_data():
+def test_a_sample_as_large_as_the_data_is_the_data_in_the_frame_but_for_its_last_13_bits():
     source = source_of(X)
     sample = source.sample(len(X), np.random.RandomState(0))
-    np.testing.assert_allclose(source.frame.leave(sample.X), X, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(sample.X, (X - source.frame.origin) / source.frame.unit, rtol=2.0**-40)
+    mantissas, _ = np.frexp(sample.X)
+    np.testing.assert_array_equal(mantissas * 2.0**40 % 1, 0)
     np.testing.assert_array_equal(sample.weight, 1)
 
 

@@ -32,7 +32,7 @@ from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 FIRST_TOL, SHARE_OF_TOL = 1e-6, 1e-3
 
 NOT_IN_MEMORY = (
-    "MiniBatchTKMeans takes batches from arrays of NumPy or SciPy in memory; hand the blocks of larger data to "
+    "MiniBatchTKMeans takes batches from arrays in memory, of NumPy or SciPy; hand the blocks of larger data to "
     "partial_fit, or fit TKMeans, which reads files and dask collections"
 )
 
