@@ -1,6 +1,5 @@
 """Pictures that explain the paper's tables; the Voronoi cells are those of the released script."""
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +23,10 @@ def pyplot() -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Save with a palette of 64 colours: a third of the size, and nothing here has shades."""
-    from PIL import Image  # matplotlib needs it too
-
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=100)
-    pyplot().close(figure)
-    with Image.open(drawn) as picture:
-        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    """Save as a whole, and forget the figure."""
     with replacing(path) as file:
-        few.save(file, "png", optimize=True)
+        figure.savefig(file, format="png", dpi=100)
+    pyplot().close(figure)
 
 
 def loss(path: Path) -> None:
