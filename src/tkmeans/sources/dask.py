@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple, final
+from types import SimpleNamespace
+from typing import Any, final
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class DaskSource(Source):
         self._weights = [None] * len(self._parts) if weight is None else self._partitioned(weight)
 
     @property
-    def n_rows(self) -> int:
+    def n_rows(self) -> int:  # type: ignore[override]
         """The number of rows."""
         if np.any(np.isnan(self._lengths)):
             self.survey()
@@ -92,11 +93,13 @@ class DaskSource(Source):
         if self.bounds is not None:
             function = partial(base.of_masked, function, self.bounds)
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
-        frame, types = getattr(self, "frame", None), (self.dtype, weight_dtype or self.dtype)
-        shared = delayed(_Shared(join, function, frame, *types, self.n_features), traverse=False)
-        task = delayed(_visited, pure=False)
+        shared = SimpleNamespace(
+            join=join, function=function, dtype=self.dtype, weight_dtype=weight_dtype or self.dtype
+        )
+        shared.n_features, shared.frame = self.n_features, getattr(self, "frame", None)  # a survey comes before it
+        task, once = delayed(_visited, pure=False), delayed(shared, traverse=False)
         pairs = zip(self._parts, self._weights, strict=True)
-        return [task(shared, part, weight, number) for number, (part, weight) in enumerate(pairs)]
+        return [task(once, part, weight, number) for number, (part, weight) in enumerate(pairs)]
 
     def _compute(self, tasks: list[Any]) -> Any:
         import dask
@@ -186,18 +189,7 @@ def _chosen(X: Any, names: list[str] | None) -> list[str]:
 # ---- what runs on the workers --------------------------------------------------------------
 
 
-class _Shared(NamedTuple):
-    """What all tasks of a pass have in common."""
-
-    join: Callable[[Iterable[Any]], Any]
-    function: Callable[[Block], Any]
-    frame: Any  # a survey comes before it
-    dtype: Any
-    weight_dtype: Any
-    n_features: int
-
-
-def _visited(shared: _Shared, part: Any, weight: Any, number: int) -> Any:
+def _visited(shared: Any, part: Any, weight: Any, number: int) -> Any:
     try:
         X, size, frame = _array(part, shared.dtype), base.BLOCK_ROWS.get(), shared.frame
         if X.shape[1:] != (shared.n_features,):
