@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import cycle
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
 from tkmeans.sources import base
-from tkmeans.sources.base import Answer, Column, M, Sample, Source, Survey, to_numpy
+from tkmeans.sources.base import Answer, Column, M, Sample, Source, Survey, T, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
-
-T = TypeVar("T")
 
 TENSOR_ROWS = 65536  # the reference engine, which runs on tensors, wants fewer and larger operations
 

@@ -85,18 +85,14 @@ class DaskSource(Source):
             whole.append(da.concatenate(parts, allow_unknown_chunksizes=True))
         return whole, None
 
-    def _on_every_partition(
-        self, join: Callable[[Iterable[Any]], Any], function: Callable[[Block], Any], weight_dtype: Any = None
-    ) -> list[Any]:
+    def _on_every_partition(self, join: Any, function: Callable[[Block], Any], weight_dtype: Any = None) -> list[Any]:
         from dask import delayed
 
         if self.bounds is not None:
             function = partial(base.of_masked, function, self.bounds)
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
-        shared = SimpleNamespace(
-            join=join, function=function, dtype=self.dtype, weight_dtype=weight_dtype or self.dtype
-        )
-        shared.n_features, shared.frame = self.n_features, getattr(self, "frame", None)  # a survey comes before it
+        shared = SimpleNamespace(join=join, function=function, n_features=self.n_features, dtype=self.dtype)
+        shared.weight_dtype, shared.frame = weight_dtype or self.dtype, getattr(self, "frame", None)  # none in a survey
         task, once = delayed(_visited, pure=False), delayed(shared, traverse=False)
         pairs = zip(self._parts, self._weights, strict=True)
         return [task(once, part, weight, number) for number, (part, weight) in enumerate(pairs)]
@@ -177,10 +173,9 @@ def _chosen(X: Any, names: list[str] | None) -> list[str]:
     from pandas.api.types import is_numeric_dtype
 
     present = list(X.columns)
-    for name in names or []:
+    for name in names or present:
         if name not in present:
             raise ValueError(f"the dask dataframe has no column {name!r}; it has {', '.join(map(repr, present))}")
-    for name in names or present:
         if not is_numeric_dtype(X.dtypes[name]):
             raise ValueError(f"column {name!r} of the dask dataframe holds {X.dtypes[name]}, not numbers; leave it out")
     return names or present

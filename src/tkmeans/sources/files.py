@@ -6,17 +6,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
 from tkmeans.fit_warnings import warn_user
 from tkmeans.sources.arrays import BlockSource
-from tkmeans.sources.base import BLOCK_ROWS, Survey
+from tkmeans.sources.base import BLOCK_ROWS, Survey, T
 from tkmeans.stats import Array
 from tkmeans.tables import Reading, Table, choose, read_table
-
-T = TypeVar("T")
 
 
 @final
