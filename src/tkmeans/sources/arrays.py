@@ -1,25 +1,24 @@
 """Rows in memory, as a NumPy array or as one of another library, and what all sources of blocks share."""
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import cycle
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
 from tkmeans.sources import base
-from tkmeans.sources.base import Answer, Column, CountedRows, M, Sample, Survey, to_numpy
+from tkmeans.sources.base import Answer, Column, M, Sample, Source, Survey, T, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
-
-T = TypeVar("T")
 
 TENSOR_ROWS = 65536  # the reference engine, which runs on tensors, wants fewer and larger operations
 
 
-class BlockSource(CountedRows):
-    """Rows in memory, or in chunks of any length, which are cut into blocks at multiples of a fixed size."""
+class BlockSource(Source):
+    """Rows with a number each, in memory or in chunks of any length, cut into blocks at multiples of a fixed size."""
 
     X: Any = None  # the rows, where they are in memory
     chunks: Any = None  # a function that reads rows that are not, in lengths that are multiples of the block's
@@ -35,6 +34,37 @@ class BlockSource(CountedRows):
     def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+    @abstractmethod
+    def rows(self, picked: Array) -> Array:
+        """Rows by their ascending numbers, as a NumPy array in the user's coordinates."""
+
+    @property
+    def total(self) -> float:
+        """The summed weight of the rows."""
+        return float(self.n_rows if self.weight is None else np.sum(to_numpy(self.weight), dtype=np.float64))
+
+    def sample(self, size: int, rng: np.random.RandomState) -> Sample:
+        """About `size` rows in proportion to weight, one from each of equal intervals; all that count if no more."""
+        weight, n_rows = to_numpy(self.weight), self.n_rows
+        counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
+        if len(counted) <= size:
+            picked, weight = counted, np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)[counted]
+        else:
+            up_to = None if weight is None else np.cumsum(weight, dtype=np.float64)
+            total = float(n_rows) if up_to is None else up_to[-1]
+            marks = (np.arange(size) + rng.random_sample(size)) * (total / size)  # rows may come in turns
+            places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
+            picked, times = np.unique(places.astype(np.int64), return_counts=True)
+            picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
+        return Sample(self.frame.enter(self.rows(picked), coarse=True), weight)
+
+    def measure(self) -> Frame:
+        """The coordinates to work in, from rows at equal intervals."""
+        weight = to_numpy(self.weight)
+        counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
+        picked = counted[:: max(1, len(counted) // base.MEASURED_ROWS)]
+        return base.measure(self.rows(picked), None if weight is None else weight[picked])
 
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks of fixed size."""
@@ -101,8 +131,6 @@ class BlockSource(CountedRows):
 class ArraySource(BlockSource):
     """A NumPy array, visited in blocks by one or more threads."""
 
-    n_rows = 0
-
     def __init__(
         self, X: Array, weight: Any, frame: Frame | None = None, *, n_threads: int = 1, block_rows: int | None = None
     ) -> None:
@@ -134,8 +162,6 @@ class Batches:
 @final
 class TensorSource(BlockSource):
     """An array of another library that follows the array API; the rows stay where they are."""
-
-    n_rows = 0
 
     def __init__(self, X: Array, weight: Array | None, frame: Frame | None = None) -> None:
         super().__init__(weight, frame, n_threads=1, block_rows=TENSOR_ROWS)

@@ -92,6 +92,7 @@ class Visited(Protocol):
 class Source(AbstractContextManager[Any], ABC):
     """Rows that are visited block by block; use as a context manager."""
 
+    n_rows: int  # a survey may be needed to know it
     n_features: int
     dtype: Any  # NumPy's float64 or float32
     names: list[str] | None = None  # of the features
@@ -114,11 +115,6 @@ class Source(AbstractContextManager[Any], ABC):
 
     def __exit__(self, *exception: object) -> None:
         """Nothing to close, unless a source has something."""
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int:
-        """The number of rows; a survey may be needed to know it."""
 
     @property
     @abstractmethod
@@ -152,41 +148,6 @@ class Source(AbstractContextManager[Any], ABC):
     def example(self, sample: Sample) -> Array:
         """What a callable `init` is given: the rows, or if they are not in memory, the sample."""
         return self.frame.leave(sample.X)
-
-
-class CountedRows(Source):
-    """Rows that have a number each, with weights in memory."""
-
-    @abstractmethod
-    def rows(self, picked: Array) -> Array:
-        """Rows by their ascending numbers, as a NumPy array in the user's coordinates."""
-
-    @property
-    def total(self) -> float:
-        """The summed weight of the rows."""
-        return float(self.n_rows if self.weight is None else np.sum(to_numpy(self.weight), dtype=np.float64))
-
-    def sample(self, size: int, rng: np.random.RandomState) -> Sample:
-        """About `size` rows in proportion to weight, one from each of equal intervals; all that count if no more."""
-        weight, n_rows = to_numpy(self.weight), self.n_rows
-        counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
-        if len(counted) <= size:
-            picked, weight = counted, np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)[counted]
-        else:
-            up_to = None if weight is None else np.cumsum(weight, dtype=np.float64)
-            total = float(n_rows) if up_to is None else up_to[-1]
-            marks = (np.arange(size) + rng.random_sample(size)) * (total / size)  # rows may come in turns
-            places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
-            picked, times = np.unique(places.astype(np.int64), return_counts=True)
-            picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
-        return Sample(self.frame.enter(self.rows(picked), coarse=True), weight)
-
-    def measure(self) -> Frame:
-        """The coordinates to work in, from rows at equal intervals."""
-        weight = to_numpy(self.weight)
-        counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
-        picked = counted[:: max(1, len(counted) // MEASURED_ROWS)]
-        return measure(self.rows(picked), None if weight is None else weight[picked])
 
 
 def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
@@ -238,11 +199,10 @@ def observed_features(X: Array) -> Any:
     if isinstance(X, SparseRows):  # which are complete
         return X.n_features
     xp = namespace(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not bool(xp.isnan(xp.sum(X))):  # one pass, no mask; a sum that overflows both ways is looked at again
-            return int(X.shape[1])
-    missing = xp.isnan(X)
-    return xp.sum(xp.astype(~missing, xp.int64), axis=1) if bool(xp.any(missing)) else int(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):  # one pass, no mask; a sum that overflows both ways is NaN, too
+        if bool(xp.isnan(xp.sum(X))) and bool(xp.any(missing := xp.isnan(X))):
+            return xp.sum(xp.astype(~missing, xp.int64), axis=1)
+    return int(X.shape[1])
 
 
 def to_numpy(values: Any) -> Any:

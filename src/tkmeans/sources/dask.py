@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple, final
+from types import SimpleNamespace
+from typing import Any, final
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class DaskSource(Source):
         self._weights = [None] * len(self._parts) if weight is None else self._partitioned(weight)
 
     @property
-    def n_rows(self) -> int:
+    def n_rows(self) -> int:  # type: ignore[override]
         """The number of rows."""
         if np.any(np.isnan(self._lengths)):
             self.survey()
@@ -84,19 +85,17 @@ class DaskSource(Source):
             whole.append(da.concatenate(parts, allow_unknown_chunksizes=True))
         return whole, None
 
-    def _on_every_partition(
-        self, join: Callable[[Iterable[Any]], Any], function: Callable[[Block], Any], weight_dtype: Any = None
-    ) -> list[Any]:
+    def _on_every_partition(self, join: Any, function: Callable[[Block], Any], weight_dtype: Any = None) -> list[Any]:
         from dask import delayed
 
         if self.bounds is not None:
             function = partial(base.of_masked, function, self.bounds)
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
-        frame, types = getattr(self, "frame", None), (self.dtype, weight_dtype or self.dtype)
-        shared = delayed(_Shared(join, function, frame, *types, self.n_features), traverse=False)
-        task = delayed(_visited, pure=False)
+        shared = SimpleNamespace(join=join, function=function, n_features=self.n_features, dtype=self.dtype)
+        shared.weight_dtype, shared.frame = weight_dtype or self.dtype, getattr(self, "frame", None)  # none in a survey
+        task, once = delayed(_visited, pure=False), delayed(shared, traverse=False)
         pairs = zip(self._parts, self._weights, strict=True)
-        return [task(shared, part, weight, number) for number, (part, weight) in enumerate(pairs)]
+        return [task(once, part, weight, number) for number, (part, weight) in enumerate(pairs)]
 
     def _compute(self, tasks: list[Any]) -> Any:
         import dask
@@ -174,10 +173,9 @@ def _chosen(X: Any, names: list[str] | None) -> list[str]:
     from pandas.api.types import is_numeric_dtype
 
     present = list(X.columns)
-    for name in names or []:
+    for name in names or present:
         if name not in present:
             raise ValueError(f"the dask dataframe has no column {name!r}; it has {', '.join(map(repr, present))}")
-    for name in names or present:
         if not is_numeric_dtype(X.dtypes[name]):
             raise ValueError(f"column {name!r} of the dask dataframe holds {X.dtypes[name]}, not numbers; leave it out")
     return names or present
@@ -186,18 +184,7 @@ def _chosen(X: Any, names: list[str] | None) -> list[str]:
 # ---- what runs on the workers --------------------------------------------------------------
 
 
-class _Shared(NamedTuple):
-    """What all tasks of a pass have in common."""
-
-    join: Callable[[Iterable[Any]], Any]
-    function: Callable[[Block], Any]
-    frame: Any  # a survey comes before it
-    dtype: Any
-    weight_dtype: Any
-    n_features: int
-
-
-def _visited(shared: _Shared, part: Any, weight: Any, number: int) -> Any:
+def _visited(shared: Any, part: Any, weight: Any, number: int) -> Any:
     try:
         X, size, frame = _array(part, shared.dtype), base.BLOCK_ROWS.get(), shared.frame
         if X.shape[1:] != (shared.n_features,):

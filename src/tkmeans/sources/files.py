@@ -6,17 +6,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
 from tkmeans.fit_warnings import warn_user
 from tkmeans.sources.arrays import BlockSource
-from tkmeans.sources.base import BLOCK_ROWS, Survey
+from tkmeans.sources.base import BLOCK_ROWS, Survey, T
 from tkmeans.stats import Array
 from tkmeans.tables import Reading, Table, choose, read_table
-
-T = TypeVar("T")
 
 
 @final
@@ -123,22 +121,18 @@ class FileSource(BlockSource):
         self._reader.shutdown(cancel_futures=True)
 
     @property
-    def n_rows(self) -> int:
+    def n_rows(self) -> int:  # type: ignore[override]
         """The number of rows, counted if need be."""
         if self._table.known_rows is None:
             self._table.known_rows = sum(map(len, self.chunks()))
         return self._table.known_rows
 
     def chunks(self) -> Iterator[Array]:
-        """The rows, read ahead, in chunks that are multiples of a block."""
-        n_rows = run_rows(self.n_features * self.dtype.itemsize, self.block_rows)
-        runs = regrouped(self._table.batches(self._names, n_rows), self.block_rows)
-        return self._counted(read_ahead(runs, depth=8, reader=self._reader))
-
-    def _counted(self, runs: Iterator[Array]) -> Iterator[Array]:
-        """The same runs, of a file that nobody writes to meanwhile: passes over different rows have no sum."""
+        """The rows, read ahead, in chunks that are multiples of a block; passes over different rows have no sum."""
+        at_once = run_rows(self.n_features * self.dtype.itemsize, self.block_rows)
+        runs = regrouped(self._table.batches(self._names, at_once), self.block_rows)
         expected, n_rows = self._table.known_rows, 0
-        for run in runs:
+        for run in read_ahead(runs, depth=8, reader=self._reader):
             n_rows += len(run)
             if expected is not None and n_rows > expected:
                 break

@@ -41,14 +41,13 @@ def checked_weights(weights: Any, n_components: int) -> Array:
     """Weights of components: non-negative and summing to 1, or a ValueError as GaussianMixture has it."""
     weights = reals(weights, "weights_init")
     shape_checked(weights, "weights", (n_components,))
-    fault = ""
     if np.any(weights < 0) or np.any(weights > 1):
         fault = f"in the range [0, 1], but got max value {np.min(weights):.5f}, min value {np.max(weights):.5f}"
     elif not np.isclose(np.sum(weights), 1.0):
         fault = f"normalized, but got sum(weights) = {np.sum(weights):.5f}"
-    if fault:
-        raise ValueError(f"The parameter 'weights' should be {fault}; divide weights_init by its sum")
-    return weights
+    else:
+        return weights
+    raise ValueError(f"The parameter 'weights' should be {fault}; divide weights_init by its sum")
 
 
 def reals(values: Any, name: str) -> Array:
@@ -96,10 +95,8 @@ def as_numbers(values: Any, name: str) -> Any:
             except ValueError as error:
                 raise ValueError(f"{name} must be a table with rows of equal length; {error}") from None
     if isinstance(values, np.ma.MaskedArray):
-        if values.dtype.kind in "biu":
-            values = values.astype(np.float64)
-        if values.dtype.kind == "f":
-            return values.filled(np.nan)
+        if values.dtype.kind in "biuf":
+            return np.ma.filled(values if values.dtype.kind == "f" else values.astype(np.float64), np.nan)
         values = values.filled()
     if isinstance(values, np.ndarray):
         _refuse_what_is_no_number(values, name)
@@ -110,16 +107,11 @@ def as_numbers(values: Any, name: str) -> Any:
         dtype = np.dtype(np.float64) if values.dtype.itemsize > 8 else values.dtype.newbyteorder("=")
         with np.errstate(over="ignore"):
             return values.astype(dtype, copy=False)
-    if hasattr(values, "columns") and hasattr(values, "dtypes"):  # of pandas or polars
-        check_names(values.columns, name)
-        for column in values.columns:
-            if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
-                _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
-    if hasattr(values, "column_names"):  # of Arrow
-        check_names(values.column_names, name)
-        for field in values.schema:
-            if not str(field.type).startswith(("int", "uint", "float", "double", "half", "bool")):
-                _refuse_what_is_no_number(np.asarray(values.column(field.name)), f"{name} in column {field.name!r}")
+    columns = getattr(values, "columns" if hasattr(values, "dtypes") else "column_names", ())  # of a frame, or of Arrow
+    check_names(columns, name)
+    for column in columns:
+        if getattr(getattr(values[column], "dtype", None), "kind", "O") not in "biuf":
+            _refuse_what_is_no_number(np.asarray(values[column]), f"{name} in column {column!r}")
     return values
 
 

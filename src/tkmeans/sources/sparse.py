@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -26,13 +26,10 @@ ENTRIES_PER_COLUMN = 10  # of a block, at least: its sums have the size of all c
 class SparseSource(BlockSource):
     """Sparse rows in memory, visited in blocks by one or more threads."""
 
-    n_rows = 0
     array_library = "scipy.sparse"
     X: SparseRows
 
-    def __init__(
-        self, X: SparseRows, weight: Array | None, frame: Frame | None = None, *, n_threads: int = 1, **_: Any
-    ) -> None:
+    def __init__(self, X: SparseRows, weight: Any, frame: Frame | None = None, *, n_threads: int = 1, **_: Any) -> None:
         entries = (len(X.value) or 1) / max(len(X), 1)  # of a row
         block_rows = max(BLOCK_ROWS.get(), int(ENTRIES_PER_COLUMN * X.n_features / entries))
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
@@ -79,10 +76,10 @@ class SparseSource(BlockSource):
             return Sample(self.frame.enter(self.rows(picked), coarse=True), weight)
         X, horizon = self._rows(picked), HORIZON["float64"]
         X.data = np.clip(X.data / self.frame.unit, -horizon, horizon)
-        subspace = Subspace.of(X, weight, max(SUBSPACE, self.n_clusters + EXTRA))
+        basis, coordinates = _subspace(X, weight, max(SUBSPACE, self.n_clusters + EXTRA))
         self.least_dof = DOF_PER_COLUMN * self.n_features
-        self.lift = partial(subspace.lift, self.frame.origin / self.frame.unit)
-        return Sample(subspace.coordinates, weight)
+        self.lift = partial(_lifted, X, basis, Sample(coordinates, weight), self.frame.origin / self.frame.unit)
+        return Sample(coordinates, weight)
 
     def measure(self) -> Frame:
         """As for dense rows; most medians are zero without a look at the column."""
@@ -106,41 +103,33 @@ class SparseSource(BlockSource):
         return Frame(origin.astype(self.dtype), spread)
 
 
-class Subspace(NamedTuple):
-    """Rows in the directions in which they differ most, for a search among many columns."""
+def _subspace(X: Any, weight: Array, size: int) -> tuple[Array, Array]:
+    """The largest singular vectors (p, q), by subspace iteration, far rows counting no more than others; rows there."""
+    squares = X.power(2).sum(axis=1)
+    counted = diags_array(np.sqrt(weight / np.maximum(np.median(squares) + squares, np.finfo(float).tiny))) @ X
+    size = min(size, *X.shape)
+    Z = counted @ np.random.RandomState(0).standard_normal((X.shape[1], min(size + EXTRA, *X.shape)))
+    for _ in range(ROUNDS):
+        Z = counted @ (counted.T @ _orthonormal(Z))
+    basis = _orthonormal(counted.T @ _orthonormal(Z))[:, :size]  # (p, q)
+    coordinates = X @ basis
+    longest, shortest = np.max(squares), np.min(squares[squares > 0], initial=np.inf)  # but for rows of zeros
+    if longest - shortest <= ONE_LENGTH * longest:
+        length = np.sqrt(np.sum(coordinates**2, axis=1, keepdims=True) / (longest or 1.0))
+        coordinates = coordinates / np.where(length > 0, length, 1.0)
+    return basis, coordinates
 
-    X: Any  # (m, p) sparse, in a frame whose origin is zero
-    weight: Array  # (m,)
-    basis: Array  # (p, q) orthonormal
-    coordinates: Array  # (m, q)
 
-    @classmethod
-    def of(cls, X: Any, weight: Array, size: int) -> "Subspace":
-        """That of the largest singular vectors, by subspace iteration; far rows count no more than others."""
-        squares = X.power(2).sum(axis=1)
-        counted = diags_array(np.sqrt(weight / np.maximum(np.median(squares) + squares, np.finfo(float).tiny))) @ X
-        size = min(size, *X.shape)
-        Z = counted @ np.random.RandomState(0).standard_normal((X.shape[1], min(size + EXTRA, *X.shape)))
-        for _ in range(ROUNDS):
-            Z = counted @ (counted.T @ _orthonormal(Z))
-        basis = _orthonormal(counted.T @ _orthonormal(Z))[:, :size]  # (p, q)
-        coordinates = X @ basis
-        longest, shortest = np.max(squares), np.min(squares[squares > 0], initial=np.inf)  # but for rows of zeros
-        if longest - shortest <= ONE_LENGTH * longest:
-            length = np.sqrt(np.sum(coordinates**2, axis=1, keepdims=True) / (longest or 1.0))
-            coordinates = coordinates / np.where(length > 0, length, 1.0)
-        return cls(X, weight, basis, coordinates)
-
-    def lift(self, origin: Array, centers: Array) -> tuple[Array, float]:
-        """Centres among all features, from those in the subspace, and the median squared distance per feature."""
-        if centers.shape[1] != self.X.shape[1]:
-            label, d2 = _nearest(self.coordinates, centers)
-            trust = self.weight / (1 + d2 / (np.median(d2) or np.mean(d2) or 1.0))
-            shares = csr_array((trust, (label, np.arange(len(label)))), (len(centers), len(label)))
-            total = shares.sum(axis=1)[:, None]
-            means = (shares @ self.X).toarray() / np.where(total > 0, total, 1.0)
-            centers = np.where(total > 0, means, centers @ self.basis.T) - origin
-        return centers, float(quantile(_nearest(self.X, centers + origin)[1], self.weight)) / self.X.shape[1]
+def _lifted(X: Any, basis: Array, sample: Sample, origin: Array, centers: Array) -> tuple[Array, float]:
+    """Centres among all features, from those in the subspace, and the median squared distance per feature."""
+    if centers.shape[1] != X.shape[1]:
+        label, d2 = _nearest(sample.X, centers)
+        trust = sample.weight / (1 + d2 / (np.median(d2) or np.mean(d2) or 1.0))
+        shares = csr_array((trust, (label, np.arange(len(label)))), (len(centers), len(label)))
+        total = shares.sum(axis=1)[:, None]
+        means = (shares @ X).toarray() / np.where(total > 0, total, 1.0)
+        centers = np.where(total > 0, means, centers @ basis.T) - origin
+    return centers, float(quantile(_nearest(X, centers + origin)[1], sample.weight)) / X.shape[1]
 
 
 def _orthonormal(Z: Array) -> Array:

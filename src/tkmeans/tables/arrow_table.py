@@ -14,17 +14,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import (
-    CHUNK,
-    Added,
-    Cells,
-    Reading,
-    Table,
-    TableError,
-    missing_numbers,
-    no_header,
-    unique_names,
-)
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, gone_numbers, no_header, unique_names
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
@@ -79,7 +69,7 @@ class ArrowTable(Table):
     def cells(self, name: str) -> list[str]:
         """A column as text; empty where missing."""
         with naming(self.source):  # dates may be beyond Python's
-            gone, cells = [*self.missing, *missing_numbers(self.missing)], self.stored(name).to_pylist()
+            gone, cells = [*self.missing, *gone_numbers(self.missing)], self.stored(name).to_pylist()
         lost = (cell != cell or (type(cell) is not bool and cell in gone) for cell in cells)
         return ["" if nothing else _word(cell) for nothing, cell in zip(lost, cells, strict=True)]
 
@@ -123,12 +113,12 @@ def _as_text(array: Any) -> Any:
 
 
 @contextmanager
-def naming(source: str) -> Iterator[None]:
-    """What Arrow complains of, with the name of the file and in one sentence."""
+def naming(source: str, *others: type[Exception]) -> Iterator[None]:
+    """What Arrow, or another reader, complains of, with the name of the file and in one sentence."""
     arrow = pyarrow()
     try:
         yield
-    except (arrow.ArrowException, OSError, OverflowError, UnicodeError) as fault:
+    except (arrow.ArrowException, OSError, OverflowError, UnicodeError, *others) as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
 
@@ -270,20 +260,18 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
     if content.path is None or content.packing:
         raise TableError(f"{source} is a DuckDB database, which must be a file that is not compressed")
     duckdb = imported("duckdb", f"{source} is a DuckDB database, which needs duckdb: pip install duckdb")
-    try:
-        # Without external access neither a view nor a query of the database's own making reads other files.
-        with duckdb.connect(str(content.path), read_only=True, config={"enable_external_access": "false"}) as base:
-            base.execute("SET enable_progress_bar = false")  # it would go to standard output
-            found = base.execute("SELECT table_schema, table_name FROM information_schema.tables").fetchall()
-            tables = {".".join(t[t[0] == "main" :]): '"."'.join(part.replace('"', '""') for part in t) for t in found}
-            wanted = reading.table or (next(iter(tables)) if len(tables) == 1 else None)
-            if wanted is None:
-                raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
-            asked = wanted not in tables and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
-            query = wanted if asked else 'FROM "' + tables.get(wanted, wanted.replace('"', '""')) + '"'
-            return held_table(source, base.sql(query).to_arrow_table())
-    except duckdb.Error as fault:
-        raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from None
+    # Without external access neither a view nor a query of the database's own making reads other files.
+    how = {"read_only": True, "config": {"enable_external_access": "false"}}
+    with naming(source, duckdb.Error), duckdb.connect(str(content.path), **how) as base:
+        base.execute("SET enable_progress_bar = false")  # it would go to standard output
+        found = base.execute("SELECT table_schema, table_name FROM information_schema.tables").fetchall()
+        tables = {".".join(t[t[0] == "main" :]): '"."'.join(part.replace('"', '""') for part in t) for t in found}
+        wanted = reading.table or (next(iter(tables)) if len(tables) == 1 else None)
+        if wanted is None:
+            raise TableError(f"{source} holds the tables {', '.join(tables) or '(none)'}; add table='...' for one")
+        asked = wanted not in tables and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
+        query = wanted if asked else 'FROM "' + tables.get(wanted, wanted.replace('"', '""')) + '"'
+        return held_table(source, base.sql(query).to_arrow_table())
 
 
 def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]], reading: Reading) -> ArrowTable:

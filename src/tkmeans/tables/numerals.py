@@ -9,7 +9,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import numpy_of
-from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, missing_numbers
+from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, gone_numbers
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 PLAIN = ("", "number", "code", "text")  # kinds whose cells are numbers as they stand there, or none
@@ -31,7 +31,7 @@ class Numerals:
         self.decimal, self.thousands = decimal, thousands  # any of these signs
         self.words = frozenset(missing)  # further ones for a missing value
         self.missing = MISSING | {word.strip().casefold() for word in missing}
-        self._gone = frozenset(missing_numbers(word.replace(decimal, ".") for word in missing))
+        self._gone = frozenset(gone_numbers(word.replace(decimal, ".") for word in missing))
         sign = f"[{re.escape(thousands)}]" if thousands else ""
         self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
         # Characters to replace in a number that is not plain yet.

@@ -53,8 +53,7 @@ def choose(
         found = [Role(c.name, "text" if c.is_text else c.kind, reason) for c, reason in seen]
     names = [role.name for role in found if not role.reason]
     left = [role for role in found if role.reason and role.name not in given]
-    reasons = dict.fromkeys(role.reason for role in left)
-    aside = {reason: [role.name for role in left if role.reason == reason] for reason in reasons}
+    aside = {why: [role.name for role in left if role.reason == why] for why in dict.fromkeys(r.reason for r in left)}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
         raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")

@@ -111,7 +111,7 @@ class Table(ABC):
 
     def known(self, values: Array, kind: str = "number") -> Array:
         """These values of columns of a kind, NaN where they are what a person calls missing."""
-        gone = missing_numbers(self.missing, kind)
+        gone = gone_numbers(self.missing, kind)
         return np.where(np.isin(values, np.array(gone, values.dtype)), np.nan, values) if gone else values
 
     def places(self, rows: Sequence[int]) -> list[int]:
@@ -243,11 +243,10 @@ def number_of(word: str) -> float:
     try:
         return TRUTH[word.casefold()] if word.casefold() in TRUTH else float(word)
     except ValueError:
-        day = day_number(word)
-        return np.nan if day is None else day
+        return np.nan if (day := day_number(word)) is None else day
 
 
-def missing_numbers(words: Iterable[str], kind: str = "number") -> list[float]:
+def gone_numbers(words: Iterable[str], kind: str = "number") -> list[float]:
     """The numbers, or dates, among words for a missing value."""
     numbers = {word: number_of(word) for word in words if word.casefold() not in TRUTH}
     return [x for word, x in numbers.items() if x == x and (kind == "date") == bool(DATE.fullmatch(word))]

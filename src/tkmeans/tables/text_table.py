@@ -48,7 +48,7 @@ class TextTable(Table):
     def __init__(self, content: Content, names: list[str], layout: Layout, sample: Sequence[Sequence[str]]) -> None:
         unique, notes = unique_names(names)
         notes = notes if layout.header else [no_header(unique)]
-        numerals = layout.numerals
+        numerals, sign, found = layout.numerals, layout.delimiter, layout.found
         columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
         notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
         kinds = [kind if kind in KINDS else "number" for kind in notations.values()]
@@ -57,17 +57,13 @@ class TextTable(Table):
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
         self._by_cells = {name for name in unique if notations[name] not in ("", "number", "code")}  # not Arrow's
-        for name, cells in columns.items():
-            if not all(plain.fullmatch(cell) or numerals.is_missing(cell) for cell in cells):
-                self._by_cells.add(name)
+        odd = {cell for row in sample for cell in row if not (plain.fullmatch(cell) or numerals.is_missing(cell))}
+        self._by_cells |= {name for name, cells in columns.items() if not odd.isdisjoint(cells)}
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
         self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
-        spaced = (
-            f'{layout.delimiter} "' in layout.found.head or layout.delimiter == " " or not layout.delimiter.isascii()
-        )
-        self._by_hand = spaced or layout.found.n_quotes % 2 == 1
+        self._by_hand = f'{sign} "' in found.head or sign == " " or not sign.isascii() or found.n_quotes % 2 == 1
         self._single = len(unique) + layout.trailing == 1
-        self.layout, self.encoding = _unusual(layout, content.packing), layout.found.encoding
+        self.layout, self.encoding = _unusual(layout, content.packing), found.encoding
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order; if Arrow stumbles, the rest is read cell by cell."""
