@@ -6,7 +6,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -90,12 +90,12 @@ def print_json(document: Any) -> None:
     print(unsafe.sub(lambda sign: json.dumps(sign[0])[1:-1], pretty(plain)))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:
-    """A table of numbers; columns whose indices are in `text` are text."""
+def print_table(columns: Mapping[str, Sequence[str]], *, text: Collection[str | None] = ()) -> None:
+    """A table of numbers; columns whose names are in `text` are text."""
     table = Table()
-    for j, name in enumerate(header):
-        table.add_column(Text(clean(name)), justify="left" if j in text else "right", overflow="fold")
-    for row in rows:
+    for name in columns:
+        table.add_column(Text(clean(name)), justify="left" if name in text else "right", overflow="fold")
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*(Text(clean(cell)) for cell in row))
     (out if out.is_terminal else Console(width=_PLAIN_WIDTH)).print(table, highlight=False)
 

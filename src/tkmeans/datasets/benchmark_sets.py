@@ -118,8 +118,7 @@ def _read(path: Path, name: str) -> tuple[Any, Any]:
     if path.suffix == ".npz":
         with np.load(path) as file:
             return file["X"].astype(float), file["y"].astype(np.int64) - 1 if "y" in file else None
-    found, expected = hashlib.sha256(path.read_bytes()).hexdigest(), _SETS[name]["sha256"]
-    if found != expected:
+    if (found := hashlib.sha256(path.read_bytes()).hexdigest()) != (expected := _SETS[name]["sha256"]):
         sums = f"its SHA-256 is {found}, expected {expected}"
         raise ValueError(f"{path} is not the data set {name!r}: {sums}; delete it and fetch it again")
     from scipy.io import loadmat

@@ -52,11 +52,9 @@ class ClustersDisplay:
 
     Examples
     --------
-    >>> from tkmeans import TKMeans
-    >>> from tkmeans.datasets import make_contaminated
-    >>> from tkmeans.plots import ClustersDisplay
-    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
-    >>> display = ClustersDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
+    >>> from tkmeans import TKMeans, datasets, plots
+    >>> X, _ = datasets.make_contaminated(n_clusters=4, random_state=0)
+    >>> display = plots.ClustersDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
     >>> len(display.points_), int(display.outliers.sum())
     (4, 150)
     """
@@ -132,10 +130,8 @@ class ClustersDisplay:
         if not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ValueError(f"max_rows must be an integer of at least 1, got {max_rows!r}")
         if labels.dtype.kind not in "iubf" or labels.shape != X.shape[:1] or np.any(labels != np.trunc(labels)):
-            way_out = "for names take np.unique(names, return_inverse=True)[1]"
-            raise ValueError(
-                f"labels must be a whole number for each of the {len(X)} rows, got {labels[:3]!r}; {way_out}"
-            )
+            wanted = f"labels must be a whole number for each of the {len(X)} rows, got {labels[:3]!r}"
+            raise ValueError(f"{wanted}; for names take np.unique(names, return_inverse=True)[1]")
         labels = labels.astype(np.int64)
         outliers = (labels < 0) | (False if outliers is None else np.asarray(outliers, dtype=bool))
         centers = None if centers is None else np.asarray(centers, dtype=float)
@@ -187,9 +183,9 @@ class ClustersDisplay:
         if legend and self.ax_.get_legend_handles_labels()[0]:
             from matplotlib.transforms import offset_copy
 
-            place: dict[str, Any] = {"fig": self.figure_, "y": -34, "units": "points"}  # below the name of the axis
-            look: dict[str, Any] = {"loc": "upper center", "bbox_transform": offset_copy(self.ax_.transAxes, **place)}
-            self.ax_.legend(**look, bbox_to_anchor=(0.5, 0), ncols=3, frameon=False, fontsize="small")
+            below = offset_copy(self.ax_.transAxes, self.figure_, y=-34, units="points")  # the name of the axis
+            look: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
+            self.ax_.legend(**look, ncols=3, frameon=False, fontsize="small")
         return self
 
     def _frame(self) -> tuple[Array, Array]:

@@ -105,12 +105,11 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
         warnings.simplefilter("always", UserWarning)
         rows = answers(estimator, Z)._replace(known=~np.isnan(values).all(axis=1))
         weights = np.asarray(estimator.robust_weights(Z)) if hasattr(estimator, "robust_weights") else None
-    inputs, centers = values, input_centers
-    if scaler is not None:
-        inputs, centers = (np.asarray(rows, dtype=float) for rows in (Z, scaler.inverse_transform(input_centers)))
+    inputs = values if scaler is None else np.asarray(Z, dtype=float)
+    centers = input_centers if scaler is None else np.asarray(scaler.inverse_transform(input_centers), dtype=float)
     seen = values, names, _row_names(X, row_names, len(values)), inputs, centers, input_centers, deviations(estimator)
     remarks = list(dict.fromkeys(str(warning.message) for warning in heard))  # each once
-    description = described(rows, [*values.T], names, categories or {}, len(input_centers))
+    description = described(rows, [*values.T], names, categories or {}, len(centers))
     return Clustering(*seen, rows, weights, remarks, description)
 
 

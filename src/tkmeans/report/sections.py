@@ -260,8 +260,7 @@ def _centers(found: Clustering) -> str:
 def _row_table(found: Clustering, rows: Array) -> str:
     shown, pvalues = np.sort(found.telling[:_LISTED_VALUES]), found.rows.pvalue
     known = ("Row", "Cluster", "How far", "Stands out in", *(["p-value"] if pvalues is not None else []))
-    header = [*known, *(named(found.names[j]) for j in shown)]
-    body = []
+    header, body = [*known, *(named(found.names[j]) for j in shown)], []
     for i in rows:
         k = int(found.rows.label[i])
         times = found.distances[i] / found.usual_distances[k] if found.usual_distances[k] > 0 else np.nan
