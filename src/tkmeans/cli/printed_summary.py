@@ -30,8 +30,7 @@ def print_plan(data: Data, *, json: bool) -> None:
     roles |= dict.fromkeys(data.columns, "used for clustering")
     plan = [{"column": name, "holds": kinds.get(name, "indicator"), "role": role} for name, role in roles.items()]
     if json:
-        document = {"file": data.table.source, "rows": data.table.n_rows, "columns": plan}
-        screen.print_json(document | {"notes": data.notes})
+        screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "columns": plan, "notes": data.notes})
     else:
         screen.print_table({key: [each[key] for each in plan] for key in plan[0]}, text=plan[0])
 
@@ -44,11 +43,12 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) 
     shown, facts = range(min(len(centers), _MOST_CLUSTERS)), sizes_of(found, len(centers))
     columns = {name: screen.numbers(centers[:, j].tolist()) for j, name in enumerate(data.columns[:_MOST_COLUMNS])}
     cells = facts | {f"{name} " if name in facts else name: column for name, column in columns.items()}
-    if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < screen.width():
+    width = screen.out.width if screen.out.is_terminal else screen.PLAIN_WIDTH
+    if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < width:
         screen.print_table({name: column[: len(shown)] for name, column in cells.items()})
     else:
         wide, room = max(map(len, cells)), 3 + max(9, max(len(cell) for column in cells.values() for cell in column))
-        each = max(1, (screen.width() - min(wide, 40) - 6) // room)
+        each = max(1, (width - min(wide, 40) - 6) // room)
         lines = zip(*([name.strip(), *column] for name, column in cells.items()), strict=True)
         turned = {cluster: facts for cluster, *facts in lines}
         for start in range(0, len(shown), each):

@@ -26,7 +26,7 @@ _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _NAMES = "delimiter|decimal|thousands|encoding|header|missing|table|columns|without|keep"
 _ARGUMENT = re.compile(rf"\b({_NAMES})=(\[(?:{_TEXT}|[ ,.])*\]|{_TEXT}|True|False)")
-_PLAIN_WIDTH = 120  # of tables that do not go to a terminal
+PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 
 
 def notes(texts: Sequence[str]) -> None:
@@ -97,18 +97,12 @@ def print_table(columns: Mapping[str, Sequence[str]], *, text: Collection[str | 
         table.add_column(Text(clean(name)), justify="left" if name in text else "right", overflow="fold")
     for row in zip(*columns.values(), strict=True):
         table.add_row(*(Text(clean(cell)) for cell in row))
-    (out if out.is_terminal else Console(width=_PLAIN_WIDTH)).print(table, highlight=False)
-
-
-def width() -> int:
-    """How many characters a line may have."""
-    return out.width if out.is_terminal else _PLAIN_WIDTH
+    (out if out.is_terminal else Console(width=PLAIN_WIDTH)).print(table, highlight=False)
 
 
 def number(value: float) -> str:
     """Four digits, which is what people compare."""
-    shown = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
-    return shown if math.isfinite(value) else "-"
+    return f"{value:{'.0f' if 1000 <= abs(value) < 1e6 else '.4g'}}" if math.isfinite(value) else "-"
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -1,7 +1,5 @@
 """The display of clusters: rows, centres, boundaries and outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -99,7 +97,7 @@ class ClustersDisplay:
         feature_names: Sequence[str] | None = None,
         boundaries: bool | str = "auto",
         max_rows: int = 20_000,
-        ax: Axes | None = None,
+        ax: "Axes | None" = None,
         **options: Any,
     ) -> Self:
         """Draw rows with labels that were computed elsewhere.
@@ -155,7 +153,7 @@ class ClustersDisplay:
         return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     @documented(returns="display : ClustersDisplay\n    The display itself.")
-    def plot(self, ax: Axes | None = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
+    def plot(self, ax: "Axes | None" = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
         """Draw into the axes.
 
         Parameters
@@ -255,7 +253,7 @@ class ClustersDisplay:
         _draw_arrows(self.ax_, self.centers[~inside], low, high, s=110, **look)
 
 
-def _draw_arrows(ax: Axes, places: Array, low: Array, high: Array, **look: Any) -> None:
+def _draw_arrows(ax: "Axes", places: Array, low: Array, high: Array, **look: Any) -> None:
     """Arrows on the edge, in the direction of what lies beyond it as seen from the middle."""
     middle, half = (low + high) / 2, (high - low) / 2
     away = (places - middle) / half

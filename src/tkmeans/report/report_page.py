@@ -125,8 +125,7 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     columns = [_packed("column", names[j], held[:, j], centers[:, j], slopes[j], digits[j]) for j in chosen]
     view = [0, 1]
     if found.values.shape[1] == 1:
-        middle = np.full(len(found.centers), 0.5)
-        columns.append(_packed("height", "(height means nothing)", heights(len(drawn)), middle, 1e-9))
+        columns += [_packed("height", "(height means nothing)", heights(len(drawn)), np.full(len(centers), 0.5), 1e-9)]
     elif found.values.shape[1] > 2:
         if (pair := _clearest_pair(found, drawn)) is not None:
             view = [2 + int(np.searchsorted(chosen, j)) for j in pair]

@@ -152,8 +152,7 @@ def made_by(estimator: Any, call: str) -> str:
 
 def clusters(found: Clustering) -> str:
     """A card for each cluster, and all centres in one table."""
-    cards = "".join(_card(found, k) for k in range(len(found.centers)))
-    return f'<div class="cards">{cards}</div>{_centers(found)}'
+    return tag("div", "".join(_card(found, k) for k in range(len(found.centers))), class_="cards") + _centers(found)
 
 
 def outliers(found: Clustering) -> str:
