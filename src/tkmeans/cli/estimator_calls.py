@@ -50,9 +50,8 @@ def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
         return shape == Shape.elliptical
     n_rows, p = data.Z.shape
     needed = _ROWS_PER_NUMBER * n_clusters * (p + p * (p + 1) // 2)  # of centres and covariances
-    chosen = "elliptical" if n_rows >= needed else "round"
     why = f"{screen.count(n_rows, 'row')}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
-    screen.notes([f"clusters are {chosen} ({why}); --shape chooses otherwise"])
+    screen.notes([f"clusters are {'elliptical' if n_rows >= needed else 'round'} ({why}); --shape chooses otherwise"])
     return n_rows >= needed
 
 

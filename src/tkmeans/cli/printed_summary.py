@@ -49,11 +49,10 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) 
     else:
         wide, room = max(map(len, cells)), 3 + max(9, max(len(cell) for column in cells.values() for cell in column))
         each = max(1, (width - min(wide, 40) - 6) // room)
-        lines = zip(*([name.strip(), *column] for name, column in cells.items()), strict=True)
-        turned = {cluster: facts for cluster, *facts in lines}
+        names, facts_of = [name.strip() for name in cells][1:], [*zip(*cells.values(), strict=True)]
         for start in range(0, len(shown), each):
-            part = ["cluster", *map(str, shown[start : start + each])]
-            screen.print_table({cluster: turned[cluster] for cluster in part}, text=["cluster"])
+            part = {str(k): facts_of[k][1:] for k in shown[start : start + each]}
+            screen.print_table({"cluster": names, **part}, text=["cluster"])
     less = f"; {len(centers) - len(shown)} more clusters: --json or --out shows them" * (len(shown) < len(centers))
     hidden = screen.count(len(data.columns) - len(columns), "column")
     less += f"; {hidden} more: --json shows them" * (len(columns) < len(data.columns))

@@ -144,13 +144,12 @@ class ClustersDisplay:
         if boundaries == "auto":
             by_distance = placed is not None and covariances is None
             boundaries = by_distance and agreement(places[inside], labels[inside], placed) >= TRUTHFUL
-        shapes = None
+        rows = {"points": places[drawn], "labels": labels[drawn], "outliers": outliers[drawn], "n_rows": len(X)}
         if placed is not None and covariances is not None:
             plane = view.place(np.eye(X.shape[1])) - view.place(np.zeros((1, X.shape[1])))  # (p, 2)
-            shapes = plane.T @ np.asarray(covariances, dtype=float) @ plane
-        rows = {"points": places[drawn], "labels": labels[drawn], "outliers": outliers[drawn], "n_rows": len(X)}
+            rows["shapes"] = plane.T @ np.asarray(covariances, dtype=float) @ plane
         borders = bool(boundaries) and placed is not None
-        return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
+        return cls(**rows, centers=placed, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     @documented(returns="display : ClustersDisplay\n    The display itself.")
     def plot(self, ax: "Axes | None" = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DOUBTFUL, STABLE = 0.6, 0.75  # Hennig's marks: a mean similarity below is of no real cluster, one from there on is
-_BINS = 40
 _TRIMMING = {"criterion": "classification log-likelihood per row", "smallest": "share of the smallest cluster"}
 _MEASURES = {"ari": "ARI of the good rows", "shift": "shift of the worst centre (std. deviations)"}
 _MEASURES |= {"scale": "scale, as a multiple of the clean one"}
@@ -209,7 +208,7 @@ class RobustWeightsDisplay(_Display):
 
     def _draw(self, ax: "Axes") -> None:
         rows, strays = self.weights[~self.outliers], self.weights[self.outliers]
-        edges = np.linspace(0, max(1.0, float(self.weights.max(initial=1.0))), _BINS + 1).tolist()
+        edges = np.linspace(0, max(1.0, float(self.weights.max(initial=1.0))), 41).tolist()
         below, *_ = ax.hist(rows, edges, color=style.color(0), label=f"rows ({len(rows)})")
         if len(strays):
             look: dict[str, Any] = {"facecolor": "white", "edgecolor": style.INK, "hatch": "//////", "linewidth": 0.8}

@@ -59,8 +59,7 @@ def principal_plane(X: Array, trusted: Array, expected: Array) -> View:
     def project(X: Array, expected: Array) -> Array:
         observed = ~np.isnan(X)
         places = (np.where(observed, X, expected) - origin) @ axes  # a missing value is expected to be its centre's
-        places[~observed.any(axis=1)] = np.nan
-        return places
+        return np.where(observed.any(axis=1, keepdims=True), places, np.nan)
 
     return View((first, second), project, lambda centers: (centers - origin) @ axes)
 

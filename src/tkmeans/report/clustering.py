@@ -34,6 +34,7 @@ class Clustering:
     weights: Array | None  # (n,)
     remarks: list[str]  # what the estimator warned of
     description: Description
+    digits: list[int | None]  # decimals to show of each column
 
     @cached_property
     def distances(self) -> Array:
@@ -67,11 +68,6 @@ class Clustering:
         within = np.sqrt(np.mean(np.square(np.nan_to_num(self.spreads)), axis=0))
         score = np.std(self.centers, axis=0) / np.where(within > 0, within, np.max(within, initial=0) or 1)
         return np.argsort(-score, kind="stable")
-
-    @cached_property
-    def digits(self) -> list[int | None]:
-        """Decimals to show of each column."""
-        return [decimals_of(column) for column in self.values.T]
 
     def row_name(self, i: int) -> str:
         """What to call a row."""
@@ -110,7 +106,7 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
     seen = values, names, _row_names(X, row_names, len(values)), inputs, centers, input_centers, deviations(estimator)
     remarks = list(dict.fromkeys(str(warning.message) for warning in heard))  # each once
     description = described(rows, [*values.T], names, categories or {}, len(centers))
-    return Clustering(*seen, rows, weights, remarks, description)
+    return Clustering(*seen, rows, weights, remarks, description, [decimals_of(column) for column in values.T])
 
 
 def deviations(model: Any) -> Array:
