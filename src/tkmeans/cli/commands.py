@@ -123,8 +123,7 @@ def predict(
         document["labels"] = summary.labels_of(found, mark_outliers=mark_outliers)
         screen.print_json(document | {"outliers": summary.outlier_places(found, table), "notes": notes})
     elif str(output.out) != "-":
-        sizes = summary.sizes_of(found, len(steps[-1].cluster_centers_))
-        screen.print_table(list(sizes), [*zip(*sizes.values(), strict=True)])
+        screen.print_table(summary.sizes_of(found, len(steps[-1].cluster_centers_)))
         screen.tell(found.sentence)
         summary.print_written({output.out: "the table with the cluster of each row"})
 
@@ -205,8 +204,7 @@ def _print(data: Data, described: list[dict[str, Any]]) -> None:
         "most unusual value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
         "off by": [f"{row['spreads']:+.1f} spreads" for row in described],
     }
-    text = [j for j, name in enumerate(shown) if name in (data.id_column, "most unusual value")]
-    screen.print_table(list(shown), [*zip(*shown.values(), strict=True)], text=text)
+    screen.print_table(shown, text=(data.id_column, "most unusual value"))
 
 
 def select_k(
@@ -233,10 +231,8 @@ def select_k(
     marks = {selection.best: "best", selection.runner_up: "next"}
     values = {name: getattr(selection, name) for name in _SHOWN if getattr(selection, name) is not None}
     cells = {"clusters": [*map(str, selection.n_clusters)]}
-    cells |= {name: [format(value, _SHOWN[name]) for value in column] for name, column in values.items()}
-    cells[""] = [marks.get(int(k), "") for k in selection.n_clusters]
-    rows = [*zip(*cells.values(), strict=True)]
-    screen.print_table([name.replace("_", " ") for name in cells], rows, text=[len(cells) - 1])
+    cells |= {name.replace("_", " "): [format(x, _SHOWN[name]) for x in column] for name, column in values.items()}
+    screen.print_table(cells | {"": [marks.get(int(k), "") for k in selection.n_clusters]}, text=[""])
     stable = " Stability is 1 if resampled rows give the same clusters." if "stability" in values else ""
     screen.tell(f"Smaller values of evidence, icl and bic are better.{stable}")
     screen.tell(f"\n[bold]{selection.sentence}.[/bold]")

@@ -59,21 +59,20 @@ def demo(
         "KMeans minimises squared distances, so a few far rows pull its centres away and groups are merged.\n"
         "In TKMeans a far row has little influence, and outliers() flags it.\n"
     )
-    if _draw(X, [theirs, ours], titles, picture):
-        screen.out.print(f"The picture: {picture}")
+    _draw(X, [theirs, ours], titles, picture)
     write_report(report, ours, X, feature_names=["x", "y"], title="tkmeans demo", call="tkmeans demo")
     screen.out.print(f"The report:  {report} (open it in a browser)\n")
     screen.out.print("Next, on a table of yours:  [bold]tkmeans fit TABLE.csv -k 3[/bold]")
     screen.out.print("Next, in Python:            [bold]from tkmeans import TKMeans[/bold], and use it like KMeans.")
 
 
-def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
-    """Both clusterings side by side in one frame; False where matplotlib is not installed."""
+def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> None:
+    """Both clusterings side by side in one frame, where matplotlib is installed."""
     try:
         from matplotlib import figure
     except ImportError:
         screen.out.print("For the picture: pip install 'tkmeans\\[plots]'")
-        return False
+        return
     from tkmeans.plots import ClustersDisplay
 
     picture = figure.Figure(figsize=(11, 6), layout="constrained")
@@ -84,7 +83,7 @@ def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> bool:
     picture.suptitle("The same rows, clustered twice; 5 % of them are outliers, most far outside of the picture")
     with replacing(path) as file:
         picture.savefig(file, format=path.suffix[1:] or "png", dpi=130)
-    return True
+    screen.out.print(f"The picture: {path}")
 
 
 def reproduce(

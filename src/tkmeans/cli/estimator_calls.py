@@ -25,7 +25,14 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     """TKMeans or StudentTMixture on the scaled rows, and how the number of clusters was chosen if any were compared."""
     from tkmeans import StudentTMixture, TKMeans
 
-    n_clusters, selection = _number_of_clusters(data, settings, largest)
+    n_clusters, selection = settings.k, None
+    if n_clusters is None or largest is not None:
+        selection = selected(data, range(1, (largest or 20) + 1), "evidence", settings.seed, settings.jobs)
+        notes = [selection.sentence if n_clusters else f"{selection.sentence}; add -k for another number"]
+        if settings.shape == Shape.round and selection.simpler_shape != "spherical" and selection.best > 1:
+            notes.append("these clusters differ in shape or width: --shape elliptical follows them")
+        screen.notes(notes)
+        n_clusters = n_clusters or selection.best
     n_rows, rows = data.table.n_rows, screen.count(data.table.n_rows, "row")
     if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
@@ -43,22 +50,9 @@ def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
         return shape == Shape.elliptical
     n_rows, p = data.Z.shape
     needed = _ROWS_PER_NUMBER * n_clusters * (p + p * (p + 1) // 2)  # of centres and covariances
-    chosen = "elliptical" if n_rows >= needed else "round"
     why = f"{screen.count(n_rows, 'row')}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
-    screen.notes([f"clusters are {chosen} ({why}); --shape chooses otherwise"])
+    screen.notes([f"clusters are {'elliptical' if n_rows >= needed else 'round'} ({why}); --shape chooses otherwise"])
     return n_rows >= needed
-
-
-def _number_of_clusters(data: Data, settings: ModelOptions, largest: int | None) -> tuple[int, Any]:
-    """What -k gives, or else the number that select-k suggests; and how it was chosen, if numbers were compared."""
-    if settings.k is not None and largest is None:
-        return settings.k, None
-    found = selected(data, range(1, (largest or 20) + 1), "evidence", settings.seed, settings.jobs)
-    notes = [found.sentence if settings.k else f"{found.sentence}; add -k for another number"]
-    if settings.shape == Shape.round and found.simpler_shape != "spherical" and found.best > 1:
-        notes.append("these clusters differ in shape or width: --shape elliptical follows them")
-    screen.notes(notes)
-    return settings.k or found.best, found
 
 
 def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:

@@ -91,8 +91,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """A command from a function: records of options become single options, and faults a sentence and an exit code."""
     own = _parameters(function)
     records = {each.name: each.annotation for each in own if hasattr(each.annotation, "_fields")}
-    parts = (_parameters(each.annotation) if each.name in records else [each] for each in own)
-    parameters = [parameter for part in parts for parameter in part]
+    parameters = [one for each in own for one in (_parameters(each.annotation) if each.name in records else [each])]
 
     @wraps(function)
     def run(**given: Any) -> None:

@@ -28,13 +28,11 @@ def print_plan(data: Data, *, json: bool) -> None:
     roles = dict.fromkeys(data.table.names, "not used")
     roles |= {role.name: f"not used: {role.reason}" for role in data.roles if role.reason and role.name in roles}
     roles |= dict.fromkeys(data.columns, "used for clustering")
-    rows = [[name, kinds.get(name, "indicator"), role] for name, role in roles.items()]
+    plan = [{"column": name, "holds": kinds.get(name, "indicator"), "role": role} for name, role in roles.items()]
     if json:
-        columns = [dict(zip(("column", "holds", "role"), row, strict=True)) for row in rows]
-        document = {"file": data.table.source, "rows": data.table.n_rows, "columns": columns}
-        screen.print_json(document | {"notes": data.notes})
+        screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "columns": plan, "notes": data.notes})
     else:
-        screen.print_table(["column", "holds", "role"], rows, text=[0, 1, 2])
+        screen.print_table({key: [each[key] for each in plan] for key in plan[0]}, text=plan[0])
 
 
 def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) -> None:
@@ -45,15 +43,16 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) 
     shown, facts = range(min(len(centers), _MOST_CLUSTERS)), sizes_of(found, len(centers))
     columns = {name: screen.numbers(centers[:, j].tolist()) for j, name in enumerate(data.columns[:_MOST_COLUMNS])}
     cells = facts | {f"{name} " if name in facts else name: column for name, column in columns.items()}
-    if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < screen.width():
-        screen.print_table(list(cells), [[column[k] for column in cells.values()] for k in shown])
+    width = screen.out.width if screen.out.is_terminal else screen.PLAIN_WIDTH
+    if sum(3 + max(len(name), *map(len, column)) for name, column in cells.items()) < width:
+        screen.print_table({name: column[: len(shown)] for name, column in cells.items()})
     else:
         wide, room = max(map(len, cells)), 3 + max(9, max(len(cell) for column in cells.values() for cell in column))
-        each = max(1, (screen.width() - min(wide, 40) - 6) // room)
+        each = max(1, (width - min(wide, 40) - 6) // room)
+        names, facts_of = [name.strip() for name in cells][1:], [*zip(*cells.values(), strict=True)]
         for start in range(0, len(shown), each):
-            part = shown[start : start + each]
-            rows = [[name.strip(), *(column[k] for k in part)] for name, column in [*cells.items()][1:]]
-            screen.print_table(["cluster", *map(str, part)], rows, text=[0])
+            part = {str(k): facts_of[k][1:] for k in shown[start : start + each]}
+            screen.print_table({"cluster": names, **part}, text=["cluster"])
     less = f"; {len(centers) - len(shown)} more clusters: --json or --out shows them" * (len(shown) < len(centers))
     hidden = screen.count(len(data.columns) - len(columns), "column")
     less += f"; {hidden} more: --json shows them" * (len(columns) < len(data.columns))

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _NAMES = "delimiter|decimal|thousands|encoding|header|missing|table|columns|without|keep"
 _ARGUMENT = re.compile(rf"\b({_NAMES})=(\[(?:{_TEXT}|[ ,.])*\]|{_TEXT}|True|False)")
-_PLAIN_WIDTH = 120  # of tables that do not go to a terminal
+PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 
 
 def notes(texts: Sequence[str]) -> None:
@@ -90,25 +90,19 @@ def print_json(document: Any) -> None:
     print(unsafe.sub(lambda sign: json.dumps(sign[0])[1:-1], pretty(plain)))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: Sequence[int] = ()) -> None:
-    """A table of numbers; columns whose indices are in `text` are text."""
+def print_table(columns: Mapping[str, Sequence[str]], *, text: Collection[str | None] = ()) -> None:
+    """A table of numbers; columns whose names are in `text` are text."""
     table = Table()
-    for j, name in enumerate(header):
-        table.add_column(Text(clean(name)), justify="left" if j in text else "right", overflow="fold")
-    for row in rows:
+    for name in columns:
+        table.add_column(Text(clean(name)), justify="left" if name in text else "right", overflow="fold")
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*(Text(clean(cell)) for cell in row))
-    (out if out.is_terminal else Console(width=_PLAIN_WIDTH)).print(table, highlight=False)
-
-
-def width() -> int:
-    """How many characters a line may have."""
-    return out.width if out.is_terminal else _PLAIN_WIDTH
+    (out if out.is_terminal else Console(width=PLAIN_WIDTH)).print(table, highlight=False)
 
 
 def number(value: float) -> str:
     """Four digits, which is what people compare."""
-    shown = f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
-    return shown if math.isfinite(value) else "-"
+    return f"{value:{'.0f' if 1000 <= abs(value) < 1e6 else '.4g'}}" if math.isfinite(value) else "-"
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -53,12 +53,14 @@ def fetch_benchmark(
     >>> iris.oddity
     "This is scikit-learn's iris (Bezdek's corrected copy), and is taken from there, with its labels."
     """
+    from sklearn.datasets import load_iris
+
     # As the paper spells them, too: dim32, dim64, Unbalance, Iris and the like.
     spelled = {known.lower().replace("dim0", "dim"): known for known in _SETS}
     name = spelled.get(str(name).lower().replace("dim0", "dim"), name)
     if name not in _SETS:
         raise ValueError(f"name must be one of {', '.join(_SETS)}, got {name!r}")
-    X, y = _rows(name, data_home, base_url)
+    X, y = load_iris(return_X_y=True) if name == "bezdekiris" else _read(_file(name, data_home, base_url), name)
     if return_X_y:
         return X, y
     n_clusters, oddity, sources = _SETS[name]["n_clusters"], _SETS[name]["oddity"], _CATALOGUE["sources"]
@@ -86,30 +88,22 @@ def scaled(X: Any) -> Any:
     return 2 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1
 
 
-def _rows(name: str, data_home: str | os.PathLike[str] | None, base_url: str) -> tuple[Any, Any]:
-    if name == "bezdekiris":
-        from sklearn.datasets import load_iris
-
-        return load_iris(return_X_y=True)
+def _file(name: str, data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
+    """The file in the user's folder or in the cache, fetched if it is in neither."""
     if folder := os.environ.get("TKMEANS_DATA"):
         for place in (f"{name}.npz", f"{name}.mat", f"mat/{name}.mat"):
             if (path := Path(folder, place)).exists():
-                return _read(path, name)
-    return _read(_fetched(name, data_home, base_url), name)
-
-
-def _fetched(name: str, data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
-    """The file in the cache, fetched if it is not there."""
+                return path
     ways_out = "set TKMEANS_DATA to a folder that holds it, or make a set like it with tkmeans.datasets.make_s_like"
     try:
         import pooch
     except ImportError:
         raise ImportError(f"fetching {name!r} needs pooch: pip install 'tkmeans[datasets]'; or {ways_out}") from None
     url = f"{base_url}{name}.mat"
-    folder = Path(data_home) if data_home is not None else pooch.os_cache("tkmeans")
+    cache = Path(data_home) if data_home is not None else pooch.os_cache("tkmeans")
     pooch.get_logger().setLevel("WARNING")
     try:
-        return Path(pooch.retrieve(url, f"sha256:{_SETS[name]['sha256']}", f"{name}.mat", folder))
+        return Path(pooch.retrieve(url, f"sha256:{_SETS[name]['sha256']}", f"{name}.mat", cache))
     except OSError as error:  # what requests raises is one
         raise OSError(f"the data set {name!r} could not be fetched from {url} ({error}); {ways_out}") from error
 
@@ -118,8 +112,7 @@ def _read(path: Path, name: str) -> tuple[Any, Any]:
     if path.suffix == ".npz":
         with np.load(path) as file:
             return file["X"].astype(float), file["y"].astype(np.int64) - 1 if "y" in file else None
-    found, expected = hashlib.sha256(path.read_bytes()).hexdigest(), _SETS[name]["sha256"]
-    if found != expected:
+    if (found := hashlib.sha256(path.read_bytes()).hexdigest()) != (expected := _SETS[name]["sha256"]):
         sums = f"its SHA-256 is {found}, expected {expected}"
         raise ValueError(f"{path} is not the data set {name!r}: {sums}; delete it and fetch it again")
     from scipy.io import loadmat

@@ -50,9 +50,7 @@ def make_contaminated(
     reals = {"outlier_fraction": outlier_fraction, "outlier_range": outlier_range, "cluster_std": cluster_std}
     outlier_fraction, outlier_range, cluster_std = _checked(float, 0, **reals)
     rng = check_random_state(random_state)
-    centers = _spaced_points(n_clusters, n_features, rng)
-    y = np.arange(n_samples) % n_clusters
-    X = centers[y] + cluster_std * rng.standard_normal((n_samples, n_features))
+    X, y = _around(_spaced_points(n_clusters, n_features, rng), np.arange(n_samples) % n_clusters, cluster_std, rng)
     n_outliers = round(outlier_fraction * n_samples)
     return _with_outliers(X, y, rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features)))
 
@@ -74,7 +72,8 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
     """
     (n_clusters,) = _checked(int, 1, n_clusters=n_clusters)
     rng = check_random_state(random_state)
-    return _around(_spaced_points(n_clusters, 2, rng), np.full(n_clusters, 150), 0.35 / np.sqrt(n_clusters), rng)
+    y = np.repeat(np.arange(n_clusters), 150)
+    return _around(_spaced_points(n_clusters, 2, rng), y, 0.35 / np.sqrt(n_clusters), rng)
 
 
 @documented("random_state", returns=_LABELLED)
@@ -97,7 +96,7 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
     if overlap not in _S_SPREAD:
         raise ValueError(f"overlap must be 1, 2, 3 or 4 (like S1 to S4), got {overlap!r}")
     rng = check_random_state(random_state)
-    return _around(_spaced_points(15, 2, rng), np.full(15, 333) + (np.arange(15) < 5), _S_SPREAD[overlap], rng)
+    return _around(_spaced_points(15, 2, rng), np.sort(np.arange(5000) % 15), _S_SPREAD[overlap], rng)
 
 
 @documented("random_state", returns=_LABELLED)
@@ -117,7 +116,7 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
     """
     (n_features,) = _checked(int, 1, n_features=n_features)
     rng = check_random_state(random_state)
-    return _around(rng.uniform(-1, 1, (16, n_features)), np.full(16, 64), 0.05, rng)
+    return _around(rng.uniform(-1, 1, (16, n_features)), np.repeat(np.arange(16), 64), 0.05, rng)
 
 
 @documented("random_state", returns=_LABELLED)
@@ -134,7 +133,8 @@ def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
     rng = check_random_state(random_state)
     dense = np.array([[-0.85, -0.2], [-0.65, 0.2], [-0.45, -0.2]]) + rng.uniform(-0.02, 0.02, (3, 2))
     wide = np.array([[0.4, -0.8], [0.4, 0.8], [0.65, 0.0], [0.9, -0.8], [0.9, 0.8]]) + rng.uniform(-0.05, 0.05, (5, 2))
-    return _around(np.vstack([dense, wide]), np.repeat([2000, 100], [3, 5]), np.repeat([0.03, 0.05], [3, 5]), rng)
+    y = np.repeat(np.arange(8), np.repeat([2000, 100], [3, 5]))
+    return _around(np.vstack([dense, wide]), y, np.repeat([0.03, 0.05], [3, 5])[y, None], rng)
 
 
 @documented(returns=_WITH_OUTLIERS)
@@ -201,11 +201,9 @@ def _spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -
     return points
 
 
-def _around(centers: Any, sizes: Any, spread: Any, rng: np.random.RandomState) -> tuple[Any, Any]:
-    """Round Gaussian clusters."""
-    y = np.repeat(np.arange(len(centers)), sizes)
-    noise = rng.standard_normal((len(y), centers.shape[1]))
-    return centers[y] + np.broadcast_to(spread, len(centers))[y][:, None] * noise, y
+def _around(centers: Any, y: Any, spread: Any, rng: np.random.RandomState) -> tuple[Any, Any]:
+    """Round Gaussian clusters: a row for each label, and the labels."""
+    return centers[y] + spread * rng.standard_normal((len(y), centers.shape[1])), y
 
 
 def _with_outliers(X: Any, y: Any, outliers: Any) -> tuple[Any, Any]:

@@ -1,7 +1,5 @@
 """The display of clusters: rows, centres, boundaries and outliers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -52,11 +50,9 @@ class ClustersDisplay:
 
     Examples
     --------
-    >>> from tkmeans import TKMeans
-    >>> from tkmeans.datasets import make_contaminated
-    >>> from tkmeans.plots import ClustersDisplay
-    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
-    >>> display = ClustersDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
+    >>> from tkmeans import TKMeans, datasets, plots
+    >>> X, _ = datasets.make_contaminated(n_clusters=4, random_state=0)
+    >>> display = plots.ClustersDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
     >>> len(display.points_), int(display.outliers.sum())
     (4, 150)
     """
@@ -101,7 +97,7 @@ class ClustersDisplay:
         feature_names: Sequence[str] | None = None,
         boundaries: bool | str = "auto",
         max_rows: int = 20_000,
-        ax: Axes | None = None,
+        ax: "Axes | None" = None,
         **options: Any,
     ) -> Self:
         """Draw rows with labels that were computed elsewhere.
@@ -132,10 +128,8 @@ class ClustersDisplay:
         if not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ValueError(f"max_rows must be an integer of at least 1, got {max_rows!r}")
         if labels.dtype.kind not in "iubf" or labels.shape != X.shape[:1] or np.any(labels != np.trunc(labels)):
-            way_out = "for names take np.unique(names, return_inverse=True)[1]"
-            raise ValueError(
-                f"labels must be a whole number for each of the {len(X)} rows, got {labels[:3]!r}; {way_out}"
-            )
+            wanted = f"labels must be a whole number for each of the {len(X)} rows, got {labels[:3]!r}"
+            raise ValueError(f"{wanted}; for names take np.unique(names, return_inverse=True)[1]")
         labels = labels.astype(np.int64)
         outliers = (labels < 0) | (False if outliers is None else np.asarray(outliers, dtype=bool))
         centers = None if centers is None else np.asarray(centers, dtype=float)
@@ -150,16 +144,15 @@ class ClustersDisplay:
         if boundaries == "auto":
             by_distance = placed is not None and covariances is None
             boundaries = by_distance and agreement(places[inside], labels[inside], placed) >= TRUTHFUL
-        shapes = None
+        rows = {"points": places[drawn], "labels": labels[drawn], "outliers": outliers[drawn], "n_rows": len(X)}
         if placed is not None and covariances is not None:
             plane = view.place(np.eye(X.shape[1])) - view.place(np.zeros((1, X.shape[1])))  # (p, 2)
-            shapes = plane.T @ np.asarray(covariances, dtype=float) @ plane
-        rows = {"points": places[drawn], "labels": labels[drawn], "outliers": outliers[drawn], "n_rows": len(X)}
+            rows["shapes"] = plane.T @ np.asarray(covariances, dtype=float) @ plane
         borders = bool(boundaries) and placed is not None
-        return cls(**rows, centers=placed, shapes=shapes, boundaries=borders, names=view.names).plot(ax=ax, **options)
+        return cls(**rows, centers=placed, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     @documented(returns="display : ClustersDisplay\n    The display itself.")
-    def plot(self, ax: Axes | None = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
+    def plot(self, ax: "Axes | None" = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
         """Draw into the axes.
 
         Parameters
@@ -187,9 +180,9 @@ class ClustersDisplay:
         if legend and self.ax_.get_legend_handles_labels()[0]:
             from matplotlib.transforms import offset_copy
 
-            place: dict[str, Any] = {"fig": self.figure_, "y": -34, "units": "points"}  # below the name of the axis
-            look: dict[str, Any] = {"loc": "upper center", "bbox_transform": offset_copy(self.ax_.transAxes, **place)}
-            self.ax_.legend(**look, bbox_to_anchor=(0.5, 0), ncols=3, frameon=False, fontsize="small")
+            below = offset_copy(self.ax_.transAxes, self.figure_, y=-34, units="points")  # the name of the axis
+            look: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
+            self.ax_.legend(**look, ncols=3, frameon=False, fontsize="small")
         return self
 
     def _frame(self) -> tuple[Array, Array]:
@@ -259,7 +252,7 @@ class ClustersDisplay:
         _draw_arrows(self.ax_, self.centers[~inside], low, high, s=110, **look)
 
 
-def _draw_arrows(ax: Axes, places: Array, low: Array, high: Array, **look: Any) -> None:
+def _draw_arrows(ax: "Axes", places: Array, low: Array, high: Array, **look: Any) -> None:
     """Arrows on the edge, in the direction of what lies beyond it as seen from the middle."""
     middle, half = (low + high) / 2, (high - low) / 2
     away = (places - middle) / half

@@ -1,8 +1,5 @@
 """Displays of how a fit went and how far to trust it: convergence, K, weights, stability, robustness."""
 
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,31 +13,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DOUBTFUL, STABLE = 0.6, 0.75  # Hennig's marks: a mean similarity below is of no real cluster, one from there on is
-_BINS = 40
-_ROBUSTNESS = {"ari": "ARI of the good rows", "shift": "shift of the worst centre (std. deviations)"}
-_ROBUSTNESS |= {"scale": "scale, as a multiple of the clean one"}
-_ROBUSTNESS |= {"influence": "influence on the centre (std. deviations)"}
 _TRIMMING = {"criterion": "classification log-likelihood per row", "smallest": "share of the smallest cluster"}
+_MEASURES = {"ari": "ARI of the good rows", "shift": "shift of the worst centre (std. deviations)"}
+_MEASURES |= {"scale": "scale, as a multiple of the clean one"}
+_MEASURES |= {"influence": "influence on the centre (std. deviations)"} | _TRIMMING
 
 
-class _Display(ABC):
+class _Display:
     """What is drawn into one pair of axes."""
 
-    ax_: Axes
-    figure_: Any
     _figsize = (6.2, 3.8)  # of a new figure, in inches
 
     @documented("ax", returns="display : object\n    The display itself, with `ax_` and `figure_`.")
-    def plot(self, ax: Axes | None = None) -> Self:
+    def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw the display."""
-        self.ax_ = style.axes_for(ax, figsize=self._figsize)
-        self.figure_ = self.ax_.figure
+        self.ax_: Axes = style.axes_for(ax, figsize=self._figsize)
+        self.figure_: Any = self.ax_.figure
         self._draw(self.ax_)
         self.ax_.spines[["top", "right"]].set_visible(False)  # there is nothing to read
         return self
 
-    @abstractmethod
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: "Axes") -> None:
         """Draw, and keep what was drawn in attributes."""
 
 
@@ -54,11 +47,9 @@ class ConvergenceDisplay(_Display):
 
     Examples
     --------
-    >>> from tkmeans import TKMeans
-    >>> from tkmeans.datasets import make_contaminated
-    >>> from tkmeans.plots import ConvergenceDisplay
-    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
-    >>> display = ConvergenceDisplay.from_estimator(TKMeans(4, random_state=0).fit(X))
+    >>> from tkmeans import TKMeans, datasets, plots
+    >>> X, _ = datasets.make_contaminated(n_clusters=4, random_state=0)
+    >>> display = plots.ConvergenceDisplay.from_estimator(TKMeans(4, random_state=0).fit(X))
     >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
     ('iteration', 'log-likelihood per row')
     """
@@ -70,14 +61,14 @@ class ConvergenceDisplay(_Display):
 
     @classmethod
     @documented("estimator", "ax", returns="display : ConvergenceDisplay")
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None) -> Self:
         """Draw the `lower_bounds_` of a fitted estimator."""
         if not hasattr(estimator, "lower_bounds_"):
             lacks = f"{type(estimator).__name__} has no lower_bounds_, the objective after every iteration"
             raise ValueError(f"{lacks}; fit it first, or use TKMeans, FastTKMeans or StudentTMixture")
         return cls(values=estimator.lower_bounds_, name=objective_name(estimator)).plot(ax=ax)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
         (self.line_,) = ax.plot(np.arange(len(self.values)), self.values, "o-", ms=4, lw=1.4, color=style.color(0))
@@ -135,7 +126,7 @@ class SelectionDisplay(_Display):
             self.outlier_fraction = np.asarray(self.outlier_fraction, dtype=float)
         self._figsize = (6.2, 3.6 if self.outlier_fraction is None else 4.4)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator, PercentFormatter
 
         best = self._entry(self.best)
@@ -178,7 +169,7 @@ def criterion_title(criterion: str) -> str:
     return f"{name} ({'larger' if criterion == 'stability' else 'smaller'} is better)"
 
 
-def _axes_below(ax: Axes) -> Axes:
+def _axes_below(ax: "Axes") -> "Axes":
     """Axes in the lower part of the place that was given to `ax`, which moves up."""
     place = ax.get_subplotspec()
     if place is None:  # axes put somewhere by hand
@@ -194,11 +185,9 @@ class RobustWeightsDisplay(_Display):
 
     Examples
     --------
-    >>> from tkmeans import TKMeans
-    >>> from tkmeans.datasets import make_contaminated
-    >>> from tkmeans.plots import RobustWeightsDisplay
-    >>> X, _ = make_contaminated(n_clusters=4, random_state=0)
-    >>> display = RobustWeightsDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
+    >>> from tkmeans import TKMeans, datasets, plots
+    >>> X, _ = datasets.make_contaminated(n_clusters=4, random_state=0)
+    >>> display = plots.RobustWeightsDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
     >>> bool(display.weights[display.outliers].max() < 0.1)
     True
     """
@@ -209,7 +198,7 @@ class RobustWeightsDisplay(_Display):
 
     @classmethod
     @documented("estimator", "rows", "ax", returns="display : RobustWeightsDisplay")
-    def from_estimator(cls, estimator: Any, X: Any, *, ax: Axes | None = None) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: "Axes | None" = None) -> Self:
         """Draw the `robust_weights` and the outliers of X under a fitted estimator."""
         if not hasattr(estimator, "robust_weights"):
             lacks = f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights"
@@ -217,12 +206,11 @@ class RobustWeightsDisplay(_Display):
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         return cls(weights=estimator.robust_weights(X), outliers=outliers).plot(ax=ax)
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: "Axes") -> None:
         rows, strays = self.weights[~self.outliers], self.weights[self.outliers]
-        edges = np.linspace(0, max(1.0, float(self.weights.max(initial=1.0))), _BINS + 1).tolist()
-        ax.hist(rows, edges, color=style.color(0), label=f"rows ({len(rows)})")
+        edges = np.linspace(0, max(1.0, float(self.weights.max(initial=1.0))), 41).tolist()
+        below, *_ = ax.hist(rows, edges, color=style.color(0), label=f"rows ({len(rows)})")
         if len(strays):
-            below, _ = np.histogram(rows, edges)
             look: dict[str, Any] = {"facecolor": "white", "edgecolor": style.INK, "hatch": "//////", "linewidth": 0.8}
             ax.hist(strays, edges, bottom=below, label=f"outliers ({len(strays)})", **look)
         ax.set(xlabel="how far a row is trusted (its weight in the centres)", ylabel="rows", yscale="symlog")
@@ -255,7 +243,7 @@ class StabilityDisplay(_Display):
         self.mean = np.nanmean(self.jaccard, axis=0)
         self._figsize = (6.2, 1.6 + 0.28 * len(self.mean))
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: "Axes") -> None:
         n_resamples, n_clusters = self.jaccard.shape
         numbers = np.arange(n_clusters)
         ax.axvspan(0, DOUBTFUL, color="#E4E4E4", lw=0)
@@ -264,8 +252,7 @@ class StabilityDisplay(_Display):
         self.points_ = ax.scatter(self.jaccard, heights, s=12, color=style.color(0), alpha=0.55, linewidths=0, zorder=2)
         self.means_ = ax.scatter(self.mean, numbers, s=52, marker="D", color=style.INK, edgecolors="white", zorder=3)
         above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
-        middles = {"unstable": DOUBTFUL / 2, "doubtful": (DOUBTFUL + STABLE) / 2, "stable": STABLE + 0.125}
-        for name, x in middles.items():
+        for name, x in (("unstable", DOUBTFUL / 2), ("doubtful", (DOUBTFUL + STABLE) / 2), ("stable", STABLE + 0.125)):
             ax.annotate(name, (x, 1.0), (0, 3), **above)
         ax.set_yticks(numbers, [str(k) if self.sizes is None else f"{k} ({self.sizes[k]:g} rows)" for k in numbers])
         ax.set(xlim=(0, 1.02), ylim=(n_clusters - 0.5, -0.5), ylabel="cluster")
@@ -283,26 +270,25 @@ class RobustnessDisplay(_Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from tkmeans import RobustnessCurve
-    >>> from tkmeans.plots import RobustnessDisplay
+    >>> from tkmeans import RobustnessCurve, plots
     >>> curve = RobustnessCurve(np.array([0.0, 0.1]), {"ari": np.array([[1.0, 1.0], [0.9, 0.2]])})
-    >>> RobustnessDisplay(curves={"KMeans": curve}).plot().lines_[0].get_ydata()
+    >>> plots.RobustnessDisplay(curves={"KMeans": curve}).plot().lines_[0].get_ydata()
     array([1. , 0.2])
     """
 
     def __init__(self, *, curves: dict[str, Any], measure: str = "ari") -> None:
-        if measure not in _ROBUSTNESS | _TRIMMING:
-            raise ValueError(f"measure must be one of {', '.join(_ROBUSTNESS | _TRIMMING)}, got {measure!r}")
+        if measure not in _MEASURES:
+            raise ValueError(f"measure must be one of {', '.join(_MEASURES)}, got {measure!r}")
         self.curves, self.measure = curves, measure
 
-    def _draw(self, ax: Axes) -> None:
+    def _draw(self, ax: "Axes") -> None:
         from matplotlib.ticker import PercentFormatter
 
         worst, self.lines_ = np.min if self.measure == "ari" else np.max, []
         for i, (name, curve) in enumerate(self.curves.items()):
             look: dict[str, Any] = {"marker": style.marker(i), "color": style.color(i), "ms": 4, "lw": 1.4}
             self.lines_ += ax.plot(curve.x, worst(curve.values[self.measure], axis=1), label=name, **look)
-        ax.set(xlabel="distance of the added row (std. deviations)", ylabel=(_ROBUSTNESS | _TRIMMING)[self.measure])
+        ax.set(xlabel="distance of the added row (std. deviations)", ylabel=_MEASURES[self.measure])
         if self.measure != "influence":
             ax.set_xlabel(f"{'rows left out' if self.measure in _TRIMMING else 'added rows'}, as a share of all")
             ax.xaxis.set_major_formatter(PercentFormatter(1.0))

@@ -8,7 +8,6 @@ from scipy.spatial import Voronoi, cKDTree
 
 from tkmeans.stats import Array
 
-_GOLDEN = (np.sqrt(5) - 1) / 2
 _ENOUGH = 20_000  # rows to find a plane by
 
 
@@ -35,7 +34,7 @@ def choose_view(
 
 def heights(n_rows: int) -> Array:
     """Of rows with one column: even in whatever order they come, so that none hides another; they mean nothing."""
-    return (np.arange(n_rows) * _GOLDEN) % 1
+    return np.arange(n_rows) * ((np.sqrt(5) - 1) / 2) % 1  # multiples of the golden ratio
 
 
 def column_names(n_columns: int, *given: Sequence[Any] | None) -> list[str]:
@@ -60,8 +59,7 @@ def principal_plane(X: Array, trusted: Array, expected: Array) -> View:
     def project(X: Array, expected: Array) -> Array:
         observed = ~np.isnan(X)
         places = (np.where(observed, X, expected) - origin) @ axes  # a missing value is expected to be its centre's
-        places[~observed.any(axis=1)] = np.nan
-        return places
+        return np.where(observed.any(axis=1, keepdims=True), places, np.nan)
 
     return View((first, second), project, lambda centers: (centers - origin) @ axes)
 

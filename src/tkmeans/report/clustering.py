@@ -34,6 +34,7 @@ class Clustering:
     weights: Array | None  # (n,)
     remarks: list[str]  # what the estimator warned of
     description: Description
+    digits: list[int | None]  # decimals to show of each column
 
     @cached_property
     def distances(self) -> Array:
@@ -68,11 +69,6 @@ class Clustering:
         score = np.std(self.centers, axis=0) / np.where(within > 0, within, np.max(within, initial=0) or 1)
         return np.argsort(-score, kind="stable")
 
-    @cached_property
-    def digits(self) -> list[int | None]:
-        """Decimals to show of each column."""
-        return [decimals_of(column) for column in self.values.T]
-
     def row_name(self, i: int) -> str:
         """What to call a row."""
         return f"row {i}" if self.row_names is None else self.row_names[i]
@@ -105,13 +101,12 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
         warnings.simplefilter("always", UserWarning)
         rows = answers(estimator, Z)._replace(known=~np.isnan(values).all(axis=1))
         weights = np.asarray(estimator.robust_weights(Z)) if hasattr(estimator, "robust_weights") else None
-    inputs, centers = values, input_centers
-    if scaler is not None:
-        inputs, centers = (np.asarray(rows, dtype=float) for rows in (Z, scaler.inverse_transform(input_centers)))
+    inputs = values if scaler is None else np.asarray(Z, dtype=float)
+    centers = input_centers if scaler is None else np.asarray(scaler.inverse_transform(input_centers), dtype=float)
     seen = values, names, _row_names(X, row_names, len(values)), inputs, centers, input_centers, deviations(estimator)
     remarks = list(dict.fromkeys(str(warning.message) for warning in heard))  # each once
-    description = described(rows, [*values.T], names, categories or {}, len(input_centers))
-    return Clustering(*seen, rows, weights, remarks, description)
+    description = described(rows, [*values.T], names, categories or {}, len(centers))
+    return Clustering(*seen, rows, weights, remarks, description, [decimals_of(column) for column in values.T])
 
 
 def deviations(model: Any) -> Array:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -86,16 +85,13 @@ def part(file: str) -> str:
     return files("tkmeans.report").joinpath(file).read_text(encoding="utf-8")
 
 
-@cache
-def _fragments() -> dict[str, Template]:
-    pieces = re.findall(r'<template id="(.+?)">(.*?)</template>', part("fragments.html"), re.DOTALL)
-    return {name: Template(piece.replace("\n", "")) for name, piece in pieces}
+_FOUND = re.findall(r'<template id="(.+?)">(.*?)</template>', part("fragments.html"), re.DOTALL)
+_PIECES = {name: Template(piece.replace("\n", "")) for name, piece in _FOUND}
 
 
 def fragment(piece: str, /, **parts: object) -> str:
     """A piece of the page with its parts, which are HTML already; "kind-other" stands for those that are not there."""
-    pieces = _fragments()
-    return (pieces.get(piece) or pieces[f"{piece.rpartition('-')[0]}-other"]).substitute(parts)
+    return (_PIECES.get(piece) or _PIECES[f"{piece.rpartition('-')[0]}-other"]).substitute(parts)
 
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:

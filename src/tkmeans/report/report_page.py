@@ -69,9 +69,8 @@ def write_report(
     Examples
     --------
     >>> import tempfile
-    >>> from tkmeans import TKMeans, write_report
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, _ = make_contaminated(n_samples=200, n_clusters=3, random_state=0)
+    >>> from tkmeans import TKMeans, datasets, write_report
+    >>> X, _ = datasets.make_contaminated(n_samples=200, n_clusters=3, random_state=0)
     >>> model = TKMeans(n_clusters=3, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_report(f"{folder}/clusters.html", model, X, feature_names=["height", "weight"])
@@ -126,8 +125,7 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     columns = [_packed("column", names[j], held[:, j], centers[:, j], slopes[j], digits[j]) for j in chosen]
     view = [0, 1]
     if found.values.shape[1] == 1:
-        middle = np.full(len(found.centers), 0.5)
-        columns.append(_packed("height", "(height means nothing)", heights(len(drawn)), middle, 1e-9))
+        columns += [_packed("height", "(height means nothing)", heights(len(drawn)), np.full(len(centers), 0.5), 1e-9)]
     elif found.values.shape[1] > 2:
         if (pair := _clearest_pair(found, drawn)) is not None:
             view = [2 + int(np.searchsorted(chosen, j)) for j in pair]
@@ -161,12 +159,11 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
     if scaler is None:
         return [1.0] * found.values.shape[1]
     low, high = quantiles(found.values, [0, 1])
-    middle = low + (high - low) / 3
+    points = np.array([low, low + (high - low) / 3, high])
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", UserWarning)  # the three rows have no names of columns
-        three = np.asarray(scaler.transform(np.array([low, middle, high])), dtype=float)
-        first, second = (three[1] - three[0]) / (middle - low), (three[2] - three[1]) / (high - middle)
-    first, second = (np.where(high > low, slope, 1.0) for slope in (first, second))  # 1 if constant
+        scaled = np.asarray(scaler.transform(points.copy()), dtype=float)
+        first, second = np.where(high > low, np.diff(scaled, axis=0) / np.diff(points, axis=0), 1.0)  # 1 if constant
     return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.values.shape[1]
 
 

@@ -152,8 +152,7 @@ def made_by(estimator: Any, call: str) -> str:
 
 def clusters(found: Clustering) -> str:
     """A card for each cluster, and all centres in one table."""
-    cards = "".join(_card(found, k) for k in range(len(found.centers)))
-    return f'<div class="cards">{cards}</div>{_centers(found)}'
+    return tag("div", "".join(_card(found, k) for k in range(len(found.centers))), class_="cards") + _centers(found)
 
 
 def outliers(found: Clustering) -> str:
@@ -260,8 +259,7 @@ def _centers(found: Clustering) -> str:
 def _row_table(found: Clustering, rows: Array) -> str:
     shown, pvalues = np.sort(found.telling[:_LISTED_VALUES]), found.rows.pvalue
     known = ("Row", "Cluster", "How far", "Stands out in", *(["p-value"] if pvalues is not None else []))
-    header = [*known, *(named(found.names[j]) for j in shown)]
-    body = []
+    header, body = [*known, *(named(found.names[j]) for j in shown)], []
     for i in rows:
         k = int(found.rows.label[i])
         times = found.distances[i] / found.usual_distances[k] if found.usual_distances[k] > 0 else np.nan
