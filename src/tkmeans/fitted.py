@@ -75,8 +75,7 @@ class Clusters(NamedTuple):
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes, by name."""
-        centers, scale, dof, weights = self
-        return {"cluster_centers_": centers, "scale_": scale, "dof_": dof, "cluster_weights_": weights}
+        return dict(zip(("cluster_centers_", "scale_", "dof_", "cluster_weights_"), self, strict=True))
 
     def take(self, order: Array) -> "Clusters":
         """The same with the clusters in another order."""
@@ -97,8 +96,7 @@ class Clusters(NamedTuple):
 
     def fits_single(self, least: float, most: float) -> bool:
         """Whether single precision can hold the parameters, with a spread between these bounds."""
-        farthest = float(np.max(np.abs(self.centers)))
-        return least < np.sqrt(self.scale) * 1e5 < most * 1e5 and farthest < LARGEST_SINGLE
+        return least < np.sqrt(self.scale) * 1e5 < most * 1e5 and np.max(np.abs(self.centers)) < LARGEST_SINGLE
 
     def draw(self, n_rows: int, rng: np.random.RandomState) -> tuple[Array, Array]:
         """Rows of the model, and the cluster of each (eqn:XU)."""
@@ -164,9 +162,8 @@ def far_distances(X: Array, centers: Array) -> Array:
     """Euclidean distances over the observed features of rows whose squares no float64 can hold."""
     away = np.nan_to_num(np.abs(X[:, None, :] / 2 - centers / 2))  # (n, K, p), halved: a difference may be too large
     largest = np.max(away, axis=2)
-    shape = away / np.where(largest > 0, largest, 1)[:, :, None]
     with np.errstate(over="ignore"):
-        return 2 * largest * np.sqrt(np.sum(shape**2, axis=2))
+        return 2 * largest * np.sqrt(np.sum((away / np.where(largest > 0, largest, 1)[:, :, None]) ** 2, axis=2))
 
 
 # ---- the record ------------------------------------------------------------------------
@@ -389,11 +386,10 @@ class Review(NamedTuple):
 
     def merge(self, other: "Review") -> "Review":
         """The review of both sets of rows."""
-        both = zip(self[:2] + self[3:4], other[:2] + other[3:4], strict=True)
-        sizes, inertia, n_complete = (mine + theirs for mine, theirs in both)
         tallies = (self.complete, other.complete), (self.incomplete, other.incomplete)
         complete, incomplete = (mine.merge(theirs) if mine and theirs else mine or theirs for mine, theirs in tallies)
-        return Review(sizes, inertia, complete, n_complete, incomplete)
+        n_complete = self.n_complete + other.n_complete
+        return Review(self.sizes + other.sizes, self.inertia + other.inertia, complete, n_complete, incomplete)
 
     def comparable(self) -> "Sketch":
         """The distances that decide who is an outlier: of complete rows if there are enough, else of all."""
@@ -451,8 +447,7 @@ class Tally(NamedTuple):
         body = np.flatnonzero(mass > 1e-12 * np.sum(self.mass))  # rounding may leave tiny weights
         mass, moment = mass[body], moment[body]
         up_to = np.cumsum(mass)
-        group = np.floor((up_to - mass / 2) / up_to[-1:] * _BODY)
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        starts = np.flatnonzero(np.diff(np.floor((up_to - mass / 2) / up_to[-1:] * _BODY), prepend=-1))
         if len(starts):
             mass, moment = np.add.reduceat(mass, starts), np.add.reduceat(moment, starts)
         d2 = np.concatenate([np.maximum(moment, 0) / mass, self.farthest])

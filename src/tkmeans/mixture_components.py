@@ -77,8 +77,7 @@ class Components(NamedTuple):
 
     def frame(self, dtype: Any) -> Frame:
         """The unit is a standard deviation, averaged over features and components."""
-        unit = float(np.exp(np.mean(np.log(self._variances)) / 2))
-        return Frame(nearest_to_zero(self.centers).astype(dtype), unit)
+        return Frame(nearest_to_zero(self.centers).astype(dtype), float(np.exp(np.mean(np.log(self._variances)) / 2)))
 
     def entered(self, frame: Frame) -> MixtureParams:
         """The parameters in the coordinates of a frame."""

@@ -159,8 +159,7 @@ def stray_probability(d2: Array, n_observed: int, model: OutlierModel, n_feature
     if n_observed == 0 or model.share == 0 or model.core_scale == 0:
         return flagged.astype(float)
     core, begin, end = _over(n_observed, model, n_features)
-    odds = _log_odds(np.clip(d2, begin, 1e6 * end), *core, model.share, begin, end)
-    found = np.where(d2 >= begin, expit(odds), 0.0)
+    found = np.where(d2 >= begin, expit(_log_odds(np.clip(d2, begin, 1e6 * end), *core, model.share, begin, end)), 0.0)
     return np.where(flagged, np.maximum(found, 0.5 + 1e-6), np.minimum(found, 0.5))  # whatever rounding does
 
 

@@ -72,6 +72,5 @@ def answers(model: Any, X: Array, *, fitted: bool = False, pvalues: bool = True,
     cells = np.asarray(model.find_bad_cells(X)) if hasattr(model, "cell_bounds_") else np.False_
     values = np.asarray(X)
     with np.errstate(over="ignore", invalid="ignore"):  # of the largest numbers
-        complete = np.isfinite(np.sum(values))
-    known = np.ones(len(values), dtype=bool) if complete else ~np.isnan(values).all(axis=1)
+        known = np.ones(len(values), bool) if np.isfinite(np.sum(values)) else ~np.isnan(values).all(axis=1)
     return RowAnswers(label, known, outlier, probability, pvalue, cells if np.any(cells) else None)

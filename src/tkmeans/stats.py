@@ -103,7 +103,6 @@ class Located(Protocol):
     @property
     def centers(self) -> Array:
         """Of shape (K, p), in the coordinates of a frame."""
-        ...
 
 
 class Summary(Protocol):
@@ -112,16 +111,13 @@ class Summary(Protocol):
     @property
     def objective(self) -> float:
         """What the model maximises, summed over the rows."""
-        ...
 
     @property
     def total(self) -> float:
         """The summed weight of the rows."""
-        ...
 
     def merge(self, other: Self) -> Self:
         """The summary of both blocks, this one's rows first."""
-        ...
 
 
 P = TypeVar("P", bound=Located)

@@ -158,8 +158,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """Find the clusters of a source whose features have been checked, and publish them."""
         watched: Any = sklearn_callbacks(self, source) if getattr(self, "_skl_callbacks", None) else nullcontext([])
         with watched as observers:
-            survey = source.survey()
-            names = getattr(self, "feature_names_in_", None)
+            survey, names = source.survey(), getattr(self, "feature_names_in_", None)
             check_survey(survey, self._size, getattr(self, self._size), names, source.dtype.name)
             source.n_counted = survey.n_counted
             plan, init = self._plan(source), getattr(self, "init", "")
@@ -395,11 +394,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             found = answer(source, judge, Column("outlier", np.bool_))
             if rule == "strays" and isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
                 strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
-                whole, radius = (
-                    ~np.any(np.isnan(strays), axis=1),
-                    3 * np.sqrt(self.n_features_in_ * fitted.params.scale),
-                )
-                warn_of_clumps(strays[whole], numbers[whole], radius)
+                whole = ~np.any(np.isnan(strays), axis=1)
+                warn_of_clumps(strays[whole], numbers[whole], 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
         return found
 
     @unless_lacking

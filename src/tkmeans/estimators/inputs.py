@@ -103,7 +103,7 @@ def checked_rows(
 
 
 def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, reset: bool) -> Source:
-    """Of a file or a dask collection."""
+    """Of a file or a dask collection; keeps its features, or complains if they are not those of the fit."""
     names = None if reset or not hasattr(estimator, "feature_names_in_") else list(estimator.feature_names_in_)
     if kind == "dask":
         from tkmeans.sources.dask import DaskSource
@@ -115,7 +115,14 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
         file = X if isinstance(X, DataFile) else DataFile(X)
         source = FileSource(file, None, effective_n_jobs(getattr(estimator, "n_jobs", None)), names)
     with closing_if_it_fails(source):
-        _check_columns(estimator, source, reset=reset)
+        if reset:
+            estimator.n_features_in_ = source.n_features
+            estimator.__dict__.pop("feature_names_in_", None)
+            if source.names is not None:
+                estimator.feature_names_in_ = np.array(source.names, dtype=object)
+        elif source.n_features != estimator.n_features_in_:
+            wanted = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
+            raise ValueError(f"X has {source.n_features} features, but {wanted}")
         if kind == "file" and sample_weight is not None:
             source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
     return source
@@ -135,10 +142,9 @@ def kind_of(X: Any) -> str:
 
 def _check_library(estimator: Any, X: Any, method: str) -> None:
     """With scikit-learn's array_api_dispatch, rows must be where those of the fit were."""
-    centers = estimator.means_ if hasattr(estimator, "means_") else estimator.cluster_centers_
     fitted, given = (
         "numpy" if kind_of(values) == "array" else f"{type(values).__module__.partition('.')[0]} on {values.device}"
-        for values in (centers, X)
+        for values in (estimator.cluster_centers_, X)
     )
     if fitted != given:
         wanted = "must use the same namespace and device as those passed to fit()"
@@ -154,18 +160,6 @@ def closing_if_it_fails(source: Source) -> Iterator[None]:
     except BaseException:
         source.__exit__()
         raise
-
-
-def _check_columns(estimator: Any, source: Source, *, reset: bool) -> None:
-    """Keep the number and names of the features, or complain if they are not those of the fit."""
-    if reset:
-        estimator.n_features_in_ = source.n_features
-        estimator.__dict__.pop("feature_names_in_", None)
-        if source.names is not None:
-            estimator.feature_names_in_ = np.array(source.names, dtype=object)
-    elif source.n_features != estimator.n_features_in_:
-        wanted = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
-        raise ValueError(f"X has {source.n_features} features, but {wanted}")
 
 
 # ---- rows that a fit can be made of ----------------------------------------------------------
@@ -220,8 +214,7 @@ def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
         sample_weight = np.full(X.shape[0], sample_weight)
     if not isinstance(X, (np.ndarray, SparseRows)):  # checked as an array of NumPy, and then taken to where X is
         xp = namespace(X)
-        single = X.dtype == xp.float32
-        weight = checked_weight(to_numpy(sample_weight), X.shape[0], np.float32 if single else np.float64)
+        weight = checked_weight(to_numpy(sample_weight), X.shape[0], "float32" if X.dtype == xp.float32 else "float64")
         return xp.asarray(weight, dtype=X.dtype, device=X.device)
     return checked_weight(sample_weight, len(X), X.dtype)
 

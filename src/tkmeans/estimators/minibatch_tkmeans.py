@@ -31,10 +31,8 @@ from tkmeans.stats import Array, Fit, Frame, Outcome, Params
 # Rows that are fitted as a whole are fitted to the tolerance of TKMeans, or by default the first ones are.
 FIRST_TOL, SHARE_OF_TOL = 1e-6, 1e-3
 
-NOT_IN_MEMORY = (
-    "MiniBatchTKMeans takes batches from arrays in memory, of NumPy or SciPy; hand the blocks of larger data to "
-    "partial_fit, or fit TKMeans, which reads files and dask collections"
-)
+NOT_IN_MEMORY = "MiniBatchTKMeans takes batches from arrays in memory, of NumPy or SciPy; hand the blocks of larger "
+NOT_IN_MEMORY += "data to partial_fit, or fit TKMeans, which reads files and dask collections"
 
 FIELDS = ("pvalue", "d2", "n_observed")  # what is kept of every row
 _half_life = validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None"))
@@ -198,8 +196,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     def _stream_after(self, training: Training, fit: Fit, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
         """What is kept of a fit besides what all estimators keep."""
         kept = Distances.of(training.rows["d2"], training.rows["n_observed"], source.weight)
-        bounds = found["lower_bounds_"]
-        stream = Stream.after_fit(fit, training.order, source.frame, kept, bounds, source.n_rows)
+        stream = Stream.after_fit(fit, training.order, source.frame, kept, found["lower_bounds_"], source.n_rows)
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
         if self._takes_batches(source.n_counted):
             batches_per_pass = -(-source.n_counted // int(self.batch_size))
@@ -271,13 +268,11 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     def _learn(self, X: Array, weight: Array | None) -> None:
         """One step of stepwise EM, published as a whole."""
         if not hasattr(self, "_stream"):
-            raise NotFittedError(
-                "a model file does not hold what a stream remembers; begin anew with fit, or pickle it"
-            )
-        known = self._fitted_model.params
-        if self.n_clusters != len(known.centers):
-            was = len(known.centers)
-            raise ValueError(f"n_clusters={self.n_clusters}, but the stream has {was} clusters; begin anew with fit")
+            lost = "a model file does not hold what a stream remembers"
+            raise NotFittedError(f"{lost}; begin anew with fit, or pickle it")
+        known, K = self._fitted_model.params, self.n_clusters_
+        if self.n_clusters != K:
+            raise ValueError(f"n_clusters={self.n_clusters}, but the stream has {K} clusters; begin anew with fit")
         X = X.astype(np.promote_types(X.dtype, known.centers.dtype), copy=False)
         stream, last = self._stream, self._stream.tracked.params  # of which the settings may fix some by now
         last = last._replace(dof=last.dof if self.dof == "estimate" else float(self.dof))
@@ -286,8 +281,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         stream = stream._replace(tracked=stream.tracked._replace(params=last))
         with self._source(X, weight, stream.frame) as source:
             source.least_dof = known.dof if known.dof > BOUNDS[1] else 0.0  # of very many columns
-            model = self._stepwise(source, stream.remembered, stream.tracked.params)
-            stream = stream.learn(source, model, self.batch_size)
+            stream = stream.learn(source, self._stepwise(source, stream.remembered, last), self.batch_size)
         params = stream.clusters(X.dtype)
         found, distances = self._described(params, X, weight)
         stream = stream._replace(distances=stream.distances.then(distances))
@@ -300,10 +294,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         with self._source(X, weight, params.frame(X.dtype)) as source:
             fitted = FittedModel(self._model(self._engine(source)), params, source.frame)
             training = fitted.training(source, ("label", *FIELDS), tallied=False)
-            survey = source.survey()
+            rows, survey = training.rows, source.survey()
         if survey.n_empty:
             warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
-        rows = training.rows
         found = {"labels_": rows["label"], "outlier_pvalues_": rows["pvalue"], "inertia_": training.review.inertia}
         return found, Distances.of(rows["d2"], rows["n_observed"], weight)
 

@@ -50,8 +50,7 @@ def _sentences(estimator: Any, K: int, p: int) -> Iterator[str]:
     if getattr(estimator, "noise_weight_", 0.0) > 0:
         yield f"{_percent(estimator.noise_weight_)} of the rows are noise"
     elif distances is not None:
-        strays = distances.mass[distances.d2 > estimator._strays(0.5).threshold]
-        share = np.sum(strays) / np.sum(distances.mass)
+        share = np.sum(distances.mass[distances.d2 > estimator._strays(0.5).threshold]) / np.sum(distances.mass)
         yield f"{_percent(share)} of the rows are outliers" if share else "No row is an outlier"
     if hasattr(estimator, "agreement_"):
         yield f"{_percent(estimator.agreement_, 0)} of independent searches found these clusters"

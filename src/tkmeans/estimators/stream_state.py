@@ -12,7 +12,7 @@ from tkmeans.models.stepwise import halved
 from tkmeans.outliers import comparable
 from tkmeans.sources.base import observed_features
 from tkmeans.sparse_rows import SparseRows
-from tkmeans.stats import Array, Block, Fit, Frame, Params, Stats
+from tkmeans.stats import Array, Block, Fit, Frame, Outcome, Params, Stats
 
 KEPT_DISTANCES, LATEST_BATCHES = 4096, 1000  # the latest rows and batches of which something is kept
 
@@ -134,9 +134,8 @@ class Stream(NamedTuple):
 
     def clusters(self, dtype: Any) -> Clusters:
         """The parameters in the user's coordinates, for rows of this type."""
-        params, frame = self.tracked.params, self.frame
-        centers = frame.leave(params.centers).astype(dtype)
-        return Clusters(centers, params.scale * frame.unit**2, params.dof, np.exp(params.log_weights))
+        clusters: Clusters = Clusters.leaving(Outcome(*self.tracked[:2], [], 0, False), self.frame, dtype).params
+        return clusters
 
     def per_row(self, stats: Stats) -> float:
         """The log-likelihood per row, in the user's units."""
@@ -146,11 +145,11 @@ class Stream(NamedTuple):
         """The fitted attributes that are about the stream."""
         wx, observed = self.latest.stats.wx, self.latest.stats.observed
         shifts = np.divide(wx, observed, out=np.zeros_like(wx), where=observed > 0)  # to where the latest rows are
-        drift = np.linalg.norm(shifts, axis=1) * self.frame.unit
         found = {"lower_bound_": self.per_row(self.tracked.memory), "lower_bounds_": self.bounds, "_stream": self}
         found |= {"cluster_sizes_": self.tracked.memory.n, "recent_sizes_": self.latest.stats.n}
-        found |= {"center_drift_": drift, "drift_pvalues_": self.latest.pvalues()}
-        return found | {"n_steps_": self.n_steps, "n_samples_seen_": self.n_rows}
+        found |= {"center_drift_": np.linalg.norm(shifts, axis=1) * self.frame.unit}
+        found |= {"drift_pvalues_": self.latest.pvalues(), "n_steps_": self.n_steps, "n_samples_seen_": self.n_rows}
+        return found
 
 
 def pull_variance(block: Block, model: Any, params: Params) -> Array:

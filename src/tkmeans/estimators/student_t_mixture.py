@@ -1,6 +1,6 @@
 """StudentTMixture: robust ellipses, for people who use GaussianMixture and have outliers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, final
@@ -8,7 +8,6 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 
-from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
@@ -28,9 +27,8 @@ LEAST_DOF, MOST_TRUST = 3.0, 4.0  # beside noise, which takes what is farther ou
 
 
 @final
-@documented(
-    "bad_cells", "min_cluster_size", "engine", "max_time", "cell_bounds_", "agreement_", "n_iter_", "n_features_in_"
-)
+@documented("cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
+@documented("bad_cells", "min_cluster_size", "engine", "max_time")
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
@@ -157,22 +155,16 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    _checks: ClassVar[Mapping[str, validation.Check]] = {
-        "n_components": validation.one_or_auto,
-        "covariance_type": partial(validation.check_choice, choices=SHAPES),
-        "size_ratio": validation.check_ratio,
-        **dict.fromkeys(("shrinkage", "tol", "reg_covar"), partial(validation.check_real, positive=False)),
-        "noise": validation.check_auto,
-        **dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch),
-        **validation.SEARCH,
-        "dof": validation.check_dof,
-        "max_iter": partial(validation.check_integer, least=0),
-        "n_init": validation.at_least_one,
-        "init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS)),
-        "engine": partial(validation.check_choice, choices=engines.CHOICES),
-        "n_jobs": validation.check_n_jobs,
-        **validation.LONG_FITS,
-    }
+    _checks: ClassVar[dict[str, validation.Check]] = {"n_components": validation.one_or_auto}
+    _checks |= {"covariance_type": partial(validation.check_choice, choices=SHAPES)}
+    _checks |= {"size_ratio": validation.check_ratio}
+    _checks |= dict.fromkeys(("shrinkage", "tol", "reg_covar"), validation.SHARED["tol"])
+    _checks |= {"noise": validation.check_auto}
+    _checks |= dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch) | validation.SEARCH
+    _checks |= {"dof": validation.check_dof, "max_iter": partial(validation.check_integer, least=0)}
+    _checks |= {"n_init": validation.at_least_one}
+    _checks |= {"init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS))}
+    _checks |= {name: validation.SHARED[name] for name in ("engine", "n_jobs")} | validation.LONG_FITS
     _accepts = Accepts(least_rows=2, sparse=False)
     _lacks = frozenset({"inertia_"})
     _family = Components

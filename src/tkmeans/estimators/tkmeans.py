@@ -27,18 +27,8 @@ SAME_CENTER = 1e-6  # of the root of the scale: no row tells two centres so clos
 
 
 @final
-@documented(
-    "bad_cells",
-    "min_cluster_size",
-    "engine",
-    "max_time",
-    "verbose",
-    "cluster_centers_",
-    "labels_",
-    "cell_bounds_",
-    "agreement_",
-)
-@documented("dof_", "n_iter_", "n_features_in_")
+@documented("cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
+@documented("bad_cells", "min_cluster_size", "engine", "max_time", "verbose", "cluster_centers_", "labels_", "dof_")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 

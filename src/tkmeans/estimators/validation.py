@@ -48,8 +48,7 @@ def check_real(name: str, value: Any, *, positive: bool, hint: str = "") -> None
 def check_choice(name: str, value: Any, choices: Collection[str] = (), *, hint: str = "") -> None:
     """Complain unless `value` is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        named = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {named}{hint}, got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}{hint}, got {value!r}")
 
 
 def check_n_jobs(name: str, value: Any) -> None:

@@ -89,13 +89,12 @@ class Checkpoint:
             meta = json.loads(str(arrays["meta"]))
             if meta["format"] != _FORMAT:
                 raise ValueError(f"its format is {meta['format']!r}, this version reads {_FORMAT!r}")
-            others = {name: meta["fit"].get(name) for name, value in fit.items() if meta["fit"].get(name) != value}
-            if not others:
+            name = next((name for name, value in fit.items() if meta["fit"].get(name) != value), None)
+            if name is None:
                 return _checked(meta, arrays, fit)
         except Exception as error:
             raise ValueError(f"{str(path)!r} is not a whole checkpoint of tkmeans: {error}") from error
-        name, value = next(iter(others.items()))
-        other = f"is of another fit: {name} was {value!r} and is {fit[name]!r}"
+        other = f"is of another fit: {name} was {meta['fit'].get(name)!r} and is {fit[name]!r}"
         raise ValueError(f"checkpoint {str(path)!r} {other}; resume with the same data and settings, or without resume")
 
 

@@ -273,8 +273,7 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     finals = runs if enough == 1 else [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
     heavy = enough > 1 and np.min(max(finals, key=by_merit).params.dof) < AS_GAUSSIAN and not setting.limit.is_up
     if heavy and setting.noise and setting.dof is None:  # the tails may hold the noise, which EM does not take back
-        light = setting._replace(dof=BOUNDS[1])
-        again = (from_labels(sample, labels, light, core=True) for labels in tried)
+        again = (from_labels(sample, labels, setting._replace(dof=BOUNDS[1]), core=True) for labels in tried)
         begun = max((_run(sample, params, setting, FIRST_ITER) for params in again), key=by_merit)
         finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
@@ -283,9 +282,8 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         if best.merit - plain[0].merit < best.params.noise + best.params.beyond:  # less than 1 for a row of noise
             return plain
     unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
-    margin = best.merit - unlike[0].merit if unlike else np.inf
     n_searches = len(finals) if n_finalists > 1 else max(len(runs), 2 * (enough == 1))  # two agree on a single one
-    return best, Agreement(n_searches, n_searches - len(unlike), margin)
+    return best, Agreement(n_searches, n_searches - len(unlike), best.merit - unlike[0].merit if unlike else np.inf)
 
 
 def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
@@ -310,8 +308,7 @@ def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
 
 def _crowded(points: Array, density: float, dimension: int) -> bool:
     """Whether a ball that reaches from a point to the next would hold few points at this density: 1 is expected."""
-    gaps = cKDTree(points).query(points, k=2)[0][:, 1]
-    return bool(np.mean(density * gaps**dimension) < CROWDED)
+    return bool(np.mean(density * cKDTree(points).query(points, k=2)[0][:, 1] ** dimension) < CROWDED)
 
 
 def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int) -> MixtureStart:
@@ -401,8 +398,7 @@ def _squares(away: Array, covariance: Array, squares: Array) -> Array:
     covariance = covariance + 1e-3 * THINNEST * squares
     if covariance.ndim == 1:
         return np.sum(away**2 / covariance, axis=1)
-    factor = dtrtri(np.linalg.cholesky(covariance), lower=1)[0]
-    return np.sum((away @ factor.T) ** 2, axis=1)
+    return np.sum((away @ dtrtri(np.linalg.cholesky(covariance), lower=1)[0].T) ** 2, axis=1)
 
 
 def with_noise(params: MixtureParams, share: float, setting: Setting) -> MixtureParams:

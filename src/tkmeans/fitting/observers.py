@@ -125,11 +125,10 @@ class Checkpointer(_Quiet):
         cut = self._source.search_limit is not None and self._source.search_limit.has_cut
         if cut or not fit.converged:
             self._save()
-        if cut:
-            return
-        self._state = replace(self._state, n_finished=n_finished, best=best, run=None)
-        if fit.converged:
-            self._save()
+        if not cut:
+            self._state = replace(self._state, n_finished=n_finished, best=best, run=None)
+            if fit.converged:
+                self._save()
 
     def begin(self, frame: Frame, max_iter: int) -> None:
         """A run that has made no step is not worth saving."""

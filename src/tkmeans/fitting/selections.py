@@ -233,9 +233,8 @@ class Descent:
         """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
         rng, tails = np.random.RandomState(0), max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
         volume = self.bulk.log_volume - float(np.sum(np.log(self.bulk.units)))
-        whole = islice(joined_labels(self._in_units, volume, n_clusters, rng), 1)
         touching = (round_labels(self._in_units, n_clusters, rng, tails) for _ in range(1))
-        for labels in chain(whole, touching):
+        for labels in chain(islice(joined_labels(self._in_units, volume, n_clusters, rng), 1), touching):
             yield from_labels(self.sample, labels, self._setting(n_clusters, shape), core=True)
 
     def reshaped(self, params: MixtureParams, shape: str) -> Judged:

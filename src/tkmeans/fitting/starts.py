@@ -51,7 +51,6 @@ STRANGE, NEIGHBOURS = 30.0, 0.9
 # The scale never falls below this fraction of the data's squared spread, where squared distances have no digits left.
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
-
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
 # Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
@@ -120,8 +119,11 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
                 yield Start(found.centers, max(found.scale, floor), found.dof, found.weights_differ)
                 continue
             centers = sample.X[np.linspace(0, len(sample.X) - 1, K).astype(np.int64)]  # there was no time
+        elif isinstance(init, str):
+            centers = DRAWS[init](sample, K, rng)
         else:
-            centers = DRAWS[init](sample, K, rng) if isinstance(init, str) else _given(settings, source, sample, rng)
+            given = init(source.example(sample), settings.n_clusters, random_state=rng) if callable(init) else init
+            centers = source.frame.enter(checked_centers(given, "init", (K, source.n_features)))
         if not robust or source.lift is None:
             scale = 1.0 if source.lift is not None else seeding.starting_scale(sample, centers)
             start = Start(centers, max(scale, floor), max(GIVEN_DOF, first_dof(sample.X.shape[1])))
@@ -157,13 +159,6 @@ def nearest(sample: Sample, found: tuple[Found, Any]) -> Array:
     squares = cdist(sample.X, found[0].centers, "sqeuclidean")  # (n, K)
     d2 = np.min(squares, axis=1)
     return np.where(d2 > LEFT_OUT * quantile(d2, sample.weight), -1, np.argmin(squares, axis=1))
-
-
-def _given(settings: Any, source: Source, sample: Sample, rng: np.random.RandomState) -> Array:
-    """The centres that `init` is, or that it makes when it is called, in the frame."""
-    init, K = settings.init, settings.n_clusters
-    centers = init(source.example(sample), K, random_state=rng) if callable(init) else init
-    return source.frame.enter(checked_centers(centers, "init", (K, source.n_features)))
 
 
 def n_starts(init: Any, n_init: Any) -> int:

@@ -184,8 +184,7 @@ def sizes_within(sizes: Array, mass: Array, ratio: float) -> Array:
     bound = (low * (mass * sizes) + high * (mass * sizes / ratio)).sum(axis=1)
     least = np.where(held > 0, bound / np.where(held > 0, held, 1.0), inner[:, 0])[:, None]  # (m, 1)
     options = np.clip(sizes, least, ratio * least)
-    loss = (mass * (np.log(options) + sizes / options)).sum(axis=1)
-    return options[np.argmin(loss)]
+    return options[np.argmin((mass * (np.log(options) + sizes / options)).sum(axis=1))]
 
 
 def cholesky(covariances: Array) -> Array:

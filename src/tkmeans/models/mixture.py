@@ -111,11 +111,10 @@ class StudentMixture:
                 kernel = whole if observed is None else self.kernel(params, observed)
                 stats = self.engine_for(kernel).summarize(part, kernel)
                 half = kernel.exponent  # E(ln u) - ln E(u)
-                bias = digamma(half) - np.log(half) + np.log(kernel.gain)
                 stats = ShapeStats(*map(to_numpy, stats))
                 log_volume = stats.total * kernel.centers.shape[1] * math.log(block.frame.unit)
                 likelihood = stats.log_likelihood - log_volume  # in the user's units, whatever was observed
-                log_u = stats.log_u + stats.n * bias
+                log_u = stats.log_u + stats.n * (digamma(half) - np.log(half) + np.log(kernel.gain))
                 stats = stats._replace(log_u=log_u, log_likelihood=likelihood, log_prior=log_prior)
                 if params.noise > 0 and not kernel.centers.shape[1]:  # beyond as often as not known
                     stats = stats._replace(beyond=stats.noise * params.beyond / (params.noise + params.beyond))
@@ -164,9 +163,8 @@ class StudentMixture:
         if params.noise > 0:
             rest = float(np.sum(stats.n)) + mass * len(n)
             noise, beyond = noise_shares(max(stats.noise - stats.beyond, 0.0), stats.beyond, rest)
-        log_weights = log_shares(n + mass) + math.log1p(-noise - beyond)
         new = params._replace(centers=params.centers + step, covariances=covariances, dof=dof)
-        return new._replace(log_weights=log_weights, noise=noise, beyond=beyond)
+        return new._replace(log_weights=log_shares(n + mass) + math.log1p(-noise - beyond), noise=noise, beyond=beyond)
 
     def dof_bounds(self, n_features: int) -> tuple[float, float]:
         """Between which nu is sought."""

@@ -105,12 +105,11 @@ class Student:
         # No more than a hundredfold away from the plain step's values.
         pairs = zip(rest, like[1:3], strict=False)
         held = [min(max(math.exp(min(log, 700.0)), plain / 100), plain * 100) for log, plain in pairs]
-        scale = max(held[0], self.scale_floor)
         if self.estimate_dof:
             dof = max(min(held[1], BOUNDS[1]), self.least_dof)
         if self.estimate_weights:
             log_weights = normalized(rest[-n_clusters:])
-        return Params(centers.reshape(n_clusters, n_features), scale, dof, log_weights)
+        return Params(centers.reshape(n_clusters, n_features), max(held[0], self.scale_floor), dof, log_weights)
 
 
 def eta(stats: Stats, expansion: float) -> float:
