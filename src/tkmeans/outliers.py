@@ -123,7 +123,7 @@ def warn_of_clumps(strays: Array, numbers: Array, radius: float) -> None:
     strays, numbers = (each[:: -(-len(each) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
     if not len(strays):
         return
-    norm = 2.0 if radius > 1e-150 and np.max(np.abs(strays)) < 1e150 else np.inf  # squares overflow, or are 0
+    norm = 2.0 if radius > 1e-150 and float(np.max(np.abs(strays))) < 1e150 else np.inf  # squares overflow, or are 0
     tree = cKDTree(strays)
     middle = np.argmax(tree.query_ball_point(strays, radius, norm, return_length=True))
     heap = np.sort(numbers[tree.query_ball_point(strays[middle], radius, norm)])

@@ -205,7 +205,9 @@ def test_minibatch_refuses_a_file_before_it_reads_it(tmp_path, monkeypatch):
 
     monkeypatch.setattr(FileSource, "survey", survey)
     np.save(tmp_path / "X.npy", X)
-    with pytest.raises(TypeError, match="takes batches from arrays in memory; hand the blocks of larger data"):
+    with pytest.raises(
+        TypeError, match="takes batches from arrays in memory, of NumPy or SciPy; hand the blocks of larger data"
+    ):
         MiniBatchTKMeans(4).fit(tmp_path / "X.npy")
 
 
