@@ -229,3 +229,15 @@ def test_a_report_refuses_a_file_that_was_not_loaded(tmp_path):
     np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c", comments="")
     with pytest.raises(TypeError, match="load it first"):
         write_report(tmp_path / "report.html", model, DataFile(tmp_path / "rows.csv"))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_first_centres_that_are_no_numbers_are_refused_by_name_also_beside_a_checkpoint(tmp_path, keep):
+    rows = np.random.default_rng(0).normal(size=(20, 1))
+    checkpoint = tmp_path / "state.npz" if keep else None
+    words, lists = np.array([["a"]]), [[1.0], [2.0, 3.0]]
+    for given in (words, lists):
+        with pytest.raises((TypeError, ValueError), match="means_init"):
+            StudentTMixture(1, means_init=given, checkpoint=checkpoint).fit(rows)
+        with pytest.raises((TypeError, ValueError), match="init"):
+            TKMeans(1, init=given, checkpoint=checkpoint).fit(rows)

@@ -44,7 +44,10 @@ def _named(value: Any) -> Any:
         return value
     if callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
-    return "array " + hashlib.sha256(np.ascontiguousarray(value, dtype=float).tobytes()).hexdigest()[:16]
+    try:
+        return "array " + hashlib.sha256(np.ascontiguousarray(value, dtype=float).tobytes()).hexdigest()[:16]
+    except (TypeError, ValueError, OverflowError):  # what is no array of numbers is refused where it is used
+        return type(value).__name__
 
 
 @final

@@ -19,7 +19,7 @@ _NO_NUMBERS = {"U": "text", "S": "text", "T": "text", "M": "dates", "m": "durati
 
 def checked_centers(centers: Any, name: str, shape: tuple[int, int], size: str = "n_clusters") -> Array:
     """Centres that a parameter of this name holds or gives."""
-    centers = checked_points(to_numpy(centers), name)
+    centers = checked_points(centers if isinstance(centers, list) else to_numpy(centers), name)
     if centers.shape != shape:
         what = "clusters" if centers.shape[0] != shape[0] else "features of the data"
         theirs = f"The parameter 'means' should have the shape of {shape}: "
