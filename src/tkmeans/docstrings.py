@@ -34,7 +34,7 @@ bad_cells : {"auto", True, False}, default="auto"
 min_cluster_size : int, default=None
     The least number of rows, or their summed weight, that make a cluster. Smaller heaps, such as one error that was
     made many times, are left out of the search for a start, so that none of the clusters is spent on them. Only with
-    the "robust" start; ``"auto"``, the choice of the number of clusters, does not look at it.
+    the "robust" start, and not for sparse rows of very many columns; "auto" chooses the number of clusters without it.
 engine, n_jobs : {"auto", "native", "reference"}, default="auto", and int, default=None
     The code that visits the rows; threads to use, as elsewhere in scikit-learn. Results do not depend on `n_jobs`.
 max_time, checkpoint : float and path, default=None
