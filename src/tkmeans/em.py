@@ -50,15 +50,12 @@ class Observer(Protocol):
 
     def begin(self, frame: Frame, max_iter: int) -> None:
         """A run begins, in the coordinates of this frame."""
-        ...
 
     def step(self, progress: Progress) -> Request | None:
         """An iteration is done; None lets the run go on."""
-        ...
 
     def end(self) -> None:
         """The run has ended, and not by Ctrl-C."""
-        ...
 
 
 # ---- when to stop: values with a name ----------------------------------------------
@@ -136,11 +133,10 @@ def em(
     run = resume
     if run is None:
         stats = source.reduce(model.e_step(start))
-        total = stats.total
         # Steps may be combined if they are smooth and about the same rows: such models can `pack` parameters.
         mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
         mixer = accelerate if isinstance(accelerate, Anderson) else mixer
-        run = Progress([stats.objective / total], np.inf, start, stats, total, 1, mixer)
+        run = Progress([stats.objective / stats.total], np.inf, start, stats, stats.total, 1, mixer)
     converged = len(run.history) > 1 and stop(run)
     interrupted: BaseException | None = None
     try:
@@ -162,32 +158,24 @@ def em(
     return run.outcome(converged=converged, interrupted=interrupted)._replace(left=(model, run.mixer))
 
 
-def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:
-    """One iteration, or none if it loses: an exact M-step loses by rounding alone, when nothing is left to gain."""
+def _step(source: Visited, model: Any, run: Progress) -> Progress:
+    """One iteration, or none if it loses: an exact M-step loses by rounding alone, when nothing is left to gain.
+
+    It is the extrapolated step if that does not lose, the plain one otherwise.
+    """
     plain = model.m_step(run.stats, run.params)
-    params, stats, n_passes = _best_step(source, model, run, plain)
-    n_passes += run.n_passes
+    leap = run.mixer and run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
+    params = plain if leap is None else model.unpack(leap, plain)
+    stats, n_passes = source.reduce(model.e_step(params)), run.n_passes + 1
+    if run.mixer and leap is not None and not stats.objective >= run.stats.objective:
+        run.mixer.forget()
+        params, stats, n_passes = plain, source.reduce(model.e_step(plain)), n_passes + 1
     if model.climbs and stats.objective < run.stats.objective:
         return run._replace(n_passes=n_passes)
     total = run.total if model.climbs else stats.total  # batches of a stream need not weigh the same
     steps = params.centers - run.params.centers
     movement = math.sqrt(np.einsum("kj,kj->", steps, steps) / len(steps))
     return Progress([*run.history, stats.objective / total], movement, params, stats, total, n_passes, run.mixer)
-
-
-def _best_step(source: Visited, model: Any, run: Progress, plain: P) -> tuple[P, Any, int]:
-    """The extrapolated step if it does not lose, the plain one otherwise; with its statistics and the passes made."""
-    n_passes = 1
-    if run.mixer is not None:
-        leap = run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
-        if leap is not None:
-            ahead = model.unpack(leap, plain)
-            stats_ahead = source.reduce(model.e_step(ahead))
-            if stats_ahead.objective >= run.stats.objective:
-                return ahead, stats_ahead, n_passes
-            run.mixer.forget()
-            n_passes += 1
-    return plain, source.reduce(model.e_step(plain)), n_passes
 
 
 # ---- acceleration ------------------------------------------------------------------
