@@ -191,8 +191,7 @@ def describe(
     texts |= {str(name): cells for name, cells in (categories or {}).items()}
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     check_is_fitted(steps[-1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of names that are known here, and what a fit has reported
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of known names, and what a fit has reported
         rows = answers(steps[-1], model[:-1].transform(values) if len(steps) > 1 else values, pvalues=False)
     n_centers = len(getattr(steps[-1], "cluster_centers_", getattr(steps[-1], "means_", ())))
     return described(rows._replace(known=~np.isnan(values).all(axis=1)), [*values.T], names, texts, n_centers)
@@ -278,12 +277,8 @@ def _is_yes_or_no(column: Array) -> bool:
 
 def median(rows: Array) -> Array:
     """The median of each column over the values that are there; NaN where there is none."""
-    if not np.isnan(np.sum(rows)) and len(rows):
-        return np.median(rows, axis=0)
-    found = np.full(rows.shape[1], np.nan)
-    some = np.any(~np.isnan(rows), axis=0)
-    found[some] = np.nanmedian(rows[:, some], axis=0)
-    return found
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return (np.nanmedian if np.isnan(np.sum(rows)) else np.median)(rows, axis=0)
 
 
 def _spread(away: Array) -> Array:

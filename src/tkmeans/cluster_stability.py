@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _is_fitted
 
 from tkmeans.docstrings import documented
 from tkmeans.estimators.inputs import checked_sample_weight
@@ -136,12 +136,7 @@ def stability(
     (X,) = indexable(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     weight = checked_sample_weight(sample_weight, np.empty((n_rows, 0)))
-    judged = estimator
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        judged = _fitted_copy(estimator, X, weight)
-    reference = _labels(judged, X)
+    reference = _labels(estimator if _is_fitted(estimator) else _fitted_copy(estimator, X, weight), X)
     if reference.shape != (n_rows,):
         raise ValueError(f"estimator was fitted to {len(reference)} rows and X has {n_rows}; give both the same rows")
     counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
@@ -151,8 +146,7 @@ def stability(
         raise ValueError(f"{type(estimator).__name__} found no cluster in X, so there is none to judge")
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_resamples)
     # The fit to all rows has warned of the data. Here and not in the fits: they may be threads.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         given = estimator, X, weight, reference, clusters, counted
         fits = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_similarities)(*given, seed) for seed in seeds)
         jaccard = []
@@ -178,8 +172,7 @@ def best_jaccard(reference: Array, labels: Array, clusters: Array, weight: Array
     """
     ours, row = np.unique(reference, return_inverse=True)
     theirs, column = np.unique(labels, return_inverse=True)
-    shape = (len(ours), len(theirs))
-    both = np.bincount(row * shape[1] + column, weight, minlength=shape[0] * shape[1]).reshape(shape)
+    both = coo_array((weight, (row, column)), (len(ours), len(theirs))).toarray()
     either = both.sum(axis=1, keepdims=True) + both.sum(axis=0) - both
     best = np.max(both / either, axis=1, where=theirs >= 0, initial=0.0)
     places = np.minimum(np.searchsorted(ours, clusters), len(ours) - 1)

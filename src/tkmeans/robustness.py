@@ -218,8 +218,7 @@ def _trimmed(estimator: Any, X: Array, n_clusters: int, level: float) -> tuple[f
     """The classification likelihood per row that is not left out, and the share of the smallest cluster."""
     size = "n_components" if "n_components" in estimator.get_params() else "n_clusters"
     model, kept = clone(estimator).set_params(**{size: int(n_clusters)}), np.arange(len(X))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a wrong number of clusters is what they would tell of
+    with warnings.catch_warnings(action="ignore"):  # a wrong number of clusters is what they would tell of
         for _ in range(_TRIMS):
             model.fit(X[kept])
             merit = model.score_samples(X) + np.log(np.max(model.predict_proba(X), axis=1))
@@ -255,8 +254,7 @@ class _Found(NamedTuple):
 
 
 def _fitted(estimator: Any, X: Array) -> _Found:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that contaminated rows give odd clusters is the point
+    with warnings.catch_warnings(action="ignore"):  # that contaminated rows give odd clusters is the point
         model = clone(estimator)
         labels = np.asarray(model.fit_predict(X))
     centers = getattr(model, "cluster_centers_", getattr(model, "means_", None))

@@ -102,8 +102,7 @@ def select_clusters(
     def tick() -> None:
         show_progress(next(done), total, "select_clusters", progress)
 
-    with warnings.catch_warnings():  # a wrong number of clusters is what they would tell of
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):  # a wrong number of clusters is what they would tell of
         with open_rows(reader, X, sample_weight, reset=True, method="select_clusters") as source:
             least = 1 if n_clusters is UP_TO_20 else numbers[-1]
             found = reader._selection(source, least, numbers, shapes, rng, n_jobs, tick)

@@ -31,8 +31,7 @@ from tkmeans.stats import Array, Block, Frame, Outcome, Rows
 LARGEST = 1e150  # whose square is a number
 SEEDINGS: dict[str, seeding.Seeding] = {"k-means++": seeding.kmeans_plusplus, "random": seeding.random_rows}
 
-CHECKS: dict[str, validation.Check] = dict.fromkeys(("n_clusters", "max_iter"), validation.at_least_one)
-CHECKS |= {"n_init": validation.one_or_auto}
+CHECKS = {name: validation.SHARED[name] for name in ("n_clusters", "max_iter", "n_init")}
 CHECKS |= {"init": partial(validation.check_init, choices=SEEDINGS, hint=" or an array of centres")}
 
 # A hard assignment has neither probabilities nor a density.
@@ -162,7 +161,7 @@ def check_rows(estimator: Any, X: Array) -> None:
         raise ValueError(f'X holds nothing but zeros in row {row}, which has no direction for metric="cosine"')
 
 
-METRICS, METHODS = ("euclidean", "cityblock", "sqeuclidean", "cosine"), ("swap", "alternate")
+CHOICES = {"metric": ("euclidean", "cityblock", "sqeuclidean", "cosine"), "method": ("swap", "alternate")}
 ACCEPTS = Accepts(missing=False, sparse=False, single=False, elsewhere=False, check=check_rows)
 
 
@@ -208,7 +207,7 @@ def weighted_medians(x: Array, weight: Array) -> Array:
 
 
 @final
-@documented("n_init", "n_features_in_")
+@documented("n_clusters", "n_init", "inertia_", "n_features_in_")
 class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     """k-medians: k-means with city-block distances and medians.
 
@@ -217,8 +216,6 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters, max_iter : int, default=8 and 300
-        The number of clusters, and the most iterations of one run.
     init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
         Where to begin; makes a start that is drawn reproducible.
 
@@ -226,8 +223,6 @@ class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The medians. Clusters are numbered by size, the largest first.
-    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
-        The cluster of each row; the weighted sum of city-block distances to the centres; iterations of the best run.
 
     Examples
     --------
@@ -265,14 +260,12 @@ def medoid(metric: str, x: Array, weight: Array) -> Array:
 
 
 @final
-@documented("n_init", "n_features_in_")
+@documented("n_clusters", "n_init", "inertia_", "n_features_in_")
 class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     """k-medoids: every centre is one of the rows; those of :class:`KMedians` are medians.
 
     Parameters
     ----------
-    n_clusters, max_iter : int, default=8 and 300
-        The number of clusters, and the most sweeps over all rows.
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
     method : {"swap", "alternate"}, default="swap"
@@ -286,8 +279,6 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     ----------
     cluster_centers_, medoid_indices_ : ndarrays of shape (n_clusters, n_features) and (n_clusters,)
         The medoids, and their row numbers in X. Clusters are numbered by size, the largest first.
-    labels_, inertia_, n_iter_ : ndarray of shape (n_samples,), float and int
-        The cluster of each row; the weighted sum of distances to the medoids; sweeps of the best run.
 
     Examples
     --------
@@ -311,8 +302,7 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    _checks = CHECKS | {"metric": partial(validation.check_choice, choices=METRICS)}
-    _checks |= {"method": partial(validation.check_choice, choices=METHODS)}
+    _checks = CHECKS | {name: partial(validation.check_choice, choices=known) for name, known in CHOICES.items()}
     _accepts, _lacks, _family = ACCEPTS, LACKS, HardCenters
 
     def _model(self, engine: Any) -> HardModel:

@@ -128,8 +128,7 @@ COLUMNS: dict[str, dict[str, Fitting]] = {
 
 def fitted(column: str, method: str, X: Array, start: Array, seed: int) -> Run:
     """One run of one method in one of the columns."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a run was short or a cluster empty is part of the result
+    with warnings.catch_warnings(action="ignore"):  # that a run was short or a cluster empty is part of the result
         return COLUMNS[column][method](X, start, seed)
 
 

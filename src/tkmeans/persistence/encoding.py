@@ -106,8 +106,7 @@ def _encode_array(array: Array) -> dict[str, Any]:
         raise TypeError(f"a model file cannot hold an array of {array.dtype}")
     data: Any = array.tolist()  # a float32 as the float64 of the same value
     if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
-        flat = np.array([x if np.isfinite(x) else str(x) for x in array.ravel().tolist()], dtype=object)
-        data = flat.reshape(array.shape).tolist()
+        data = np.where(np.isfinite(array), array.astype(object), array.astype(str)).tolist()
     return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
 
 

@@ -97,8 +97,7 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
     if values.shape[1] != (wanted := input_centers.shape[1]):
         expected = f"{type(estimator).__name__} is expecting {wanted} features as input"
         raise ValueError(f"X has {values.shape[1]} features, but {expected}")
-    with warnings.catch_warnings(record=True) as heard:  # they belong into the report
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as heard:  # for the report
         rows = answers(estimator, Z)._replace(known=~np.isnan(values).all(axis=1))
         weights = np.asarray(estimator.robust_weights(Z)) if hasattr(estimator, "robust_weights") else None
     inputs = values if scaler is None else np.asarray(Z, dtype=float)
@@ -119,8 +118,7 @@ def deviations(model: Any) -> Array:
 
 def quantiles(values: Array, levels: list[float]) -> Array:
     """Quantiles of every column, over the values that are there; NaN for a column that has none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         return np.nanquantile(values, levels, axis=0)
 
 

@@ -160,9 +160,8 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
         return [1.0] * found.values.shape[1]
     low, high = quantiles(found.values, [0, 1])
     points = np.array([low, low + (high - low) / 3, high])
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", UserWarning)  # the three rows have no names of columns
-        scaled = np.asarray(scaler.transform(points.copy()), dtype=float)
+    with warnings.catch_warnings(action="ignore", category=UserWarning), np.errstate(divide="ignore", invalid="ignore"):
+        scaled = np.asarray(scaler.transform(points.copy()), dtype=float)  # of three rows without names of columns
         first, second = np.where(high > low, np.diff(scaled, axis=0) / np.diff(points, axis=0), 1.0)  # 1 if constant
     return first.tolist() if np.allclose(first, second, rtol=1e-6) else [None] * found.values.shape[1]
 

@@ -174,8 +174,7 @@ class ReleasedGMM(SoftModel):
             raw = rows.means(tau)  # NaN and all: the sums see it
             covariances = carried(rows.scatters(tau, raw), sizes)
             covariances[~(np.linalg.det(covariances) > 1e-10)] += 1e-10 * np.eye(raw.shape[1])
-            new = Components(numbers(raw), covariances, sizes / tau.shape[1], params.dof)
-            return new._replace(measured=new.measure(rows))
+            return Components(numbers(raw), covariances, sizes / tau.shape[1], params.dof)
 
 
 @final
@@ -274,7 +273,5 @@ class ReleasedFast(SoftModel):
 
     def m_step(self, stats: Memberships, params: Spheres) -> Spheres:
         """Only the centres move, with the weights tau."""
-        rows = stats.measured.rows
         with np.errstate(all="ignore"):
-            new = params._replace(centers=numbers(rows.means(stats.tau)))
-        return new._replace(measured=new.measure(rows))
+            return params._replace(centers=numbers(stats.measured.rows.means(stats.tau)))
