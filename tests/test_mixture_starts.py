@@ -24,6 +24,7 @@ from tkmeans.fitting.mixture_starts import (
     judged,
     noise_is_a_cluster,
     same_clusters,
+    spread_evenly,
     with_noise,
     with_prior,
     without_noise,
@@ -427,6 +428,50 @@ def test_rows_called_noise_are_a_cluster_if_they_are_crowded_in_the_bulk():
     assert not verdict(rng.uniform(size=len(X)) < 0.1)
     assert verdict(np.hypot(*(X - 0.3).T) < 0.3)
     assert verdict(np.abs(X[:, 0]) < 0.05)
+
+
+@pytest.mark.parametrize("p", [2, 5, 30])
+def test_rows_called_noise_are_spread_evenly_if_they_are_as_far_apart_as_rows_drawn_from_their_box(p):
+    rng = np.random.default_rng(p)
+    X = rng.uniform(-1, 1, size=(300, p))
+    sample = sample_of(X)
+    params = without_noise(from_labels(sample, np.zeros(len(X), int), setting_of(sample, 1)))
+
+    def verdict(rows):
+        start = MixtureStart(params, 0.0, np.zeros(len(rows), int), np.ones(len(rows)))
+        return spread_evenly(
+            sample_of(rows), start, Bulk(np.zeros(p), np.ones(p), 1.0, np.array([np.zeros(p), np.ones(p)]))
+        )
+
+    assert verdict(X)
+    assert verdict(np.vstack([X, 50 * X]))  # what is not in the box is not looked at
+    assert not verdict(X[:5])
+    assert not verdict(X / 2)  # all in a corner of it
+    assert not verdict(np.clip(rng.normal(size=(300, p)) / 4, -0.99, 0.99))
+    assert not verdict(np.repeat(X[:20], 2, axis=0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_that_is_even_in_a_box_is_found_up_to_its_corners(seed):
+    rng = np.random.default_rng(seed)
+    centers = np.array([[x, y] for x in (-6, 0, 6) for y in (-6, 0, 6)])
+    clusters = (rng.normal(size=(100, 9, 2)) + centers).reshape(-1, 2)
+    X = np.vstack([clusters, rng.uniform(-10, 10, size=(300, 2))])
+    model = StudentTMixture(9, random_state=seed).fit(X)
+    assert model.noise_in_box_
+    np.testing.assert_allclose(model.noise_center_, 0, atol=0.5)
+    np.testing.assert_allclose(np.sqrt(np.diag(model.noise_covariance_)), 10, rtol=0.05)
+    assert adjusted_rand_score(np.tile(np.arange(9), 100), model.labels_[:900]) > 0.9
+    corners = np.flatnonzero(np.min(np.abs(X[900:]), axis=1) > 8.5)  # of the box, beyond the ellipsoid in it
+    assert np.all(model.outliers(X)[900 + corners])
+
+
+@pytest.mark.parametrize("kind", ["full", "spherical"])
+def test_noise_is_in_no_box_where_rows_are_not_even_in_one(kind):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_t(3, size=(300, 2)), rng.standard_t(3, size=(300, 2)) + 12])
+    model = StudentTMixture(2, covariance_type=kind, noise=True).fit(X)
+    assert not model.noise_in_box_
 
 
 def blas_threads():

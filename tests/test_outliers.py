@@ -19,6 +19,7 @@ from tkmeans.outliers import (
     fit_outlier_model,
     stray_probability,
     threshold_over,
+    warn_of_clumps,
 )
 
 SETS = ["S1", "S2", "S3", "S4", "A1", "A2", "A3", "dim032"]
@@ -261,3 +262,17 @@ def test_the_slopes_of_the_core_density_are_its_derivatives(p, scale, dof):
     by_scale = (log_core(at[0] + h, at[1]) - log_core(at[0] - h, at[1])) / (2 * h)
     by_dof = (log_core(at[0], at[1] + h) - log_core(at[0], at[1] - h)) / (2 * h)
     np.testing.assert_allclose(_core_slopes(r, p, scale, dof), [by_scale, by_dof], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_outliers_that_are_spread_evenly_are_no_heap_and_one_heap_is(seed):
+    rng = np.random.default_rng(seed)
+    centers = np.array([[-5.0, 0.0], [5.0, 0.0]])
+    even = rng.uniform(-10, 10, size=(200, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_clumps(even, np.arange(200), 4.0, centers)
+    heap = rng.normal([0, 9], size=(40, 2))
+    for strays in (heap, np.vstack([even, heap / 4])):
+        with pytest.warns(UserWarning, match="they look like a missed cluster"):
+            warn_of_clumps(strays, np.arange(len(strays)), 4.0, centers)

@@ -27,6 +27,7 @@ class Components(NamedTuple):
     beyond: float = 0.0  # the probability of noise beyond it
     bulk_center: Array = 0.0  # (p,)
     bulk: Array = 1.0  # (...) like one covariance: where the density of the noise is flat
+    box: float = 0.0  # 1 if it is flat in the box around that ellipsoid
 
     @property
     def scale(self) -> float:
@@ -44,7 +45,7 @@ class Components(NamedTuple):
         weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
         centers, covariances = frame.leave(params.centers).astype(dtype), params.covariances * square
         bulk_center = frame.leave(params.bulk_center) if params.noise else 0.0
-        noise = params.noise, params.beyond, bulk_center, params.bulk * square
+        noise = params.noise, params.beyond, bulk_center, params.bulk * square, params.box
         found = cls(centers, covariances, np.array(params.dof), weights, model.shape, *noise)
         return Left(found, np.round(weights, 12))
 
@@ -55,9 +56,10 @@ class Components(NamedTuple):
         if model.shape.tied:
             covariances = np.broadcast_to(covariances, (len(centers), *covariances.shape))
         covariances = covariances[:, None] if covariances.ndim == 1 else covariances
-        noise = (0.0, 0.0, 0.0, 1.0)
+        noise: tuple[Any, ...] = ()
         if fitted.get("noise_weight_"):
-            noise = (*fitted["_noise_shares"], fitted["noise_center_"], fitted["noise_covariance_"])
+            where = fitted["noise_center_"], fitted["noise_covariance_"], float(fitted.get("noise_in_box_", False))
+            noise = (*fitted["_noise_shares"], *where)
         return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape, *noise)
 
     def take(self, order: Array) -> "Components":
@@ -72,6 +74,7 @@ class Components(NamedTuple):
         attributes["noise_weight_"] = float(self.noise + self.beyond)
         if self.noise:
             attributes |= {"noise_center_": self.bulk_center, "noise_covariance_": self.bulk}
+            attributes["noise_in_box_"] = bool(self.box)
             attributes["_noise_shares"] = [self.noise, self.beyond]
         return attributes
 
@@ -85,7 +88,7 @@ class Components(NamedTuple):
         centers = frame.enter(self.centers.astype(np.float64))
         log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny)) + np.log1p(-self.noise - self.beyond)
         bulk_center = frame.enter(np.asarray(self.bulk_center, np.float64)) if self.noise else 0.0
-        noise = self.noise, self.beyond, bulk_center, self.bulk / square
+        noise = self.noise, self.beyond, bulk_center, self.bulk / square, self.box
         return MixtureParams(centers, self.covariances / square, self.dof, log_weights, *noise)
 
     def posterior(self, model: Any, frame: Frame) -> "ShapePosterior":

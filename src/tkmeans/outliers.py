@@ -18,6 +18,7 @@ from scipy.spatial import cKDTree
 from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
 
 from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, FittedModel, Sketch
+from tkmeans.models.noise import log_volume
 from tkmeans.sources import Answer
 from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
@@ -118,8 +119,11 @@ def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[
     return part, model.begin * nearer, model.end * nearer
 
 
-def warn_of_clumps(strays: Array, numbers: Array, radius: float) -> None:
-    """Warn if outliers, with these row numbers, are not scattered: many within the radius of a cluster are a heap."""
+def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array) -> None:
+    """Warn if outliers, with these row numbers, are not scattered: many within the radius of a cluster are a heap.
+
+    These are more than of outliers that are spread evenly over the box of all and of the centres, by four deviations.
+    """
     strays, numbers = (each[:: -(-len(each) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
     if not len(strays):
         return
@@ -127,7 +131,11 @@ def warn_of_clumps(strays: Array, numbers: Array, radius: float) -> None:
     tree = cKDTree(strays)
     middle = np.argmax(tree.query_ball_point(strays, radius, norm, return_length=True))
     heap = np.sort(numbers[tree.query_ball_point(strays[middle], radius, norm)])
-    if len(heap) >= max(10, 0.1 * len(strays)):
+    n, p = strays.shape
+    halves = np.ptp(np.vstack([strays, centers]) / 2, axis=0)  # of the sides of the box
+    with np.errstate(over="ignore"):
+        even = np.exp(log_volume(p, 0.0) - np.sum(np.log(2 * np.maximum(halves / radius, 1.0))))  # the share of a ball
+    if len(heap) >= max(10, 0.1 * n, n * even + 4 * np.sqrt(n * even * (1 - even))):
         named = f"{len(heap)} rows, such as {', '.join(map(str, heap[:3]))}"
         found = f"{len(heap) / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point ({named})"
         way_out = "Try a larger n_clusters; or, if they are one error made many times, leave them outliers:"

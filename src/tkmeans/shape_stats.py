@@ -10,16 +10,17 @@ from tkmeans.stats import Array
 
 
 class NoiseKernel(NamedTuple):
-    """The noise component, as plain numbers: flat in an ellipsoid, falling beyond it.
+    """The noise component, as plain numbers: flat in an ellipsoid or a box, falling beyond it.
 
-    With ``r^2 = |factor (x - center)|^2`` its log-density with its weight is ``height`` where r <= 1 and
-    ``beyond - p ln(r) - 2 ln(1 + ln(r))`` elsewhere.
+    With ``r = |factor (x - center)|``, or the largest entry for a box, its log-density with its weight is ``height``
+    where r <= 1 and ``beyond - p ln(r) - 2 ln(1 + ln(r))`` elsewhere.
     """
 
     center: Array  # (p,)
     factor: Array  # (p, p), or (p,) if it is diagonal
-    height: float  # in the ellipsoid
+    height: float  # in the bulk
     beyond: float  # just outside it
+    box: bool = False  # whose factor is diagonal
 
 
 class ShapeKernel(NamedTuple):

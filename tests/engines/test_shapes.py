@@ -47,14 +47,15 @@ def test_log_densities_and_memberships_without_noise_are_those_of_a_mixture_of_m
         np.testing.assert_allclose(engine.memberships(block, kernel), tau, atol=1e-11)
 
 
+@pytest.mark.parametrize("box", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_noise_is_flat_in_the_bulk_and_falls_with_the_radius_and_its_logarithm_beyond(form):
+def test_noise_is_flat_in_the_bulk_and_falls_with_the_radius_and_its_logarithm_beyond(form, box):
     p, share = 3, 0.2
-    block, kernel, facts = shape_case(p, 2, 200, form, noise=share, far=[1e3, 1e9])
+    block, kernel, facts = shape_case(p, 2, 200, form, noise=share, far=[1e3, 1e9], box=box)
     noise = kernel.noise
     factor = noise.factor if form == "full" else np.diag(noise.factor)
-    r = np.linalg.norm((block.X - noise.center) @ factor.T, axis=1)
-    volume = 4 / 3 * np.pi / np.linalg.det(factor)
+    r = np.linalg.norm((block.X - noise.center) @ factor.T, ord=np.inf if box else 2, axis=1)
+    volume = (8 if box else 4 / 3 * np.pi) / np.linalg.det(factor)
     falling = np.log(0.3 * share / (p * volume)) - p * np.log(r) - 2 * np.log1p(np.log(np.maximum(r, 1)))
     log_q = np.where(r <= 1, np.log(0.7 * share / volume), falling)
     assert r.min() < 1
@@ -84,16 +85,17 @@ def test_the_density_of_the_noise_integrates_to_one_in_one_dimension():
     assert rest < 0.01
 
 
-def test_the_density_of_the_noise_integrates_to_one_in_two_dimensions():
-    factor = np.array([[1.5, 0.0], [-0.7, 0.6]])
-    kernel = noise_kernel(0.6, 0.4, np.array([1.0, -2.0]), factor[None], np.array([-2 * np.log(0.9)]))
-    log_r, angle = np.linspace(-12, 150, 6001), np.linspace(0, 2 * np.pi, 201)[:-1]
-    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (200, 2)
+@pytest.mark.parametrize("box", [False, True])
+def test_the_density_of_the_noise_integrates_to_one_in_two_dimensions(box):
+    factor = np.array([[1.5, 0.0], [0.0 if box else -0.7, 0.6]])
+    kernel = noise_kernel(0.6, 0.4, np.array([1.0, -2.0]), factor[None], np.array([-2 * np.log(0.9)]), box)
+    log_r, angle = np.linspace(-12, 150, 20_001), np.linspace(0, 2 * np.pi, 401)[:-1]
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)  # (400, 2)
     rays = []
     for direction in around:
         x = kernel.center + np.exp(log_r)[:, None] * direction
         density = np.exp(shapes.log_noise(x, kernel)[0] + 2 * log_r)
-        rest = density[-1] * (1 + log_r[-1] + np.log(np.linalg.norm(factor @ direction)))
+        rest = density[-1] * (1 + log_r[-1] + np.log(np.linalg.norm(factor @ direction, ord=np.inf if box else 2)))
         rays.append(np.trapezoid(density, log_r) + rest)
     assert np.mean(rays) * 2 * np.pi == pytest.approx(1, abs=1e-3)
 
@@ -158,6 +160,7 @@ def test_every_instruction_set_of_this_machine_has_the_numbers_of_shapes(instruc
     n=st.integers(1, 300),
     form=st.sampled_from(FORMS),
     noise=st.sampled_from([0.0, 1e-6, 0.3]),
+    box=st.booleans(),
     weighted=st.booleans(),
     units=st.booleans(),
     dtype=st.sampled_from(["float64", "float32"]),
@@ -172,10 +175,10 @@ def test_native_numbers_of_any_shapes_agree_with_the_reference_engine(p, K, n, f
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("p", [1, 3, 17, 64])
-@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("noise", [{}, {"noise": 0.1}, {"noise": 0.1, "box": True}])
 def test_rows_as_far_as_the_horizon_and_beyond_leave_native_numbers_finite_and_those_of_the_reference(p, form, noise):
     far = [1e12, -1e30, 1e90, -1e90, 1e200, np.inf]
-    block, kernel, _ = shape_case(p, 5, 200, form, noise=noise, far=far)
+    block, kernel, _ = shape_case(p, 5, 200, form, **noise, far=far)
     assert_everything_agrees(native_shapes, block, kernel, tolerance=1e-10)
     for values in (*native_shapes.summarize(block, kernel), *native_shapes.rows(block, kernel)):
         assert np.all(np.isfinite(values))

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from scipy.stats import multivariate_t
+from scipy.stats import multivariate_t, t
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from support.paper_data import benchmark_set
 
-from tkmeans import StudentTMixture
+from tkmeans import StudentTMixture, load, save
 
 TYPES = ("full", "tied", "diag", "spherical")
 SHAPES = np.array([[[1.0, 0.8], [0.8, 1.0]], [[0.3, 0.0], [0.0, 2.0]]])
@@ -226,14 +226,22 @@ def clusters_and_noise(seed=0, n_noise=60):
     return np.vstack([X, noise]), np.r_[y, np.full(n_noise, -1)]
 
 
-def test_score_samples_of_a_mixture_with_noise_is_scipys_density_plus_that_of_the_noise():
-    X, _ = clusters_and_noise()
-    model = StudentTMixture(2, random_state=0).fit(X)
+def clusters_in_a_box_of_noise():
+    rng = np.random.default_rng(0)
+    centers = np.array([[x, y] for x in (-6, 0, 6) for y in (-6, 0, 6)])
+    return np.vstack([(rng.normal(size=(100, 9, 2)) + centers).reshape(-1, 2), rng.uniform(-10, 10, size=(300, 2))])
+
+
+@pytest.mark.parametrize("box", [False, True])
+def test_score_samples_of_a_mixture_with_noise_is_scipys_density_plus_that_of_the_noise(box):
+    X = clusters_in_a_box_of_noise() if box else clusters_and_noise()[0]
+    model = StudentTMixture(9 if box else 2, random_state=0).fit(X)
+    assert model.noise_in_box_ == box
     parts = zip(model.weights_, model.means_, model.covariances_, model.dof_, strict=True)
     clusters = sum(w * multivariate_t.pdf(X, mean, matrix, df=dof) for w, mean, matrix, dof in parts)
     away = np.linalg.solve(np.linalg.cholesky(model.noise_covariance_), (X - model.noise_center_).T)
-    r = np.linalg.norm(away, axis=0)
-    volume = np.pi * np.sqrt(np.linalg.det(model.noise_covariance_))
+    r = np.linalg.norm(away, ord=np.inf if box else 2, axis=0)
+    volume = (4 if box else np.pi) * np.sqrt(np.linalg.det(model.noise_covariance_))
     within, beyond = model._noise_shares
     falling = beyond / (2 * volume) * np.maximum(r, 1) ** -2.0 / (1 + np.log(np.maximum(r, 1))) ** 2
     noise = np.where(r <= 1, within / volume, falling)
@@ -241,6 +249,22 @@ def test_score_samples_of_a_mixture_with_noise_is_scipys_density_plus_that_of_th
     whole = (1 - model.noise_weight_) * clusters + noise
     np.testing.assert_allclose(model.score_samples(X), np.log(whole), rtol=1e-9)
     np.testing.assert_allclose(model.noise_probability(X), noise / whole, atol=1e-9)
+
+
+def test_noise_in_a_box_is_saved_and_over_fewer_features_is_even_in_the_box_of_these(tmp_path):
+    X = clusters_in_a_box_of_noise()
+    model = StudentTMixture(9, random_state=0).fit(X)
+    save(model, tmp_path / "model.json")
+    same = load(tmp_path / "model.json")
+    assert same.noise_in_box_
+    np.testing.assert_array_equal(same.score_samples(X), model.score_samples(X))
+    first = np.column_stack([X[:, 0], np.full(len(X), np.nan)])
+    parts = zip(model.weights_, model.means_[:, 0], model.covariances_[:, 0, 0], model.dof_, strict=True)
+    clusters = sum(w * t.pdf(X[:, 0], dof, mean, np.sqrt(variance)) for w, mean, variance, dof in parts)
+    half = np.sqrt(model.noise_covariance_[0, 0])
+    inside = np.abs(X[:, 0] - model.noise_center_[0]) < half
+    whole = (1 - model.noise_weight_) * clusters + model._noise_shares[0] / (2 * half)
+    np.testing.assert_allclose(model.score_samples(first)[inside], np.log(whole)[inside], rtol=1e-9)
 
 
 def test_scattered_rows_are_noise_and_outliers_of_a_mixture_and_rows_of_clusters_are_not():

@@ -23,11 +23,12 @@ class Facts(NamedTuple):
 
 def shape_case(
     p, K, n, form="full", *, noise=0.0, weighted=False, units=False, dtype="float64", offset=0.0, spread=2.0, dof=None,
-    far=(), seed=0,
+    far=(), seed=0, box=False,
 ):  # fmt: skip
     """A block from overlapping clusters, parameters that are near but not at theirs, and the facts.
 
-    `dof` is None for another one in each component; `far` are the values of rows far away.
+    `dof` is None for another one in each component; `far` are the values of rows far away; noise is flat in an
+    ellipsoid, or in a `box`.
     """
     rng = np.random.default_rng([p, K, n, seed])
     centers = rng.normal(size=(K, p)) * spread
@@ -48,10 +49,11 @@ def shape_case(
     log_norm = gammaln(half) - gammaln(dof / 2) - p / 2 * np.log(np.pi * dof)
     part = None
     if noise:
-        bulk = (np.tril(rng.normal(size=(p, p)), -1) / (4 * p) + np.eye(p)) / (2 * (spread + 1) * np.sqrt(p))
+        slanted = np.tril(rng.normal(size=(p, p)), -1) * (not box) / (4 * p)
+        bulk = (slanted + np.diag(rng.uniform(0.8, 1.25, p))) / (2 * (spread + 1) * np.sqrt(p))
         log_det = -2 * np.log(np.diagonal(bulk)).sum()
         factor = (bulk if form == "full" else np.diagonal(bulk))[None]
-        part = noise_kernel(0.7 * noise, 0.3 * noise, rng.normal(size=p), factor, [log_det])
+        part = noise_kernel(0.7 * noise, 0.3 * noise, rng.normal(size=p), factor, [log_det], box)
     kernel = ShapeKernel(
         centers + 0.1 * rng.normal(size=(K, p)),
         factors,

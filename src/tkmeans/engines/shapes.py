@@ -77,7 +77,7 @@ def distances(block: Block, kernel: ShapeKernel) -> Array:
 def log_noise(x: Array, kernel: NoiseKernel) -> tuple[Array, Array]:
     """The log-density of the noise, with its weight, at rows in the frame, (n,), and whether they lie beyond."""
     xp = namespace(x)
-    r2 = _square(x - _double(kernel.center, x), kernel.factor)
+    r2 = _square(x - _double(kernel.center, x), kernel.factor, kernel.box)
     log_r = xp.log(xp.clip(r2, 1.0, None)) / 2
     falling = kernel.beyond - x.shape[1] * log_r - 2 * xp.log1p(log_r)
     beyond = r2 > 1
@@ -103,11 +103,11 @@ def _e_step(block: Block, kernel: ShapeKernel) -> _EStep:
     return _EStep(away, d2, log_base, log_f, f / whole[:, None], u, q / whole, beyond, top + xp.log(whole))
 
 
-def _square(away: Array, factor: Array) -> Array:
-    """Squared distances, (n,), of differences, (n, p), in the metric of a factor."""
-    factor = _double(factor, away)
+def _square(away: Array, factor: Array, largest: bool = False) -> Array:
+    """Squared distances, (n,), of differences, (n, p), in the metric of a factor; or its largest part."""
+    factor, xp = _double(factor, away), namespace(away)
     white = away @ factor.T if factor.ndim == 2 else away * factor
-    return namespace(away).sum(white * white, axis=1)
+    return xp.max(white * white, axis=1) if largest else xp.sum(white * white, axis=1)
 
 
 def _double(values: Array, x: Array) -> Array:

@@ -395,7 +395,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             if rule == "strays" and isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
                 strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
                 whole = ~np.any(np.isnan(strays), axis=1)
-                warn_of_clumps(strays[whole], numbers[whole], 3 * np.sqrt(self.n_features_in_ * fitted.params.scale))
+                radius = 3 * np.sqrt(self.n_features_in_ * fitted.params.scale)
+                warn_of_clumps(strays[whole], numbers[whole], radius, fitted.params.centers)
         return found
 
     @unless_lacking

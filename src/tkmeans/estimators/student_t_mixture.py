@@ -89,8 +89,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         Inverses of the scale matrices, and their factors, as in :class:`sklearn.mixture.GaussianMixture`.
     dof_, noise_weight_ : ndarray of shape (n_components,) and float
         The degrees of freedom; the probability of noise, which is 0 if there is no noise component.
-    noise_center_, noise_covariance_ : ndarray
-        The ellipsoid in which the density of the noise is flat, if there is noise.
+    noise_center_, noise_covariance_, noise_in_box_ : ndarray, ndarray and bool
+        If there is noise: the ellipsoid in which its density is flat; or whether it is in the box around that one.
     labels_, outlier_pvalues_ : ndarrays of shape (n_samples,)
         The most probable component of each row, also of noise; how probable a distance so large is for its rows.
     lower_bound_, lower_bounds_ : float and list of float

@@ -50,11 +50,12 @@ by_merit = attrgetter("merit")
 
 
 class Bulk(NamedTuple):
-    """Where most rows lie: an ellipsoid along the columns."""
+    """Where most rows lie: an ellipsoid along the columns; and the box of the rows that are not far."""
 
     center: Array  # (p,)
     units: Array  # (p,) of the columns
     radius: float  # in these units
+    box: Array = 0.0  # (2, p) its centre, and half of its sides
 
     @property
     def log_volume(self) -> float:
@@ -75,6 +76,7 @@ class Setting(NamedTuple):
     n_rows: float = 0.0  # of the whole fit
     limit: TimeLimit = FOREVER  # of the search
     spread: Any = None  # of the columns of the sample (`usual`), if it is known
+    box: bool = False  # whether noise begins flat in the box
 
 
 class MixtureStart(NamedTuple):
@@ -101,7 +103,9 @@ def bulk_of(sample: Sample, spread: Any = None) -> Bulk:
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
     radius = np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12)) * (1 + 1e-6)  # no row lies on the rim
-    return Bulk(center, units, float(radius))
+    low, high = (end(X[core & (weight > 0)], axis=0) for end in (np.min, np.max))
+    box = np.stack([low / 2 + high / 2, (high / 2 - low / 2) * (1 + 1e-6) + 1e-6 * units])
+    return Bulk(center, units, float(radius), box)
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
@@ -271,13 +275,19 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         runs += [_run(sample, from_labels(sample, labels, setting), setting, FIRST_ITER) for labels in tried]
     runs.sort(key=lambda run: -run.merit)
     finals = runs if enough == 1 else [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
-    heavy = enough > 1 and np.min(max(finals, key=by_merit).params.dof) < AS_GAUSSIAN and not setting.limit.is_up
-    if heavy and setting.noise and setting.dof is None:  # the tails may hold the noise, which EM does not take back
-        again = (from_labels(sample, labels, setting._replace(dof=BOUNDS[1]), core=True) for labels in tried)
+    light = setting._replace(dof=BOUNDS[1])  # heavy tails may hold the noise, which EM does not take back
+    heavy = setting.noise and setting.dof is None and np.min(max(finals, key=by_merit).params.dof) < AS_GAUSSIAN
+    if heavy and enough > 1 and not setting.limit.is_up:
+        again = (from_labels(sample, labels, light, core=True) for labels in tried)
         begun = max((_run(sample, params, setting, FIRST_ITER) for params in again), key=by_merit)
         finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
-    if setting.noise == "auto" and noise_is_a_cluster(sample, best, setting.bulk):
+    if heavy and not (setting.box or setting.model.shape.round or setting.limit.is_up):
+        labels = np.where(best.noise > 0.5, -1, best.labels)
+        probe = _run(sample, from_labels(sample, labels, light._replace(box=True), core=True), setting, PILOT_ITER)
+        if probe.merit > best.merit and spread_evenly(sample, probe, setting.bulk):
+            return best_start(sample, tried, setting._replace(box=True))
+    if setting.noise == "auto" and not best.params.box and noise_is_a_cluster(sample, best, setting.bulk):
         plain = best_start(sample, tried, setting._replace(noise=False))
         if best.merit - plain[0].merit < best.params.noise + best.params.beyond:  # less than 1 for a row of noise
             return plain
@@ -304,6 +314,18 @@ def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
     log_cap = log_volume(p - 1, 0.0) - log_volume(p, 0.0) - np.log(p)  # of a small cap, as a share of the sphere
     on_all_sides = not _crowded(away[outer] / np.sqrt(squares[outer, None]), len(outer) * np.exp(log_cap), p - 1)
     return on_all_sides and bool(np.var(np.log(squares[strays])) < RING * polygamma(1, p / 2))
+
+
+def spread_evenly(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
+    """Whether rows called noise in the box lie as far from each other as rows that are drawn from it."""
+    (center, half), p = bulk.box, sample.X.shape[1]
+    found = (sample.X[start.noise > 0.5] - center) / half
+    found = found[np.max(np.abs(found), axis=1) < 1]
+    if len(found) < FEW_STRAYS:
+        return False
+    both = found, np.random.RandomState(0).uniform(-1, 1, found.shape)
+    near, drawn = (np.mean(np.log(np.maximum(cKDTree(x).query(x, k=2)[0][:, 1], 1e-300))) for x in both)
+    return bool(p * (near - drawn) > np.log(CROWDED))
 
 
 def _crowded(points: Array, density: float, dimension: int) -> bool:
@@ -337,7 +359,7 @@ def judged(sample: Sample, model: StudentMixture, params: MixtureParams) -> tupl
 def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     """The model with a prior at the pooled shape of these parameters."""
     shape, p = setting.model.shape, params.centers.shape[1]
-    rows = 0.0 if shape.tied else setting.prior_rows  # what is pooled already needs none
+    rows = 0.0 if shape.tied or len(params.centers) == 1 else setting.prior_rows  # what is pooled needs none
     if not setting.prior_rows and not setting.ridge:
         return setting.model
     squares = shape.diagonal(setting.bulk.units**2)
@@ -408,7 +430,8 @@ def with_noise(params: MixtureParams, share: float, setting: Setting) -> Mixture
     shape, bulk = setting.model.shape, setting.bulk
     share = min(max(FIRST_NOISE, share), MOST_FIRST_NOISE)
     log_weights = normalized(params.log_weights) + np.log1p(-share)
-    params = params._replace(bulk_center=bulk.center, bulk=shape.diagonal((bulk.units * bulk.radius) ** 2))
+    center, reach = bulk.box if setting.box else (bulk.center, bulk.units * bulk.radius)
+    params = params._replace(bulk_center=center, bulk=shape.diagonal(reach**2), box=float(setting.box))
     return params._replace(log_weights=log_weights, noise=share / 2, beyond=share / 2)
 
 

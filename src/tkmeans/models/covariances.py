@@ -86,13 +86,18 @@ class Ellipsoid:
         """Without constraints, for extrapolation.
 
         The Cholesky factor, rows over their diagonal, whose logarithm stands there: no unit of a feature matters.
+        Of one feature that of the variance: then all shapes are one model.
         """
+        if covariances.shape[1] == 1:
+            return np.log(covariances)
         root = cholesky(covariances)
         diagonal = np.diagonal(root, axis1=1, axis2=2)
         return root / diagonal[:, :, None] + (np.log(diagonal) - 1)[:, :, None] * np.eye(root.shape[1])
 
     def exponential(self, logarithm: Array, like: Array) -> Array:
         """The inverse, with no variance more than a hundredfold beyond its own in `like`."""
+        if logarithm.shape[1] == 1:
+            return np.exp(np.clip(logarithm, np.log(like / 100), np.log(like * 100)))
         identity = np.eye(logarithm.shape[1])
         before = np.log(np.diagonal(cholesky(like), axis1=1, axis2=2))
         after = np.clip(np.diagonal(logarithm, axis1=1, axis2=2), before - np.log(10), before + np.log(10))

@@ -51,6 +51,7 @@ class MixtureParams(NamedTuple):
     beyond: float = 0.0  # the share of noise beyond it
     bulk_center: Array = 0.0  # (p,)
     bulk: Array = 1.0  # (...) an ellipsoid like a covariance: where the density of the noise is flat
+    box: float = 0.0  # 1 if it is flat in the box around that ellipsoid
 
 
 class Prior(NamedTuple):
@@ -93,10 +94,11 @@ class StudentMixture:
         noise = None
         if params.noise > 0:
             center, bulk = params.bulk_center, params.bulk[None]
-            if observed is not None:  # over fewer features the bulk is as much nearer
-                center, bulk = center[observed], self.shape.part(bulk, observed) * (max(p, 1) / len(observed))
+            if observed is not None:  # over fewer features an ellipsoid is as much nearer
+                shrink = 1.0 if params.box else max(p, 1) / len(observed)
+                center, bulk = center[observed], self.shape.part(bulk, observed) * shrink
             inside = params.noise if p else params.noise + params.beyond  # what was not observed lies nowhere
-            noise = noise_kernel(inside, params.beyond, center, *self.shape.whitening(bulk, p))
+            noise = noise_kernel(inside, params.beyond, center, *self.shape.whitening(bulk, p), params.box)
         return ShapeKernel(centers, factors, height, (dof + p) / 2, 1 / dof, (dof + p) / dof, noise)
 
     def e_step(self, params: MixtureParams) -> Callable[[Block], ShapeStats]:

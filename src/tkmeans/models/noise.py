@@ -1,7 +1,7 @@
 """The noise component: a proper density for rows that belong to no cluster, wherever they are.
 
-A share of the noise is uniform in the bulk, an ellipsoid of volume V that holds most rows of the clusters. The rest
-lies beyond it, where at r times the bulk's radius the density is
+A share of the noise is uniform in the bulk, an ellipsoid or a box of volume V that holds most rows of the clusters. The
+rest lies beyond it, where at r times the bulk's radius the density is
 
     1/(p V) r^-p (1 + ln r)^-2,
 
@@ -19,16 +19,23 @@ from tkmeans.stats import Array
 NOISE_BOUNDS = (1e-8, 0.45)
 
 
-def noise_kernel(share: float, beyond: float, center: Array, factors: Array, log_det: Array) -> NoiseKernel:
-    """The noise of so many of the rows in, and beyond, the ellipsoid with these factors, (1, ...), and ln det."""
+def noise_kernel(
+    share: float, beyond: float, center: Array, factors: Array, log_det: Array, box: float = 0.0
+) -> NoiseKernel:
+    """The noise of so many of the rows in, and beyond, the ellipsoid with these factors, (1, ...), and ln det.
+
+    A box has the axes of the ellipsoid, which lies in it.
+    """
     p = len(center)
-    volume = log_volume(p, float(log_det[0]))
-    return NoiseKernel(center, factors[0], math.log(share) - volume, math.log(beyond) - volume - math.log(max(p, 1)))
+    volume = log_volume(p, float(log_det[0]), box)
+    rim = math.log(beyond) - volume - math.log(max(p, 1))
+    return NoiseKernel(center, factors[0], math.log(share) - volume, rim, bool(box))
 
 
-def log_volume(p: int, log_det: float) -> float:
-    """Of an ellipsoid whose matrix has this ln det."""
-    return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1) + log_det / 2
+def log_volume(p: int, log_det: float, box: float = 0.0) -> float:
+    """Of an ellipsoid whose matrix has this ln det, or of the box around it."""
+    unit = p * math.log(2) if box else p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1)
+    return unit + log_det / 2
 
 
 def noise_shares(inside: float, beyond: float, rest: float) -> tuple[float, float]:

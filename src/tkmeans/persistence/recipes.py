@@ -37,6 +37,7 @@ _STRAYS = {"cell_bounds_": "floats[2,p]?", "outlier_pvalues_": "pvalues[n]?", "_
 _MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "weights[K]", "means_": "floats[K,p]", "dof_": "dofs[K]"}
 _MIXTURE |= {"labels_": "labels[n]?", "covariances_": "covariances", "noise_weight_": "share"} | _STRAYS
 _MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", "_noise_shares": "noise shares?"}
+_MIXTURE |= {"noise_in_box_": "truth?"}
 _STREAM = {"n_steps_": "count", "n_samples_seen_": "count", "cluster_sizes_": "sizes[K]", "recent_sizes_": "sizes[K]"}
 _STREAM |= {"center_drift_": "sizes[K]", "drift_pvalues_": "pvalues[K]"}
 _SEEN = {"n_samples_seen_": "count|number from 0 on|sizes[p]|ints[p]"}

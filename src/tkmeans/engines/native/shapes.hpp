@@ -91,18 +91,19 @@ class ShapeEStep {
     void measure_panel(const double* x, Index k, double* d2) {
         const Index p = model_.features;
         const double *center = model_.centers + k * p, *factor = model_.factors + k * (model_.full ? p * p : p);
+        const bool box = model_.gain[k] < 0, full = model_.full && !box;  // of the noise: flat in a box, see NoiseKernel
         auto sum0 = splat(0.0), sum1 = sum0;
         for (Index j = 0; j < p; ++j) {
-            const auto c = splat(center[j]), scale = splat(model_.full ? 1.0 : factor[j]);
+            const auto c = splat(center[j]), scale = splat(full ? 1.0 : factor[model_.full ? j * (p + 1) : j]);
             const auto away0 = (load(x + j * depth) - c) * scale, away1 = (load(x + j * depth + size) - c) * scale;
             store(&away_[j * depth], away0);
             store(&away_[j * depth + size], away1);
-            sum0 = sum0 + away0 * away0;
-            sum1 = sum1 + away1 * away1;
+            sum0 = box ? max(sum0, away0 * away0) : sum0 + away0 * away0;
+            sum1 = box ? max(sum1, away1 * away1) : sum1 + away1 * away1;
         }
-        store(d2, model_.full ? splat(0.0) : sum0);
-        store(d2 + size, model_.full ? splat(0.0) : sum1);
-        if (model_.full)
+        store(d2, full ? splat(0.0) : sum0);
+        store(d2 + size, full ? splat(0.0) : sum1);
+        if (full)
             even_runs(p, block_axes, [&](Index axis, Index count) {
                 with_count<block_axes>(count, [&](auto c) { add_white_squares<decltype(c)::value>(factor, axis, d2); });
             });

@@ -56,7 +56,7 @@ def _filled(function: Callable[..., None], length: int, block: Block, kernel: Sh
     if noise is not None:
         centers = np.concatenate([centers, np.asarray(noise.center)[None]])
         factors = np.concatenate([factors, np.asarray(noise.factor)[None]])
-        numbers = np.column_stack([numbers, [noise.height, noise.beyond, 1.0, 0.0]])
+        numbers = np.column_stack([numbers, [noise.height, noise.beyond, 1.0, -1.0 if noise.box else 0.0]])
     model = map(native.doubles, (frame, centers, factors, numbers))
     out = np.zeros(length)
     function(native.instruction_set(), np.ascontiguousarray(X), weight, *model, noise is not None, out)
