@@ -283,8 +283,8 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
     if heavy and not (setting.box or setting.model.shape.round or setting.limit.is_up):
-        labels = np.where(best.noise > 0.5, -1, best.labels)
-        probe = _run(sample, from_labels(sample, labels, light._replace(box=True), core=True), setting, PILOT_ITER)
+        boxed = with_noise(best.params, float(np.mean(best.noise)), setting._replace(box=True))
+        probe = _run(sample, boxed._replace(dof=np.full_like(boxed.dof, BOUNDS[1])), setting, FIRST_ITER)
         if probe.merit > best.merit and spread_evenly(sample, probe, setting.bulk):
             return best_start(sample, tried, setting._replace(box=True))
     if setting.noise == "auto" and not best.params.box and noise_is_a_cluster(sample, best, setting.bulk):
@@ -317,11 +317,14 @@ def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
 
 
 def spread_evenly(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
-    """Whether rows called noise in the box lie as far from each other as rows that are drawn from it."""
+    """Whether rows called noise in the box lie as far from each other as rows that are drawn from it.
+
+    A box differs from an ellipsoid by its corners: with fewer rows than corners it is not seen.
+    """
     (center, half), p = bulk.box, sample.X.shape[1]
     found = (sample.X[start.noise > 0.5] - center) / half
     found = found[np.max(np.abs(found), axis=1) < 1]
-    if len(found) < FEW_STRAYS:
+    if len(found) < FEW_STRAYS or np.log2(len(found)) < p:
         return False
     both = found, np.random.RandomState(0).uniform(-1, 1, found.shape)
     near, drawn = (np.mean(np.log(np.maximum(cKDTree(x).query(x, k=2)[0][:, 1], 1e-300))) for x in both)
