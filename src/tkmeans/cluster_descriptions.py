@@ -217,8 +217,11 @@ def described(
     medians = np.array([median(of_cluster) for of_cluster in values])  # (K, p)
     seen = _some(np.flatnonzero(core))
     some, of = np.column_stack([column[seen] for column in columns]), labels[seen]
-    spread, width = _spread(some - medians[of]), np.fmax.reduce(medians) - np.fmin.reduce(medians)
-    spread = np.where(np.isinf(spread) & (width > 0), width / 10, spread)  # equal within clusters, but not between
+    away, width = np.abs(some - medians[of]), np.fmax.reduce(medians) - np.fmin.reduce(medians)
+    mad = SIGMA * median(away)  # pooled; where that is 0, as in counts, the mean deviation takes its place
+    spread = np.where(mad > 0, mad, np.nansum(away, axis=0) / max(1, len(away)))
+    unknown = np.where(width > 0, width / 10, np.inf)  # of columns that are equal within clusters, or everywhere
+    spread = np.where((spread > 0) & (spread < np.inf), spread, unknown)
     few = min(_LEVELS, max(2, len(labels) // 2))
     categories = {name: np.asarray(cells, dtype=object) for name, cells in texts.items()}
     if odd := [name for name, cells in categories.items() if cells.shape != labels.shape]:
@@ -279,12 +282,6 @@ def median(rows: Array) -> Array:
     """The median of each column over the values that are there; NaN where there is none."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         return (np.nanmedian if np.isnan(np.sum(rows)) else np.median)(rows, axis=0)
-
-
-def _spread(away: Array) -> Array:
-    """The pooled median absolute deviation; where that is 0, as in counts, the mean one."""
-    mad, mean = SIGMA * median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
-    return np.where((spread := np.where(mad > 0, mad, mean)) > 0, spread, np.inf)
 
 
 def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:

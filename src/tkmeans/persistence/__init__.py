@@ -19,7 +19,7 @@ from tkmeans.atomic import replacing
 from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_params, check_path, check_switch
 from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
-from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
+from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Fields, class_of, kinds, restored
 from tkmeans.sources.base import to_numpy
 
 __all__ = ["ModelFileError", "load", "save"]
@@ -120,7 +120,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     raise ModelFileError(f"{os.fspath(path)} {' '.join(words.split())[:500]}")
 
 
-def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
+def _written(estimator: Any, allowed: dict[str, Fields], training_rows: bool) -> dict[str, Any]:
     name = type(estimator).__name__
     if name not in allowed or type(estimator) is not class_of(name):
         place = "" if allowed is ESTIMATORS else " as the scaler of a pipeline"
@@ -155,21 +155,6 @@ def _read(data: bytes) -> Any:
         document = parse(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise ModelFileError("is not a model file of tkmeans: it is not text") from None
-    _check_envelope(document)
-    last = _revived(document["estimator"], ESTIMATORS)
-    if document["scaler"] is None and document["pipeline"] is None:
-        return last
-    scaler, names = _revived(document["scaler"], SCALERS), document["pipeline"]
-    if scaler.n_features_in_ != last.n_features_in_:
-        raise ModelFileError(f"scales {scaler.n_features_in_} columns but clusters {last.n_features_in_}")
-    if not isinstance(names, list) or len(names) != 2 or not all(isinstance(name, str) for name in names):
-        raise ModelFileError(f"has {names!r} in the place of the names of two steps")
-    if names[0] == names[1] or "__" in "".join(names):
-        raise ModelFileError(f"calls its steps {names!r}, as no pipeline can")
-    return Pipeline([(names[0], scaler), (names[1], last)])
-
-
-def _check_envelope(document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
         raise ModelFileError(f"is not a model file of tkmeans: its format is {found!r}")
@@ -184,9 +169,20 @@ def _check_envelope(document: Any) -> None:
         raise ModelFileError(f"{'lacks' if odd[0] in _ENVELOPE else 'has the unknown entry'} {odd[0]!r}")
     if document["checksum"] != checksum(document):
         raise ModelFileError("was changed after it was written: its checksum does not fit; save the model again")
+    last = _revived(document["estimator"], ESTIMATORS)
+    if document["scaler"] is None and document["pipeline"] is None:
+        return last
+    scaler, names = _revived(document["scaler"], SCALERS), document["pipeline"]
+    if scaler.n_features_in_ != last.n_features_in_:
+        raise ModelFileError(f"scales {scaler.n_features_in_} columns but clusters {last.n_features_in_}")
+    if not isinstance(names, list) or len(names) != 2 or not all(isinstance(name, str) for name in names):
+        raise ModelFileError(f"has {names!r} in the place of the names of two steps")
+    if names[0] == names[1] or "__" in "".join(names):
+        raise ModelFileError(f"calls its steps {names!r}, as no pipeline can")
+    return Pipeline([(names[0], scaler), (names[1], last)])
 
 
-def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
+def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
     """An estimator from its entry in the file; nothing is looked up but names in `allowed`."""
     if not isinstance(written, dict) or set(written) != {"class", "params", "fitted"}:
         raise ModelFileError("has an estimator without a class, params and fitted, or with more than these")
@@ -197,11 +193,12 @@ def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
         raise ModelFileError(f"has a {name} whose params and fitted are not named")
     params, fitted = ({key: decode(part) for key, part in written[each].items()} for each in ("params", "fitted"))
     estimator = _with_params(name, params)
-    wanted = kinds(name, estimator.get_params(deep=False))
+    params = estimator.get_params(deep=False)
+    wanted = kinds(name, params)
     if unknown := sorted(set(fitted) - set(wanted)):
         raise ModelFileError(f"has a {name} with the unknown attribute {unknown[0]!r}")
     sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count from 1 on", {})}
-    if allowed is ESTIMATORS and (size := getattr(estimator, allowed[name].size)) != "auto":
+    if (size := params.get("n_components", params.get("n_clusters", "auto"))) != "auto":
         sizes["K"] = size
     values: dict[str, Any] = {}
     for field, kind in wanted.items():
