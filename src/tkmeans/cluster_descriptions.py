@@ -186,10 +186,10 @@ def describe(
         raise TypeError(f"categories must be a mapping of names to columns of text, got {categories!r}")
     if issparse(X):
         raise TypeError("X is sparse, and describe looks at every value; pass X.toarray(), or some of its columns")
-    values, names, texts = _columns(model, X, feature_names)
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    values, names, texts = _columns(steps[0], X, feature_names)
     check_names(names, "feature_names")
     texts |= {str(name): cells for name, cells in (categories or {}).items()}
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     check_is_fitted(steps[-1])
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # of known names, and what a fit has reported
         rows = answers(steps[-1], model[:-1].transform(values) if len(steps) > 1 else values, pvalues=False)
@@ -284,9 +284,8 @@ def median(rows: Array) -> Array:
         return (np.nanmedian if np.isnan(np.sum(rows)) else np.median)(rows, axis=0)
 
 
-def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:
-    """The numbers that the model was fitted on, their names, and the text of the other columns."""
-    first = model.steps[0][1] if hasattr(model, "steps") else model
+def _columns(first: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:
+    """The numbers that the first step was fitted on, their names, and the text of the other columns."""
     fitted = [str(name) for name in getattr(first, "feature_names_in_", ())]
     texts: dict[str, Array] = {}
     if isinstance(X, (str, os.PathLike, DataFile)):

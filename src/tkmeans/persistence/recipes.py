@@ -31,18 +31,15 @@ _MIXTURE |= {"labels_": "labels[n]?", "covariances_": "covariances", "noise_weig
 _MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", "_noise_shares": "noise shares?"}
 _STREAM = {"n_steps_": "count", "n_samples_seen_": "count", "cluster_sizes_": "sizes[K]", "recent_sizes_": "sizes[K]"}
 _STREAM |= {"center_drift_": "sizes[K]", "drift_pvalues_": "pvalues[K]"}
-_SEEN = {"n_samples_seen_": "count|number from 0 on|sizes[p]|ints[p]"}
+_SEEN = _ALL | {"n_samples_seen_": "count|number from 0 on|sizes[p]|ints[p]"}
+_RANGE = dict.fromkeys(("min_", "data_min_", "data_max_"), "floats[p]") | {"data_range_": "sizes[p]"}
 
 ESTIMATORS = {"TKMeans": _SOFT | _STRAYS, "FastTKMeans": _SOFT, "MiniBatchTKMeans": _SOFT | _STRAYS | _STREAM}
 ESTIMATORS |= {"StudentTMixture": _MIXTURE, "KMedians": _HARD, "KMedoids": _HARD | {"medoid_indices_": "ints[K]?"}}
 
-_SCALED = {
-    "StandardScaler": _SEEN | {"mean_": "floats[p]?", "var_": "sizes[p]?", "scale_": "scales[p]?"},
-    "RobustScaler": {"center_": "floats[p]?", "scale_": "scales[p]?"},
-    "MinMaxScaler": _SEEN | {"scale_": "scales[p]"} | dict.fromkeys(("min_", "data_min_", "data_max_"), "floats[p]"),
-}
-_SCALED["MinMaxScaler"] |= {"data_range_": "sizes[p]"}
-SCALERS = {name: _ALL | fields for name, fields in _SCALED.items()}
+SCALERS = {"StandardScaler": _SEEN | {"mean_": "floats[p]?", "var_": "sizes[p]?", "scale_": "scales[p]?"}}
+SCALERS |= {"RobustScaler": _ALL | {"center_": "floats[p]?", "scale_": "scales[p]?"}}
+SCALERS |= {"MinMaxScaler": _SEEN | {"scale_": "scales[p]"} | _RANGE}
 
 _COVARIANCES = {"full": "matrices[K,p,p]", "tied": "matrices[p,p]", "diag": "scales[K,p]", "spherical": "scales[K]"}
 
