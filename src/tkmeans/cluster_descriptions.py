@@ -91,10 +91,9 @@ class ClusterDescription:
         parts = [apart or "no column sets it apart", ", ".join(telling[:_CATEGORIES]), ", ".join(self.medians)]
         if self.probability is not None and self.probability < _DOUBTFUL:
             parts.append(f"not clear-cut: {100 * self.probability:.0f} % probable on average")
-        rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
         outliers = f" and {self.n_outliers} outlier{'s' * (self.n_outliers > 1)}" if self.n_outliers else ""
         words = "; ".join(filter(None, parts)) if self.n_rows else "empty"
-        return f"Cluster {self.cluster} ({rows}{outliers}): {words}"
+        return f"Cluster {self.cluster} ({self.n_rows} row{'s' * (self.n_rows != 1)}{outliers}): {words}"
 
 
 class Description(tuple[ClusterDescription, ...]):

@@ -17,6 +17,7 @@ from tkmeans.datasets.generators import strays
 from tkmeans.docstrings import documented
 from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
+from tkmeans.plots.diagnostic_displays import RobustnessDisplay
 from tkmeans.sources.number_checks import as_numbers, checked_points, reals
 from tkmeans.stats import Array
 
@@ -67,8 +68,6 @@ class RobustnessCurve:
     @documented("ax", returns="display : tkmeans.plots.RobustnessDisplay")
     def plot(self, ax: Any = None) -> Any:
         """Draw the first of the measures."""
-        from tkmeans.plots import RobustnessDisplay
-
         measure = next(iter(self.values))
         return RobustnessDisplay(curves={measure: self}, measure=measure).plot(ax=ax)
 

@@ -194,8 +194,7 @@ def _spaced(n_clusters: int, n_features: int, y: Any, spread: Any, random_state:
     points = rng.uniform(-1, 1, (1, n_features))
     while len(points) < n_clusters:
         tries = rng.uniform(-1, 1, (50, n_features))
-        nearest = ((tries[:, None] - points) ** 2).sum(-1).min(1)
-        points = np.vstack([points, tries[nearest.argmax()]])
+        points = np.vstack([points, tries[((tries[:, None] - points) ** 2).sum(-1).min(1).argmax()]])
     return _around(points, y, spread, rng)
 
 

@@ -192,10 +192,9 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     if open_keys:
         alone = {"n_jobs": n_jobs or os.cpu_count() or 1, "inner_max_num_threads": 1}  # the cores are busy with others
         with path.open("a", newline="") as file, threadpool_limits(1), parallel_config("loky", **alone):
-            writer = csv.writer(file)
             runs = Parallel(return_as="generator_unordered", batch_size=5)
             for key, row in runs(delayed(_do)(key) for key in open_keys):
-                writer.writerow([*key, *(row[measure] for measure in MEASURES)])
+                csv.writer(file).writerow([*key, *(row[measure] for measure in MEASURES)])
                 file.flush()
                 done[key] = row
                 tick(1)

@@ -108,9 +108,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     tkmeans.persistence.encoding.ModelFileError: ... is not a model file of tkmeans: its format is 'another'
     """
     check_path("path", path)
-    data = Path(path).read_bytes()
     try:
-        return _read(data)
+        return _read(Path(path).read_bytes())
     except ModelFileError as fault:
         words = str(fault)
     except RecursionError:
@@ -138,9 +137,8 @@ def _encoded_param(key: str, value: Any) -> Any:
     try:
         return encode(os.fspath(value) if isinstance(value, os.PathLike) else value)
     except TypeError:
-        way_out = f"set_params({key}=...) to text, a number, an array or None"
         refused = f"a model file cannot hold {key}={value!r}; it does not matter to a fitted estimator"
-        raise TypeError(f"{refused}: {way_out}") from None
+        raise TypeError(f"{refused}: set_params({key}=...) to text, a number, an array or None") from None
 
 
 def _encoded(value: Any) -> Any:

@@ -257,7 +257,6 @@ def _draw_arrows(ax: "Axes", places: Array, low: Array, high: Array, **look: Any
     middle, half = (low + high) / 2, (high - low) / 2
     away = (places - middle) / half
     reach = np.abs(away).max(axis=1, initial=1.0, keepdims=True)
-    on_edge = middle + half * away / reach
     for axis, sign, arrow in ((0, -1, "<"), (0, 1, ">"), (1, -1, "v"), (1, 1, "^")):
-        x, y = on_edge[away[:, axis] * sign == reach[:, 0]].T
+        x, y = (middle + half * away / reach)[away[:, axis] * sign == reach[:, 0]].T
         ax.scatter(x, y, marker=arrow, clip_on=False, zorder=4, **look)

@@ -78,8 +78,7 @@ class Clustering:
         own = np.flatnonzero(self.rows.core & (self.rows.label == k) & ~np.isnan(self.distances))
         complete = own[~np.isnan(self.values[own]).any(axis=1)]
         own = complete if len(complete) >= 2 * n else own  # a row with gaps is near in the little it has
-        trust = -self.distances if self.weights is None else self.weights
-        order = own[np.argsort(-trust[own], kind="stable")]
+        order = own[np.argsort((self.distances if self.weights is None else -self.weights)[own], kind="stable")]
         return order[:n], order[::-1][: min(n, max(len(order) - n, 0))]
 
 
