@@ -108,8 +108,7 @@ def stability(
     sample_weight : array-like of shape (n_samples,), default=None
         How much rows count in the fits and in the similarity. Those of positive weight are equally likely to be drawn.
     n_resamples, progress : int, default=100, and bool or callable, default=False
-        How many times to draw and fit; whether to count on standard error, or a function of the number of resamples
-        that are done, and of all.
+        How often to draw and fit; whether to count on standard error, or a function of the number done and of all.
 
     References
     ----------

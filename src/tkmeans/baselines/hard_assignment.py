@@ -166,8 +166,7 @@ ACCEPTS = Accepts(missing=False, sparse=False, single=False, elsewhere=False, ch
 
 
 def _check_squares(points: Array, name: str) -> None:
-    largest = float(np.max(np.abs(points)))
-    if largest > LARGEST:
+    if (largest := float(np.max(np.abs(points)))) > LARGEST:
         raise ValueError(f"{name} holds values as large as {largest:.3g}, whose squares no float64 can; rescale it")
 
 

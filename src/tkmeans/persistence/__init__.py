@@ -156,8 +156,7 @@ def _read(data: bytes) -> Any:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
         raise ModelFileError(f"is not a model file of tkmeans: its format is {found!r}")
-    version = document.get("version")
-    if type(version) is not int or version < 1:
+    if type(version := document.get("version")) is not int or version < 1:
         raise ModelFileError(f"has the impossible version {version!r}")
     if version > VERSION:
         newer = f"was written by a newer tkmeans ({document.get('tkmeans')}, file version {version})"
@@ -184,8 +183,7 @@ def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
     """An estimator from its entry in the file; nothing is looked up but names in `allowed`."""
     if not isinstance(written, dict) or set(written) != {"class", "params", "fitted"}:
         raise ModelFileError("has an estimator without a class, params and fitted, or with more than these")
-    name = written["class"]
-    if not isinstance(name, str) or name not in allowed:
+    if not isinstance(name := written["class"], str) or name not in allowed:
         raise ModelFileError(f"holds {name!r}, which is not one of {', '.join(allowed)}")
     if not isinstance(written["params"], dict) or not isinstance(written["fitted"], dict):
         raise ModelFileError(f"has a {name} whose params and fitted are not named")

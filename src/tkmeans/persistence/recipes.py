@@ -1,8 +1,7 @@
 """Which classes a model file may hold, and what there is to keep of each.
 
-A field's kind is a word of `_WORDS` or "sketch", which has a type and a range; arrays have their shape in brackets: K
-clusters, p features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|"
-alternatives.
+A kind is a word of `_WORDS` or "sketch", with a type and a range; arrays have their shape in brackets: K clusters, p
+features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|" alternatives.
 """
 
 from collections.abc import Callable

@@ -227,8 +227,7 @@ class ClustersDisplay:
 
     def _draw_outliers(self, low: Array, high: Array) -> None:
         self.outliers_ = None
-        strays = self.points[self.outliers]
-        if len(strays) == 0:
+        if len(strays := self.points[self.outliers]) == 0:
             return
         inside = np.all((strays >= low) & (strays <= high), axis=1)
         name = f"outlier ({len(strays)}" + (f", {np.sum(~inside)} beyond the edge)" if np.any(~inside) else ")")

@@ -109,8 +109,7 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
 
 def deviations(model: Any) -> Array:
     """How far rows of each cluster typically are from its centre in each column, (K, p)."""
-    covariances = full_covariances(model)
-    if covariances is None:  # one width for all
+    if (covariances := full_covariances(model)) is None:  # one width for all
         return np.full(centers_of(model).shape, np.sqrt(getattr(model, "scale_", 1.0)))
     return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 
