@@ -23,24 +23,17 @@ __all__ += ["trimming_curves"]
 
 # Public names are imported when they are first used: scikit-learn imports pandas
 # where it finds it, and a bare `import tkmeans` should cost nothing.
-_HOMES = {
-    "tkmeans.cluster_stability": ("Stability", "stability"),
-    "tkmeans.cluster_descriptions": ("Description", "describe"),
-    "tkmeans.estimators": ("FastTKMeans", "MiniBatchTKMeans", "StudentTMixture", "TKMeans"),
-    "tkmeans.onnx_export": ("to_onnx",),
-    "tkmeans.persistence": ("ModelFileError", "load", "save"),
-    "tkmeans.report": ("write_report",),
-    "tkmeans.robustness": ("RobustnessCurve", "breakdown_curve", "influence_curve", "trimming_curves"),
-    "tkmeans.selection": ("Selection", "select_clusters", "select_n_clusters"),
-    "tkmeans.sources.files": ("DataFile",),
-    "tkmeans.versions": ("show_versions",),
-}
+_HOMES = {"cluster_descriptions": "Description describe", "cluster_stability": "Stability stability"}
+_HOMES |= {"estimators": "FastTKMeans MiniBatchTKMeans StudentTMixture TKMeans", "onnx_export": "to_onnx"}
+_HOMES |= {"persistence": "ModelFileError load save", "report": "write_report", "sources.files": "DataFile"}
+_HOMES |= {"robustness": "RobustnessCurve breakdown_curve influence_curve trimming_curves"}
+_HOMES |= {"selection": "Selection select_clusters select_n_clusters", "versions": "show_versions"}
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(home), name)
+        if name in names.split():
+            return getattr(import_module(f"tkmeans.{home}"), name)
     raise AttributeError(f"module 'tkmeans' has no attribute {name!r}")
 
 

@@ -91,10 +91,9 @@ class ClusterDescription:
         parts = [apart or "no column sets it apart", ", ".join(telling[:_CATEGORIES]), ", ".join(self.medians)]
         if self.probability is not None and self.probability < _DOUBTFUL:
             parts.append(f"not clear-cut: {100 * self.probability:.0f} % probable on average")
-        rows = f"{self.n_rows} row{'s' * (self.n_rows != 1)}"
         outliers = f" and {self.n_outliers} outlier{'s' * (self.n_outliers > 1)}" if self.n_outliers else ""
         words = "; ".join(filter(None, parts)) if self.n_rows else "empty"
-        return f"Cluster {self.cluster} ({rows}{outliers}): {words}"
+        return f"Cluster {self.cluster} ({self.n_rows} row{'s' * (self.n_rows != 1)}{outliers}): {words}"
 
 
 class Description(tuple[ClusterDescription, ...]):
@@ -186,10 +185,10 @@ def describe(
         raise TypeError(f"categories must be a mapping of names to columns of text, got {categories!r}")
     if issparse(X):
         raise TypeError("X is sparse, and describe looks at every value; pass X.toarray(), or some of its columns")
-    values, names, texts = _columns(model, X, feature_names)
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    values, names, texts = _columns(steps[0], X, feature_names)
     check_names(names, "feature_names")
     texts |= {str(name): cells for name, cells in (categories or {}).items()}
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     check_is_fitted(steps[-1])
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # of known names, and what a fit has reported
         rows = answers(steps[-1], model[:-1].transform(values) if len(steps) > 1 else values, pvalues=False)
@@ -217,8 +216,11 @@ def described(
     medians = np.array([median(of_cluster) for of_cluster in values])  # (K, p)
     seen = _some(np.flatnonzero(core))
     some, of = np.column_stack([column[seen] for column in columns]), labels[seen]
-    spread, width = _spread(some - medians[of]), np.fmax.reduce(medians) - np.fmin.reduce(medians)
-    spread = np.where(np.isinf(spread) & (width > 0), width / 10, spread)  # equal within clusters, but not between
+    away, width = np.abs(some - medians[of]), np.fmax.reduce(medians) - np.fmin.reduce(medians)
+    mad = SIGMA * median(away)  # pooled; where that is 0, as in counts, the mean deviation takes its place
+    spread = np.where(mad > 0, mad, np.nansum(away, axis=0) / max(1, len(away)))
+    unknown = np.where(width > 0, width / 10, np.inf)  # of columns that are equal within clusters, or everywhere
+    spread = np.where((spread > 0) & (spread < np.inf), spread, unknown)
     few = min(_LEVELS, max(2, len(labels) // 2))
     categories = {name: np.asarray(cells, dtype=object) for name, cells in texts.items()}
     if odd := [name for name, cells in categories.items() if cells.shape != labels.shape]:
@@ -281,15 +283,8 @@ def median(rows: Array) -> Array:
         return (np.nanmedian if np.isnan(np.sum(rows)) else np.median)(rows, axis=0)
 
 
-def _spread(away: Array) -> Array:
-    """The pooled median absolute deviation; where that is 0, as in counts, the mean one."""
-    mad, mean = SIGMA * median(np.abs(away)), np.nansum(np.abs(away), axis=0) / max(1, len(away))
-    return np.where((spread := np.where(mad > 0, mad, mean)) > 0, spread, np.inf)
-
-
-def _columns(model: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:
-    """The numbers that the model was fitted on, their names, and the text of the other columns."""
-    first = model.steps[0][1] if hasattr(model, "steps") else model
+def _columns(first: Any, X: Any, names: Sequence[str] | None) -> tuple[Array, list[str], dict[str, Array]]:
+    """The numbers that the first step was fitted on, their names, and the text of the other columns."""
     fitted = [str(name) for name in getattr(first, "feature_names_in_", ())]
     texts: dict[str, Array] = {}
     if isinstance(X, (str, os.PathLike, DataFile)):

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _is_fitted
 from tkmeans.docstrings import documented
 from tkmeans.estimators.inputs import checked_sample_weight
 from tkmeans.estimators.validation import check_clusterer, check_integer, check_n_jobs
-from tkmeans.plots.diagnostic_displays import DOUBTFUL, STABLE
+from tkmeans.plots.diagnostic_displays import DOUBTFUL, STABLE, StabilityDisplay
 from tkmeans.stats import Array
 
 Progress = Callable[[int, int], None]  # called with how much is done, and of how much
@@ -75,8 +75,6 @@ class Stability:
     @documented("ax", returns="display : tkmeans.plots.StabilityDisplay")
     def plot(self, ax: Any = None) -> Any:
         """Draw the similarities of each cluster."""
-        from tkmeans.plots import StabilityDisplay
-
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)
 
 
@@ -110,8 +108,7 @@ def stability(
     sample_weight : array-like of shape (n_samples,), default=None
         How much rows count in the fits and in the similarity. Those of positive weight are equally likely to be drawn.
     n_resamples, progress : int, default=100, and bool or callable, default=False
-        How many times to draw and fit; whether to count on standard error, or a function of the number of resamples
-        that are done, and of all.
+        How often to draw and fit; whether to count on standard error, or a function of the number done and of all.
 
     References
     ----------

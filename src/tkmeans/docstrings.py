@@ -28,6 +28,8 @@ random_state : int, RandomState instance or None, default=None
     Makes the data reproducible.
 n_clusters, max_iter : int, default=8 and 300
     The number of clusters, and the most iterations of one run; those of a swapping KMedoids are sweeps over all rows.
+init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
+    Where to begin; of an array, KMedoids takes the nearest rows. Makes a start that is drawn reproducible.
 n_init : "auto" or int, default="auto"
     How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
 bad_cells : {"auto", True, False}, default="auto"
@@ -50,8 +52,7 @@ dof_, cluster_weights_ : float and ndarray of shape (n_clusters,)
 labels_, inertia_ : ndarray of shape (n_samples,) and float
     The cluster of each row; the weighted sum of squared distances to the nearest centre.
 inertia_, labels_, n_iter_ : float, ndarray of shape (n_samples,) and int
-    The weighted sum of distances to the centres, in the method's metric; the cluster of each row; iterations, or
-    sweeps, of the best run.
+    The weighted sum of distances to the centres; the cluster of each row; iterations, or sweeps, of the best run.
 cell_bounds_ : ndarray of shape (2, n_features)
     The lowest and the highest value of each feature that is no bad cell, if the training rows have bad cells.
 agreement_, n_searches_, margin_ : float, int and float

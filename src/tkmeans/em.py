@@ -207,8 +207,7 @@ class Anderson:
         residuals, images = np.array(self.residuals), np.array(self.images)
         residual_steps, image_steps = residuals[1:] - residuals[:-1], images[1:] - images[:-1]  # (m, d)
         products = np.einsum("id,jd->ij", residual_steps, residual_steps)
-        lengths = np.sqrt(products.diagonal())
-        if not lengths.all():
+        if not (lengths := np.sqrt(products.diagonal())).all():
             return None
         # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
         gram = products / (lengths[:, None] * lengths)

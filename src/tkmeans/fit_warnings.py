@@ -53,12 +53,10 @@ def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> Non
 
 def warn_of_tiny_clusters(sizes: Array) -> None:
     """Warn of centres that hardly any row belongs to: most likely they lie on outliers."""
-    tiny = np.flatnonzero(sizes < TINY_CLUSTER * sizes.sum() / len(sizes))
-    if not len(tiny):
-        return
-    named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
-    found = f"{len(tiny)} of {len(sizes)} clusters hold hardly any or none of the {sizes.sum():g} rows: {named}."
-    warn_user(f"{found} They may lie on outliers, or there are fewer clusters: try a smaller number.")
+    if len(tiny := np.flatnonzero(sizes < TINY_CLUSTER * sizes.sum() / len(sizes))):
+        named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
+        found = f"{len(tiny)} of {len(sizes)} clusters hold hardly any or none of the {sizes.sum():g} rows: {named}."
+        warn_user(f"{found} They may lie on outliers, or there are fewer clusters: try a smaller number.")
 
 
 def warn_of_split_searches(n_searches: int, n_agreeing: int, margin: float, n_clusters: int) -> None:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -17,6 +17,7 @@ from tkmeans.datasets.generators import strays
 from tkmeans.docstrings import documented
 from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
+from tkmeans.plots.diagnostic_displays import RobustnessDisplay
 from tkmeans.sources.number_checks import as_numbers, checked_points, reals
 from tkmeans.stats import Array
 
@@ -67,8 +68,6 @@ class RobustnessCurve:
     @documented("ax", returns="display : tkmeans.plots.RobustnessDisplay")
     def plot(self, ax: Any = None) -> Any:
         """Draw the first of the measures."""
-        from tkmeans.plots import RobustnessDisplay
-
         measure = next(iter(self.values))
         return RobustnessDisplay(curves={measure: self}, measure=measure).plot(ax=ax)
 
@@ -120,17 +119,17 @@ def breakdown_curve(
     check_real("distance", distance, positive=True)
     X = _checked(estimator, X, n_jobs)
     shares = _shares(fractions, "fractions")
-    clean = _fitted(estimator, X)
-    y = clean.labels if y is None else column_or_1d(y)
+    labels, _, clean = _fitted(estimator, X)
+    y = labels if y is None else column_or_1d(y)
     check_consistent_length(X, y)
     means, spread = _clusters(X, y)
     rng = check_random_state(random_state)
     added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
     tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
-    found = {"ari": [adjusted_rand_score(y, fit.labels[: len(X)]) for fit in fits]}
-    found |= {"shift": [_shift(means, fit.centers) / spread for fit in fits]}
-    found |= {"scale": [fit.scale / clean.scale for fit in fits]}
+    found = {"ari": [adjusted_rand_score(y, labels[: len(X)]) for labels, _, _ in fits]}
+    found |= {"shift": [_shift(means, centers) / spread for _, centers, _ in fits]}
+    found |= {"scale": [scale / clean for _, _, scale in fits]}
     return RobustnessCurve(shares, {name: np.reshape(each, (-1, n_draws)) for name, each in found.items()})
 
 
@@ -164,19 +163,19 @@ def influence_curve(
     """
     X = _checked(estimator, X, n_jobs)
     at = np.arange(0, 30.5, 1.0) if distances is None else reals(distances, "distances")
-    clean = _fitted(estimator, X)
-    if clean.centers is None:
+    labels, centers, _ = _fitted(estimator, X)
+    if centers is None:
         lacks = f"{type(estimator).__name__} has no centres, so no row can move them"
         raise ValueError(f"{lacks}; use an estimator that has")
-    _, spread = _clusters(X, clean.labels)
-    away = clean.centers - clean.centers.mean(axis=0)
+    _, spread = _clusters(X, labels)
+    away = centers - centers.mean(axis=0)
     k = int(np.argmax(np.linalg.norm(away, axis=1)))
     rng = check_random_state(random_state)
     way = away[k] if len(away) > 1 else rng.standard_normal(X.shape[1])
-    rows = clean.centers[k] + spread * at[:, None] * way / np.linalg.norm(way)
+    rows = centers[k] + spread * at[:, None] * way / np.linalg.norm(way)
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, np.vstack([X, row])) for row in rows)
-    moved = np.array([_shift(clean.centers, fit.centers) for fit in fits])
-    return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(clean.labels == k) + 1)})
+    moved = np.array([_shift(centers, after) for _, after, _ in fits])
+    return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(labels == k) + 1)})
 
 
 @documented("rows", "n_jobs", returns="curves : dict of str to RobustnessCurve\n    By name, such as '2 clusters'.")
@@ -245,15 +244,8 @@ def _checked(estimator: Any, X: Any, n_jobs: int | None) -> Array:
     return X
 
 
-class _Found(NamedTuple):
-    """What a fit found."""
-
-    labels: Array  # (n,)
-    centers: Array | None  # (K, p)
-    scale: float  # the width of a cluster, NaN where there is no estimate
-
-
-def _fitted(estimator: Any, X: Array) -> _Found:
+def _fitted(estimator: Any, X: Array) -> tuple[Array, Any, float]:
+    """The labels and the centres, (K, p) or None, and the width of a cluster, NaN where there is no estimate."""
     with warnings.catch_warnings(action="ignore"):  # that contaminated rows give odd clusters is the point
         model = clone(estimator)
         labels = np.asarray(model.fit_predict(X))
@@ -262,7 +254,7 @@ def _fitted(estimator: Any, X: Array) -> _Found:
     if hasattr(model, "covariances_"):  # the geometric mean of all axes of all components
         C, matrices = np.asarray(model.covariances_), model.covariance_type in ("full", "tied")
         width = np.exp(np.mean(np.linalg.slogdet(C)[1] / X.shape[1] if matrices else np.log(C)) / 2)
-    return _Found(labels, None if centers is None else np.asarray(centers), float(width))
+    return labels, None if centers is None else np.asarray(centers), float(width)
 
 
 def _clusters(X: Array, y: Array) -> tuple[Array, float]:

@@ -41,10 +41,9 @@ class RowAnswers(NamedTuple):
         """How many outliers there are, and how many rows lie between clusters."""
         parts = []
         if self.outlier is not None:
-            n_outliers, n_rows = int(np.sum(self.outlier)), len(self.label)
-            are = "is an outlier" if n_outliers == 1 else "are outliers"
-            some = f"{n_outliers} of {n_rows} rows {are}: far from every cluster."
-            parts.append(some if n_outliers else "No row is an outlier.")
+            are = "is an outlier" if (n := int(np.sum(self.outlier))) == 1 else "are outliers"
+            some = f"{n} of {len(self.label)} rows {are}: far from every cluster."
+            parts.append(some if n else "No row is an outlier.")
         if self.bad_cells is not None:
             n_cells, n_rows = int(np.sum(self.bad_cells)), int(np.sum(np.any(self.bad_cells, axis=1)))
             cells, rows = (f"{n} {word}{'s' * (n != 1)}" for n, word in ((n_cells, "value"), (n_rows, "row")))

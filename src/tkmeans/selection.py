@@ -113,8 +113,7 @@ def select_clusters(
             options = {"sample_weight": sample_weight, "n_resamples": n_resamples, "n_jobs": n_jobs}
             worst = [stability(each, X, random_state=seed, **options).mean.min() for each, seed in tried]
             found = replace(found, stability=np.array(worst))
-    best = sized(found.best, found.best_shape)
-    return replace(found, best_estimator=best.fit(X, sample_weight=sample_weight))
+    return replace(found, best_estimator=sized(found.best, found.best_shape).fit(X, sample_weight=sample_weight))
 
 
 select_n_clusters = select_clusters  # its earlier name

@@ -166,8 +166,7 @@ ACCEPTS = Accepts(missing=False, sparse=False, single=False, elsewhere=False, ch
 
 
 def _check_squares(points: Array, name: str) -> None:
-    largest = float(np.max(np.abs(points)))
-    if largest > LARGEST:
+    if (largest := float(np.max(np.abs(points)))) > LARGEST:
         raise ValueError(f"{name} holds values as large as {largest:.3g}, whose squares no float64 can; rescale it")
 
 
@@ -207,17 +206,12 @@ def weighted_medians(x: Array, weight: Array) -> Array:
 
 
 @final
-@documented("n_clusters", "n_init", "inertia_", "n_features_in_")
+@documented("n_clusters", "init", "n_init", "inertia_", "n_features_in_")
 class KMedians(Clusterer, ClusterMixin, BaseEstimator):
     """k-medians: k-means with city-block distances and medians.
 
     A classical robust variant, here to compare with. Medians resist outliers within a cluster, but nothing keeps a far
     outlier from becoming a cluster of its own. The centres of :class:`KMedoids` are rows.
-
-    Parameters
-    ----------
-    init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
-        Where to begin; makes a start that is drawn reproducible.
 
     Attributes
     ----------
@@ -260,7 +254,7 @@ def medoid(metric: str, x: Array, weight: Array) -> Array:
 
 
 @final
-@documented("n_clusters", "n_init", "inertia_", "n_features_in_")
+@documented("n_clusters", "init", "n_init", "inertia_", "n_features_in_")
 class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     """k-medoids: every centre is one of the rows; those of :class:`KMedians` are medians.
 
@@ -272,8 +266,6 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
         "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
         Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
         like k-means: quicker, worse.
-    init, random_state : {"k-means++", "random"} or array, default="k-means++", and as in scikit-learn, default=None
-        Where to begin; of an array, the nearest rows are taken. Makes a start that is drawn reproducible.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ def make_contaminated(
     reals = {"outlier_fraction": outlier_fraction, "outlier_range": outlier_range, "cluster_std": cluster_std}
     outlier_fraction, outlier_range, cluster_std = _checked(float, 0, **reals)
     rng = check_random_state(random_state)
-    X, y = _around(_spaced_points(n_clusters, n_features, rng), np.arange(n_samples) % n_clusters, cluster_std, rng)
+    X, y = _spaced(n_clusters, n_features, np.arange(n_samples) % n_clusters, cluster_std, rng)
     n_outliers = round(outlier_fraction * n_samples)
     return _with_outliers(X, y, rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features)))
 
@@ -71,9 +71,7 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
     (5250, 2)
     """
     (n_clusters,) = _checked(int, 1, n_clusters=n_clusters)
-    rng = check_random_state(random_state)
-    y = np.repeat(np.arange(n_clusters), 150)
-    return _around(_spaced_points(n_clusters, 2, rng), y, 0.35 / np.sqrt(n_clusters), rng)
+    return _spaced(n_clusters, 2, np.repeat(np.arange(n_clusters), 150), 0.35 / np.sqrt(n_clusters), random_state)
 
 
 @documented("random_state", returns=_LABELLED)
@@ -95,8 +93,7 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
     (overlap,) = _checked(int, 1, overlap=overlap)
     if overlap not in _S_SPREAD:
         raise ValueError(f"overlap must be 1, 2, 3 or 4 (like S1 to S4), got {overlap!r}")
-    rng = check_random_state(random_state)
-    return _around(_spaced_points(15, 2, rng), np.sort(np.arange(5000) % 15), _S_SPREAD[overlap], rng)
+    return _spaced(15, 2, np.sort(np.arange(5000) % 15), _S_SPREAD[overlap], random_state)
 
 
 @documented("random_state", returns=_LABELLED)
@@ -191,14 +188,14 @@ def _checked(kind: type, least: float, **given: Any) -> list[Any]:
     return [kind(value) for value in given.values()]
 
 
-def _spaced_points(n_points: int, n_features: int, rng: np.random.RandomState) -> Any:
-    """Random points in the cube, each the one of many that is farthest from those before."""
+def _spaced(n_clusters: int, n_features: int, y: Any, spread: Any, random_state: Any) -> tuple[Any, Any]:
+    """Clusters around random points in the cube, each the one of many that is farthest from those before."""
+    rng = check_random_state(random_state)
     points = rng.uniform(-1, 1, (1, n_features))
-    while len(points) < n_points:
+    while len(points) < n_clusters:
         tries = rng.uniform(-1, 1, (50, n_features))
-        nearest = ((tries[:, None] - points) ** 2).sum(-1).min(1)
-        points = np.vstack([points, tries[nearest.argmax()]])
-    return points
+        points = np.vstack([points, tries[((tries[:, None] - points) ** 2).sum(-1).min(1).argmax()]])
+    return _around(points, y, spread, rng)
 
 
 def _around(centers: Any, y: Any, spread: Any, rng: np.random.RandomState) -> tuple[Any, Any]:

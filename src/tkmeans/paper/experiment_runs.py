@@ -42,14 +42,10 @@ _GAUSSIAN = 1e8  # degrees of freedom
 Fitting = Callable[[Array, Array, int], Run]
 
 
-def _by(estimator: Callable[[Array, int], Any]) -> Fitting:
+def _by(estimator: Callable[[Array, int], Any], X: Array, start: Array, seed: int) -> Run:
     """What an estimator made for a start and a seed finds."""
-
-    def fit(X: Array, start: Array, seed: int) -> Run:
-        made = estimator(start, seed)
-        return Run(np.asarray(made.fit_predict(X)), centers_of(made), int(made.n_iter_))
-
-    return fit
+    made = estimator(start, seed)
+    return Run(np.asarray(made.fit_predict(X)), centers_of(made), int(made.n_iter_))
 
 
 def _mixture(X: Array, centers: Array, seed: int, *, start: str = "as released", **given: Any) -> Run:
@@ -63,7 +59,7 @@ def _mixture(X: Array, centers: Array, seed: int, *, start: str = "as released",
         first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
     first |= {"noise": False, "shrinkage": 0, "size_ratio": np.inf, "shared_dof": False, "accelerate": False}
     first |= {"reg_covar": 1e-6, "tol": 1e-6, "max_iter": 500} | given
-    return _by(lambda *_: StudentTMixture(K, means_init=centers, **first))(X, centers, seed)
+    return _by(lambda *_: StudentTMixture(K, means_init=centers, **first), X, centers, seed)
 
 
 def t_k_means(X: Array, centers: Array, scale: float) -> Outcome[Any, Any]:
@@ -93,9 +89,9 @@ def _literal_limit(X: Array, start: Array, _: int) -> Run:
     return _nearest(X, limit(X, start, 1, SmallMove(1e-6), 200))
 
 
-_kmeans = _by(lambda start, seed: KMeans(len(start), init=start, n_init=1, random_state=seed))
-_default_tkmeans = _by(lambda start, seed: TKMeans(len(start), random_state=seed))
-_default_fast = _by(lambda start, seed: FastTKMeans(len(start), random_state=seed))
+_kmeans = partial(_by, lambda start, seed: KMeans(len(start), init=start, n_init=1, random_state=seed))
+_default_tkmeans = partial(_by, lambda start, seed: TKMeans(len(start), random_state=seed))
+_default_fast = partial(_by, lambda start, seed: FastTKMeans(len(start), random_state=seed))
 
 # On rows in their own units: the published fast t-k-means++ row was made that way (deviations.md).
 UNSCALED: dict[str, dict[str, Fitting]] = {"released unscaled": {"fast t-k-means++": METHODS["fast t-k-means++"].run}}
@@ -105,8 +101,8 @@ COLUMNS: dict[str, dict[str, Fitting]] = {
     "correct": {
         "k-means": _kmeans,
         "k-means++": _kmeans,
-        "k-medoids": _by(lambda start, seed: KMedoids(len(start), method="alternate", init=start, random_state=seed)),
-        "k-medians": _by(lambda start, seed: KMedians(len(start), init=start, random_state=seed)),
+        "k-medoids": partial(_by, lambda at, seed: KMedoids(len(at), method="alternate", init=at, random_state=seed)),
+        "k-medians": partial(_by, lambda start, seed: KMedians(len(start), init=start, random_state=seed)),
         "GMM": partial(_mixture, dof=_GAUSSIAN),
         "TMM": partial(_mixture, dof="estimate"),
         "t-k-means": lambda X, start, _: _nearest(X, t_k_means(X, start, FIRST_SCALE)),
@@ -196,10 +192,9 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     if open_keys:
         alone = {"n_jobs": n_jobs or os.cpu_count() or 1, "inner_max_num_threads": 1}  # the cores are busy with others
         with path.open("a", newline="") as file, threadpool_limits(1), parallel_config("loky", **alone):
-            writer = csv.writer(file)
-            tasks = (delayed(_do)(key) for key in open_keys)
-            for key, row in Parallel(return_as="generator_unordered", batch_size=5)(tasks):
-                writer.writerow([*key, *(row[measure] for measure in MEASURES)])
+            runs = Parallel(return_as="generator_unordered", batch_size=5)
+            for key, row in runs(delayed(_do)(key) for key in open_keys):
+                csv.writer(file).writerow([*key, *(row[measure] for measure in MEASURES)])
                 file.flush()
                 done[key] = row
                 tick(1)

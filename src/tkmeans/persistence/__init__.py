@@ -19,7 +19,7 @@ from tkmeans.atomic import replacing
 from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_params, check_path, check_switch
 from tkmeans.persistence.encoding import ModelFileError, checksum, decode, encode, parse, pretty
-from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Recipe, class_of, kinds, restored
+from tkmeans.persistence.recipes import ESTIMATORS, SCALERS, Fields, class_of, kinds, restored
 from tkmeans.sources.base import to_numpy
 
 __all__ = ["ModelFileError", "load", "save"]
@@ -108,9 +108,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     tkmeans.persistence.encoding.ModelFileError: ... is not a model file of tkmeans: its format is 'another'
     """
     check_path("path", path)
-    data = Path(path).read_bytes()
     try:
-        return _read(data)
+        return _read(Path(path).read_bytes())
     except ModelFileError as fault:
         words = str(fault)
     except RecursionError:
@@ -120,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     raise ModelFileError(f"{os.fspath(path)} {' '.join(words.split())[:500]}")
 
 
-def _written(estimator: Any, allowed: dict[str, Recipe], training_rows: bool) -> dict[str, Any]:
+def _written(estimator: Any, allowed: dict[str, Fields], training_rows: bool) -> dict[str, Any]:
     name = type(estimator).__name__
     if name not in allowed or type(estimator) is not class_of(name):
         place = "" if allowed is ESTIMATORS else " as the scaler of a pipeline"
@@ -138,9 +137,8 @@ def _encoded_param(key: str, value: Any) -> Any:
     try:
         return encode(os.fspath(value) if isinstance(value, os.PathLike) else value)
     except TypeError:
-        way_out = f"set_params({key}=...) to text, a number, an array or None"
         refused = f"a model file cannot hold {key}={value!r}; it does not matter to a fitted estimator"
-        raise TypeError(f"{refused}: {way_out}") from None
+        raise TypeError(f"{refused}: set_params({key}=...) to text, a number, an array or None") from None
 
 
 def _encoded(value: Any) -> Any:
@@ -155,7 +153,19 @@ def _read(data: bytes) -> Any:
         document = parse(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise ModelFileError("is not a model file of tkmeans: it is not text") from None
-    _check_envelope(document)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise ModelFileError(f"is not a model file of tkmeans: its format is {found!r}")
+    if type(version := document.get("version")) is not int or version < 1:
+        raise ModelFileError(f"has the impossible version {version!r}")
+    if version > VERSION:
+        newer = f"was written by a newer tkmeans ({document.get('tkmeans')}, file version {version})"
+        ours = f"this is {__version__}, which reads version {VERSION}"
+        raise ModelFileError(f"{newer}; {ours}: pip install --upgrade tkmeans")
+    if odd := sorted(_ENVELOPE ^ set(document)):
+        raise ModelFileError(f"{'lacks' if odd[0] in _ENVELOPE else 'has the unknown entry'} {odd[0]!r}")
+    if document["checksum"] != checksum(document):
+        raise ModelFileError("was changed after it was written: its checksum does not fit; save the model again")
     last = _revived(document["estimator"], ESTIMATORS)
     if document["scaler"] is None and document["pipeline"] is None:
         return last
@@ -169,39 +179,22 @@ def _read(data: bytes) -> Any:
     return Pipeline([(names[0], scaler), (names[1], last)])
 
 
-def _check_envelope(document: Any) -> None:
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        found = document.get("format") if isinstance(document, dict) else type(document).__name__
-        raise ModelFileError(f"is not a model file of tkmeans: its format is {found!r}")
-    version = document.get("version")
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"has the impossible version {version!r}")
-    if version > VERSION:
-        newer = f"was written by a newer tkmeans ({document.get('tkmeans')}, file version {version})"
-        ours = f"this is {__version__}, which reads version {VERSION}"
-        raise ModelFileError(f"{newer}; {ours}: pip install --upgrade tkmeans")
-    if odd := sorted(_ENVELOPE ^ set(document)):
-        raise ModelFileError(f"{'lacks' if odd[0] in _ENVELOPE else 'has the unknown entry'} {odd[0]!r}")
-    if document["checksum"] != checksum(document):
-        raise ModelFileError("was changed after it was written: its checksum does not fit; save the model again")
-
-
-def _revived(written: Any, allowed: dict[str, Recipe]) -> Any:
+def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
     """An estimator from its entry in the file; nothing is looked up but names in `allowed`."""
     if not isinstance(written, dict) or set(written) != {"class", "params", "fitted"}:
         raise ModelFileError("has an estimator without a class, params and fitted, or with more than these")
-    name = written["class"]
-    if not isinstance(name, str) or name not in allowed:
+    if not isinstance(name := written["class"], str) or name not in allowed:
         raise ModelFileError(f"holds {name!r}, which is not one of {', '.join(allowed)}")
     if not isinstance(written["params"], dict) or not isinstance(written["fitted"], dict):
         raise ModelFileError(f"has a {name} whose params and fitted are not named")
     params, fitted = ({key: decode(part) for key, part in written[each].items()} for each in ("params", "fitted"))
     estimator = _with_params(name, params)
-    wanted = kinds(name, estimator.get_params(deep=False))
+    params = estimator.get_params(deep=False)
+    wanted = kinds(name, params)
     if unknown := sorted(set(fitted) - set(wanted)):
         raise ModelFileError(f"has a {name} with the unknown attribute {unknown[0]!r}")
     sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count from 1 on", {})}
-    if allowed is ESTIMATORS and (size := getattr(estimator, allowed[name].size)) != "auto":
+    if (size := params.get("n_components", params.get("n_clusters", "auto"))) != "auto":
         sizes["K"] = size
     values: dict[str, Any] = {}
     for field, kind in wanted.items():

@@ -31,7 +31,12 @@ def encode(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, np.ndarray):
-        return _encode_array(value)
+        if value.dtype.name not in _DTYPES:
+            raise TypeError(f"a model file cannot hold an array of {value.dtype}")
+        data: Any = value.tolist()  # a float32 as the float64 of the same value
+        if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
+            data = np.where(np.isfinite(value), value.astype(object), value.astype(str)).tolist()
+        return {"dtype": value.dtype.name, "shape": list(value.shape), "data": data}
     if isinstance(value, (np.bool_, Integral)):
         return bool(value) if isinstance(value, np.bool_) else int(value)
     if isinstance(value, Real):
@@ -99,15 +104,6 @@ def _decode_float(value: Any) -> float:
     if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]
     raise ModelFileError(f"has {value!r} in the place of a number")
-
-
-def _encode_array(array: Array) -> dict[str, Any]:
-    if array.dtype.name not in _DTYPES:
-        raise TypeError(f"a model file cannot hold an array of {array.dtype}")
-    data: Any = array.tolist()  # a float32 as the float64 of the same value
-    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
-        data = np.where(np.isfinite(array), array.astype(object), array.astype(str)).tolist()
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
 
 
 def _decode_array(written: dict[str, Any]) -> Array:

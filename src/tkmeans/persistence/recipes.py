@@ -1,31 +1,22 @@
 """Which classes a model file may hold, and what there is to keep of each.
 
-A field's kind is a word of `_WORDS` or "sketch", which has a type and a range; arrays have their shape in brackets: K
-clusters, p features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|"
-alternatives.
+A kind is a word of `_WORDS` or "sketch", with a type and a range; arrays have their shape in brackets: K clusters, p
+features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|" alternatives.
 """
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from sklearn import preprocessing
 
+from tkmeans import baselines, estimators
 from tkmeans.estimators.validation import LEAST_DOF
 from tkmeans.fitted import Sketch
 from tkmeans.persistence.encoding import ModelFileError
 from tkmeans.stats import Array
 
-Fields = dict[str, str]
-
-
-class Recipe(NamedTuple):
-    """Where a class lives, and its fitted attributes."""
-
-    home: str
-    fitted: Fields
-    size: str = "n_clusters"  # the parameter that K is
-
+Fields = dict[str, str]  # fitted attributes, and their kinds
 
 _ALL: Fields = {"n_features_in_": "count from 1 on", "feature_names_in_": "names[p]?"}
 _HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "labels[n]?", "n_iter_": "count"}
@@ -40,39 +31,29 @@ _MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", 
 _MIXTURE |= {"noise_in_box_": "truth?"}
 _STREAM = {"n_steps_": "count", "n_samples_seen_": "count", "cluster_sizes_": "sizes[K]", "recent_sizes_": "sizes[K]"}
 _STREAM |= {"center_drift_": "sizes[K]", "drift_pvalues_": "pvalues[K]"}
-_SEEN = {"n_samples_seen_": "count|number from 0 on|sizes[p]|ints[p]"}
+_SEEN = _ALL | {"n_samples_seen_": "count|number from 0 on|sizes[p]|ints[p]"}
+_RANGE = dict.fromkeys(("min_", "data_min_", "data_max_"), "floats[p]") | {"data_range_": "sizes[p]"}
 
-ESTIMATORS = {
-    "TKMeans": Recipe("tkmeans.estimators", _SOFT | _STRAYS),
-    "FastTKMeans": Recipe("tkmeans.estimators", _SOFT),
-    "MiniBatchTKMeans": Recipe("tkmeans.estimators", _SOFT | _STRAYS | _STREAM),
-    "StudentTMixture": Recipe("tkmeans.estimators", _MIXTURE, "n_components"),
-    "KMedians": Recipe("tkmeans.baselines", _HARD),
-    "KMedoids": Recipe("tkmeans.baselines", _HARD | {"medoid_indices_": "ints[K]?"}),
-}
+ESTIMATORS = {"TKMeans": _SOFT | _STRAYS, "FastTKMeans": _SOFT, "MiniBatchTKMeans": _SOFT | _STRAYS | _STREAM}
+ESTIMATORS |= {"StudentTMixture": _MIXTURE, "KMedians": _HARD, "KMedoids": _HARD | {"medoid_indices_": "ints[K]?"}}
 
-_SCALED = {
-    "StandardScaler": _SEEN | {"mean_": "floats[p]?", "var_": "sizes[p]?", "scale_": "scales[p]?"},
-    "RobustScaler": {"center_": "floats[p]?", "scale_": "scales[p]?"},
-    "MinMaxScaler": _SEEN | {"scale_": "scales[p]"} | dict.fromkeys(("min_", "data_min_", "data_max_"), "floats[p]"),
-}
-_SCALED["MinMaxScaler"] |= {"data_range_": "sizes[p]"}
-SCALERS = {name: Recipe("sklearn.preprocessing", _ALL | fields) for name, fields in _SCALED.items()}
+SCALERS = {"StandardScaler": _SEEN | {"mean_": "floats[p]?", "var_": "sizes[p]?", "scale_": "scales[p]?"}}
+SCALERS |= {"RobustScaler": _ALL | {"center_": "floats[p]?", "scale_": "scales[p]?"}}
+SCALERS |= {"MinMaxScaler": _SEEN | {"scale_": "scales[p]"} | _RANGE}
 
 _COVARIANCES = {"full": "matrices[K,p,p]", "tied": "matrices[p,p]", "diag": "scales[K,p]", "spherical": "scales[K]"}
 
 
 def class_of(name: str) -> type[Any]:
-    """The class of a recipe."""
-    return getattr(import_module((ESTIMATORS | SCALERS)[name].home), name)
+    """The class of this name."""
+    return next(getattr(home, name) for home in (estimators, baselines, preprocessing) if hasattr(home, name))
 
 
 def kinds(name: str, params: dict[str, Any]) -> Fields:
     """The fitted attributes of a class with these parameters, and their kinds."""
-    fitted = (ESTIMATORS | SCALERS)[name].fitted
     shape = _COVARIANCES.get(params.get("covariance_type", ""), "")
     forms = {"covariances": shape, "covariance?": shape.replace("K,", "").replace("K", "1") + "?"}  # of one cluster
-    return {field: forms.get(kind, kind) for field, kind in fitted.items()}
+    return {field: forms.get(kind, kind) for field, kind in (ESTIMATORS | SCALERS)[name].items()}
 
 
 def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:

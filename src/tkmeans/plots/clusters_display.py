@@ -227,8 +227,7 @@ class ClustersDisplay:
 
     def _draw_outliers(self, low: Array, high: Array) -> None:
         self.outliers_ = None
-        strays = self.points[self.outliers]
-        if len(strays) == 0:
+        if len(strays := self.points[self.outliers]) == 0:
             return
         inside = np.all((strays >= low) & (strays <= high), axis=1)
         name = f"outlier ({len(strays)}" + (f", {np.sum(~inside)} beyond the edge)" if np.any(~inside) else ")")
@@ -257,7 +256,6 @@ def _draw_arrows(ax: "Axes", places: Array, low: Array, high: Array, **look: Any
     middle, half = (low + high) / 2, (high - low) / 2
     away = (places - middle) / half
     reach = np.abs(away).max(axis=1, initial=1.0, keepdims=True)
-    on_edge = middle + half * away / reach
     for axis, sign, arrow in ((0, -1, "<"), (0, 1, ">"), (1, -1, "v"), (1, 1, "^")):
-        x, y = on_edge[away[:, axis] * sign == reach[:, 0]].T
+        x, y = (middle + half * away / reach)[away[:, axis] * sign == reach[:, 0]].T
         ax.scatter(x, y, marker=arrow, clip_on=False, zorder=4, **look)

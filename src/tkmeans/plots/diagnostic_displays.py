@@ -95,8 +95,7 @@ class SelectionDisplay(_Display):
     criterion, best, runner_up : str, int, and int or None
         The name of the criterion ("evidence", "icl", "bic", "stability"), the chosen number and the next best.
     outlier_fraction, shapes : array-likes of shape (n,), default=None
-        The share of outliers with each number of clusters, drawn below; the shape of the clusters, if there are
-        several: a line each.
+        The share of outliers with each number, drawn below; the clusters' shape, if there are several: a line each.
 
     Attributes
     ----------
@@ -171,8 +170,7 @@ def criterion_title(criterion: str) -> str:
 
 def _axes_below(ax: "Axes") -> "Axes":
     """Axes in the lower part of the place that was given to `ax`, which moves up."""
-    place = ax.get_subplotspec()
-    if place is None:  # axes put somewhere by hand
+    if (place := ax.get_subplotspec()) is None:  # axes put somewhere by hand
         return ax.inset_axes((0, -0.38, 1, 0.3), sharex=ax)
     halves = place.subgridspec(2, 1, height_ratios=(3, 1))
     ax.set_subplotspec(halves[0])

@@ -77,8 +77,7 @@ def _columns(features: Sequence[int | str], names: list[str]) -> list[int]:
 
 def drawn_rows(outliers: Array, places: Array, max_rows: int) -> Array:
     """Row numbers to draw: all that have a place or, of very many, a fixed random sample with the outliers first."""
-    there = np.flatnonzero(~np.isnan(places).any(axis=1))
-    if len(there) <= max_rows:
+    if len(there := np.flatnonzero(~np.isnan(places).any(axis=1))) <= max_rows:
         return there
     rng = np.random.default_rng(0)  # the same picture every time
     strays, rest = there[outliers[there]], there[~outliers[there]]

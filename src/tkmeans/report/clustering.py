@@ -78,8 +78,7 @@ class Clustering:
         own = np.flatnonzero(self.rows.core & (self.rows.label == k) & ~np.isnan(self.distances))
         complete = own[~np.isnan(self.values[own]).any(axis=1)]
         own = complete if len(complete) >= 2 * n else own  # a row with gaps is near in the little it has
-        trust = -self.distances if self.weights is None else self.weights
-        order = own[np.argsort(-trust[own], kind="stable")]
+        order = own[np.argsort((self.distances if self.weights is None else -self.weights)[own], kind="stable")]
         return order[:n], order[::-1][: min(n, max(len(order) - n, 0))]
 
 
@@ -110,8 +109,7 @@ def look(estimator: Any, X: Any, feature_names: Any, row_names: Any, scaler: Any
 
 def deviations(model: Any) -> Array:
     """How far rows of each cluster typically are from its centre in each column, (K, p)."""
-    covariances = full_covariances(model)
-    if covariances is None:  # one width for all
+    if (covariances := full_covariances(model)) is None:  # one width for all
         return np.full(centers_of(model).shape, np.sqrt(getattr(model, "scale_", 1.0)))
     return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 

@@ -64,8 +64,7 @@ def number(x: float, digits: int = 4) -> str:
 
 def decimals_of(column: Array) -> int | None:
     """Decimals that show the differences within a column; None if only powers of ten can."""
-    column = column[np.isfinite(column)]
-    if len(column) == 0:
+    if len(column := column[np.isfinite(column)]) == 0:
         return 0
     largest = max(float(np.abs(column).max()), 1e-300)
     spread = 0.0 if largest >= 1e9 else float(np.diff(np.quantile(column, [0.05, 0.95]))[0]) or largest

@@ -168,8 +168,7 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
 
 def _clearest_pair(found: Clustering, drawn: Array) -> tuple[int, int] | None:
     """The two columns in which the nearest centre is most often the right one, if that is often enough."""
-    rows = drawn[found.rows.core[drawn]]
-    if len(rows) == 0:
+    if len(rows := drawn[found.rows.core[drawn]]) == 0:
         return None
     rows = rows[:: -(-len(rows) // _TRIED_ROWS)]
     best, share = None, _CLEAR

@@ -117,8 +117,7 @@ def next_dof(mean_log_u_minus_u: Array, dof: Array, n_features: int) -> Array:
 
     The mean is under tau; for t-k-means the mean over clusters of the clusters' means, as in the paper, where maximum
     likelihood pools all rows. The code starts from 1/(-eta) and adds 0.01 until ``ln(nu) - psi(nu) + eta`` is not
-    positive (psi(nu), where eqn:nu_eq has nu/2). Because ``ln(nu) - psi(nu) < 1/nu`` that holds after the first step,
-    always.
+    positive (psi(nu), where eqn:nu_eq has nu/2). As ``ln(nu) - psi(nu) < 1/nu`` that always holds after one step.
     """
     half = (dof + n_features) / 2
     eta = 1 + mean_log_u_minus_u + digamma(half) - np.log(half)
@@ -188,8 +187,7 @@ class ReleasedTMM(SoftModel):
     def density(self, measured: Measured, params: Components) -> tuple[Array, Array, Array, Array]:
         """pi times the t density at the centre; ln(1 + D/nu) falls by (nu + p)/2."""
         nu, p = params.dof, params.centers.shape[1]
-        height = params.weights * gamma((nu + p) / 2) / gamma(nu / 2)
-        height = height / np.sqrt(measured.det) / (np.pi * nu) ** (p / 2)
+        height = params.weights * gamma((nu + p) / 2) / gamma(nu / 2) / np.sqrt(measured.det) / (np.pi * nu) ** (p / 2)
         return height, (nu + p) / 2, *bases(measured.d2, 1 / nu)
 
     def m_step(self, stats: Memberships, params: Components) -> Components:
