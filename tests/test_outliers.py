@@ -276,3 +276,10 @@ def test_outliers_that_are_spread_evenly_are_no_heap_and_one_heap_is(seed):
     for strays in (heap, np.vstack([even, heap / 4])):
         with pytest.warns(UserWarning, match="they look like a missed cluster"):
             warn_of_clumps(strays, np.arange(len(strays)), 4.0, centers)
+
+
+def test_rows_at_both_ends_of_all_numbers_are_outliers_of_a_tiny_cluster():
+    rows = 1e-90 * np.random.default_rng(0).normal(size=(60, 3))
+    most = np.finfo(float).max
+    X = np.array([[1, 0, 0], [most, most, -most], [-most, -most, -most], [0, 0, 1]])
+    assert np.all(TKMeans(1).fit(rows).outliers(X))

@@ -128,9 +128,9 @@ def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array)
     if not len(strays):
         return
     norm = 2.0 if radius > 1e-150 and float(np.max(np.abs(strays))) < 1e150 else np.inf  # squares overflow, or are 0
-    tree = cKDTree(strays)
-    middle = np.argmax(tree.query_ball_point(strays, radius, norm, return_length=True))
-    heap = np.sort(numbers[tree.query_ball_point(strays[middle], radius, norm)])
+    tree = cKDTree(strays / 4)  # of which no difference overflows
+    middle = np.argmax(tree.query_ball_point(tree.data, radius / 4, norm, return_length=True))
+    heap = np.sort(numbers[tree.query_ball_point(tree.data[middle], radius / 4, norm)])
     n, p = strays.shape
     halves = np.ptp(np.vstack([strays, centers]) / 2, axis=0)  # of the sides of the box
     with np.errstate(over="ignore"):

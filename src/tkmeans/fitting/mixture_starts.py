@@ -283,7 +283,7 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
     if heavy and not (setting.box or setting.model.shape.round or setting.limit.is_up):
-        boxed = with_noise(best.params, float(np.mean(best.noise)), setting._replace(box=True))
+        boxed = with_noise(best.params, np.average(best.noise, weights=sample.weight), setting._replace(box=True))
         probe = _run(sample, boxed._replace(dof=np.full_like(boxed.dof, BOUNDS[1])), setting, FIRST_ITER)
         if probe.merit > best.merit and spread_evenly(sample, probe, setting.bulk):
             return best_start(sample, tried, setting._replace(box=True))
