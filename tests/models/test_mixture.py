@@ -61,7 +61,7 @@ def assert_same_params(got, want, rtol=1e-7, atol=1e-9):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize("noise", [False, True, "box"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_objective_of_a_mixture_is_scipys_log_likelihood_in_the_units_of_the_user_plus_the_log_prior(
     kind, noise, holes, engine
@@ -110,7 +110,7 @@ problems = st.fixed_dictionaries(
         "p": st.integers(1, 4),
         "prior": st.sampled_from(["none", "ridge", "rows", "all"]),
         "size_ratio": st.sampled_from([math.inf, 25.0, 3.0]),
-        "noise": st.booleans(),
+        "noise": st.sampled_from([False, True, "box"]),
         "dof": st.sampled_from(["own", "shared", "fixed"]),
         "weights": st.sampled_from(["one", "integers", "fractions", "zeros"]),
         "holes": st.sampled_from([0.0, 0.0, 0.2]),
@@ -404,7 +404,7 @@ def test_a_row_with_missing_values_has_the_density_of_scipys_marginal(kind, engi
         np.testing.assert_allclose(stats.n, np.exp(parts - whole), rtol=1e-9)
 
 
-@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize("noise", [False, True, "box"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_over_rows_with_missing_values_are_their_conditional_moments_row_by_row(kind, noise):
     rng = np.random.default_rng(5)

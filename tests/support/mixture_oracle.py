@@ -21,19 +21,21 @@ def random_shapes(kind, n_components, p, rng):
 
 
 def random_params(kind, n_components, p, rng, *, noise=False):
-    """Parameters of a mixture around zero; with noise in an ellipsoid that holds most of it, and beyond."""
+    """Parameters of a mixture around zero; with noise in an ellipsoid that holds most of it, or a "box", and beyond."""
     weights, dof = rng.dirichlet(np.full(n_components, 5.0)), rng.uniform(1, 30, n_components)
     centers, shapes = rng.normal(size=(n_components, p)) * 2, random_shapes(kind, n_components, p, rng)
     params = MixtureParams(centers, shapes, dof, np.log(weights))
     if not noise:
         return params
     share, beyond = rng.uniform(0.01, 0.25, 2)
+    bulk = random_shapes(kind, 1, p, rng)[0] * 4
     return params._replace(
         log_weights=params.log_weights + np.log1p(-share - beyond),
         noise=share,
         beyond=beyond,
         bulk_center=rng.normal(size=p) / 2,
-        bulk=random_shapes(kind, 1, p, rng)[0] * 4,
+        bulk=bulk * np.eye(p) if noise == "box" and bulk.ndim == 2 else bulk,
+        box=float(noise == "box"),
     )
 
 
@@ -52,10 +54,13 @@ def log_noise(row, params, frame):
     """ln of share and density of the noise at one row in the user's units, NaN where missing; and whether beyond."""
     seen, p = ~np.isnan(row), len(row)
     q = np.count_nonzero(seen)
-    bulk = matrix(params.bulk, p)[np.ix_(seen, seen)] * frame.unit**2 * (q / p)
+    bulk = matrix(params.bulk, p)[np.ix_(seen, seen)] * frame.unit**2 * (1 if params.box else q / p)
     away = row[seen] - (params.bulk_center * frame.unit + frame.origin)[seen]
     r = np.sqrt(away @ np.linalg.solve(bulk, away))
     volume = np.pi ** (q / 2) / np.exp(gammaln(q / 2 + 1)) * np.sqrt(np.linalg.det(bulk))
+    if params.box:
+        sides = 2 * np.sqrt(np.diag(bulk))
+        r, volume = np.max(2 * np.abs(away) / sides), np.prod(sides)
     if r <= 1:
         return np.log(params.noise / volume), False
     return np.log(params.beyond / (q * volume) * r**-q / (1 + np.log(r)) ** 2), True

@@ -107,7 +107,7 @@ def _square(away: Array, factor: Array, largest: bool = False) -> Array:
     """Squared distances, (n,), of differences, (n, p), in the metric of a factor; or its largest part."""
     factor, xp = _double(factor, away), namespace(away)
     white = away @ factor.T if factor.ndim == 2 else away * factor
-    return xp.max(white * white, axis=1) if largest else xp.sum(white * white, axis=1)
+    return xp.max(white * white, axis=1) if largest and white.shape[1] else xp.sum(white * white, axis=1)
 
 
 def _double(values: Array, x: Array) -> Array:
