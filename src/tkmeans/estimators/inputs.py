@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -123,6 +124,8 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
         elif source.n_features != estimator.n_features_in_:
             wanted = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
             raise ValueError(f"X has {source.n_features} features, but {wanted}")
+        else:
+            source.guard = partial(_of_finite, source.names)
         if kind == "file" and sample_weight is not None:
             source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
     return source
@@ -188,6 +191,13 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
     lost = found.observed == 0
     if np.any(lost):
         raise ValueError(f"{_features(lost, names)} has no observed value in any row; drop it")
+
+
+def _of_finite(names: Any, function: Callable[[Block], Any], block: Block) -> Any:
+    """`function` of rows that no fit has surveyed; infinite values are refused as there."""
+    if np.any((found := survey(block)).infinite):
+        check_survey(found, "n_clusters", 0, names, "float64")
+    return function(block)
 
 
 def measure(source: Source) -> None:

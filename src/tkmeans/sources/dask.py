@@ -90,6 +90,7 @@ class DaskSource(Source):
 
         if self.bounds is not None:
             function = partial(base.of_masked, function, self.bounds)
+        function = function if self.guard is None else partial(self.guard, function)
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
         shared = SimpleNamespace(join=join, function=function, n_features=self.n_features, dtype=self.dtype)
         shared.weight_dtype, shared.frame = weight_dtype or self.dtype, getattr(self, "frame", None)  # none in a survey
