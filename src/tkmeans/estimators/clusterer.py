@@ -463,7 +463,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
             if isinstance(source, SparseSource):
-                raise TypeError("X is sparse, and no value of sparse rows is treated as bad; pass X.toarray()")
+                raise TypeError("X is sparse, and bad cells are found among its zeros, too; pass X.toarray()")
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
             low, high = to_numpy(bounds)
             column = Column("bad", np.bool_, source.n_features)
