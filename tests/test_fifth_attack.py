@@ -1,9 +1,13 @@
 """What a fifth attack found in Python, each with a test that fails if it comes back. docs/development lists them."""
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
-from tkmeans import TKMeans
+from tkmeans import StudentTMixture, TKMeans
 
 GROUPS = np.repeat(range(3), 100)
 
@@ -17,6 +21,102 @@ def three_groups(*bad):
 
 
 SPOILED = three_groups((slice(10, 15), 2, 9999.0), (slice(200, 205), 0, -500.0))
+
+# ---- bad cells --------------------------------------------------------------------------------
+
+
+def test_a_second_fit_with_a_warm_start_knows_the_bad_cells_of_the_first():
+    model = StudentTMixture(3, warm_start=True).fit(SPOILED)
+    cells, bound = model.find_bad_cells(SPOILED), model.lower_bound_
+    model.fit(SPOILED)
+    assert np.sum(cells) == 10
+    np.testing.assert_array_equal(model.find_bad_cells(SPOILED), cells)
+    assert adjusted_rand_score(GROUPS, model.labels_) == 1.0
+    assert model.lower_bound_ >= bound
+
+
+def test_a_warm_start_on_other_rows_finds_the_bad_cells_of_these():
+    model = StudentTMixture(3, warm_start=True).fit(three_groups())
+    assert not hasattr(model, "cell_bounds_")
+    model.fit(SPOILED)
+    np.testing.assert_array_equal(model.find_bad_cells(SPOILED), (SPOILED > 9000) | (SPOILED < -400))
+    assert adjusted_rand_score(GROUPS, model.labels_) == 1.0
+    assert not hasattr(model.fit(three_groups()), "cell_bounds_")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_model_with_bad_cells_answers_for_sparse_rows_as_for_the_same_rows_with_zeros(dtype):
+    model, X = TKMeans(3).fit(SPOILED), SPOILED.astype(dtype)
+    X[::7, 1] = 0
+    for ask in (model.predict, model.predict_proba, model.assignment_entropy, model.robust_weights, model.transform):
+        np.testing.assert_allclose(ask(sparse.csr_array(X)), ask(X), rtol=1e-6, atol=1e-6)
+
+
+# ---- weights ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("model", [TKMeans(6), StudentTMixture(6)])
+@pytest.mark.filterwarnings("ignore")
+def test_a_row_of_weight_2_with_holes_is_that_row_twice(model, seed):
+    rng = np.random.default_rng(seed + 3)
+    X = 3 * rng.normal(size=(6, 3))[rng.integers(0, 6, 100)] + rng.normal(size=(100, 3))
+    X[rng.random(X.shape) < 0.08] = np.nan
+    twice = model.fit(np.repeat(X, 2, axis=0)).lower_bound_, model.predict(X)
+    weighted = model.fit(X, sample_weight=np.full(100, 2.0)).lower_bound_, model.predict(X)
+    assert weighted[0] == pytest.approx(twice[0], abs=1e-9)
+    np.testing.assert_array_equal(weighted[1], twice[1])
+
+
+@pytest.mark.parametrize("model", [TKMeans(3), StudentTMixture(3)])
+def test_weights_that_sum_to_1_do_not_make_complete_rows_few(model):
+    X = three_groups((slice(0, 300, 4), 1, np.nan))
+    centers = model.fit(X).cluster_centers_
+    np.testing.assert_allclose(model.fit(X, sample_weight=np.full(300, 1 / 300)).cluster_centers_, centers, atol=1e-3)
+
+
+# ---- components without rows ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [2, 8, 11])
+def test_both_engines_put_the_component_of_extremely_far_rows_where_these_are(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-10, 10, (4, 6))[rng.integers(0, 4, 400)] + rng.normal(size=(400, 6))
+    X[:20] = rng.uniform(-100, 100, (20, 6))
+    X[rng.integers(20, 400, 5), rng.integers(0, 6, 5)] = 1e5
+    native, reference = (
+        StudentTMixture(5, covariance_type="diag", engine=engine).fit(X) for engine in ("native", "reference")
+    )
+    assert native.lower_bound_ == pytest.approx(reference.lower_bound_, abs=1e-6)
+    np.testing.assert_allclose(native.means_, reference.means_, atol=1e-3)
+    for mean in native.means_:
+        assert np.min(np.max(np.abs(X - mean), axis=1)) < 10
+
+
+def test_a_component_that_no_row_belongs_to_stays_where_it_is():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 2)), rng.uniform(-50, 50, (20, 2))])
+    far = [[0.0, 0.0], [1e7, 3e7]]
+    for engine in ("native", "reference"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = StudentTMixture(2, covariance_type="diag", means_init=far, noise=True, engine=engine).fit(X)
+        np.testing.assert_allclose(model.means_[1], far[1])
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag"])
+@pytest.mark.parametrize("options", [{}, {"shrinkage": 0, "noise": False}])
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_a_constant_column_without_a_ridge_is_fitted_as_a_component_without_width(kind, options, n_components):
+    X = np.column_stack([np.random.default_rng(0).normal(size=50), np.zeros(50)])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "1 of 2 clusters hold hardly any")
+        warnings.simplefilter("error", RuntimeWarning)
+        model = StudentTMixture(n_components, covariance_type=kind, reg_covar=0, **options).fit(X)
+    assert np.all(model.means_[:, 1] == 0)
+    assert np.all(np.isfinite(model.score_samples(X)))
+    assert np.all(np.isfinite(model.score_samples(np.add(X, [0, 1]))))
+
 
 # ---- infinite values --------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class Ellipsoid:
         """The sums that a shape follows from, around centres that lie `step` away, from an engine's sums."""
         p = scatter.shape[1]
         left = scatter - w[:, None, None] * (step[:, :, None] * step[:, None, :])
-        return left + 1e-15 * p * np.eye(p) * scatter  # rounding has no sign
+        return left + np.eye(p) * (1e-15 * p * scatter + 1e-200)  # rounding has no sign, and no variance is 0
 
     def squares(self, factors: Array, scatter: Array) -> Array:
         """The trace of each inverse shape times `scatter`, (K,)."""
