@@ -252,9 +252,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
         attributes = params.attributes()
-        like = getattr(source, "like", None)
-        if like is not None:  # as arrays of the library that the rows came in
-            attributes |= {name: like(value) for name, value in attributes.items() if isinstance(value, np.ndarray)}
+        like = getattr(source, "like", None) or np.asarray  # makes arrays of the library that the rows came in
+        # Copies: who edits an attribute changes no answer.
+        attributes |= {name: like(value.copy()) for name, value in attributes.items() if isinstance(value, np.ndarray)}
         attributes |= {name: value for name, value in found.items() if name not in self._lacks}
         attributes["_fitted_model"] = FittedModel(self._model(None), params, params.frame(dtype))
         kept = {name: value for name, value in vars(self).items() if name not in getattr(self, "_published", ())}
