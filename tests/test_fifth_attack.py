@@ -1,13 +1,18 @@
 """What a fifth attack found in Python, each with a test that fails if it comes back. docs/development lists them."""
 
+import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from tkmeans import StudentTMixture, TKMeans
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans, describe, load, save, to_onnx
+from tkmeans.baselines import KMedians
+from tkmeans.metrics import clustering_mse
 
 GROUPS = np.repeat(range(3), 100)
 
@@ -107,7 +112,9 @@ def test_a_component_that_no_row_belongs_to_stays_where_it_is():
 @pytest.mark.parametrize("kind", ["full", "tied", "diag"])
 @pytest.mark.parametrize("options", [{}, {"shrinkage": 0, "noise": False}])
 @pytest.mark.parametrize("n_components", [1, 2])
-def test_a_constant_column_without_a_ridge_is_fitted_as_a_component_without_width(kind, options, n_components):
+def test_a_constant_column_without_a_ridge_is_fitted_as_a_component_without_width(
+    kind, options, n_components, tmp_path
+):
     X = np.column_stack([np.random.default_rng(0).normal(size=50), np.zeros(50)])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "1 of 2 clusters hold hardly any")
@@ -116,6 +123,8 @@ def test_a_constant_column_without_a_ridge_is_fitted_as_a_component_without_widt
     assert np.all(model.means_[:, 1] == 0)
     assert np.all(np.isfinite(model.score_samples(X)))
     assert np.all(np.isfinite(model.score_samples(np.add(X, [0, 1]))))
+    save(model, tmp_path / "model.json")
+    np.testing.assert_array_equal(load(tmp_path / "model.json").score_samples(X), model.score_samples(X))
 
 
 # ---- infinite values --------------------------------------------------------------------------
@@ -140,3 +149,70 @@ def test_infinite_values_of_new_rows_in_a_dask_collection_are_refused_with_the_p
     model, X = TKMeans(3).fit(three_groups()), da.from_array(three_groups((150, 1, -np.inf)), chunks=(100, 4))
     with pytest.raises(RuntimeError, match=r"partition 1 of X .* infinite values in feature 1"):
         np.asarray(getattr(model, question)(X))
+
+
+# ---- attributes that were edited --------------------------------------------------------------
+
+
+def _in_place(model):
+    vars(model)["means_" if hasattr(model, "means_") else "cluster_centers_"][:] += 4
+
+
+def _replaced(model):
+    name = "means_" if hasattr(model, "means_") else "cluster_centers_"
+    setattr(model, name, getattr(model, name) + 4)
+
+
+@pytest.mark.parametrize("edit", [_in_place, _replaced])
+@pytest.mark.parametrize("asked_before", [True, False])
+@pytest.mark.parametrize("model", [TKMeans(3), FastTKMeans(3, random_state=0), StudentTMixture(3), KMedians(3)])
+def test_an_edited_attribute_changes_no_answer_of_the_model_its_pickle_and_its_file(
+    model, asked_before, edit, tmp_path
+):
+    X = three_groups()
+    expected = model.fit(X).transform(X)
+    model.fit(X)
+    if asked_before:
+        model.transform(X)
+    edit(model)
+    save(model, tmp_path / "model.json")
+    for other in (model, pickle.loads(pickle.dumps(model)), load(tmp_path / "model.json")):
+        np.testing.assert_array_equal(other.transform(X), expected)
+
+
+# ---- ties, weights, memory and messages -------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [TKMeans(3, cluster_weights="equal"), FastTKMeans(3, random_state=0)])
+def test_an_onnx_model_gives_ties_the_labels_of_predict(model):
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'tkmeans[onnx]'")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'tkmeans[onnx]'")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2)) + np.repeat([[9, 9], [0, 0], [9, -9]], [40, 30, 20], axis=0)
+    ties = np.array([[np.nan, np.nan], [1e30, 1e30], [-1e30, 1e30]], np.float32)
+    session = runtime.InferenceSession(to_onnx(model.fit(X)).SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(["labels"], {"X": ties})[0], model.predict(ties.astype(float)))
+
+
+def test_weights_of_another_number_of_rows_in_dask_are_refused_in_our_words():
+    da = pytest.importorskip("dask.array")
+    X = da.from_array(three_groups(), chunks=(100, 4))
+    with pytest.raises(ValueError, match=r"sample_weight must have shape \(300,\), one weight per row, got \(299,\)"):
+        TKMeans(3).fit(X, sample_weight=da.ones(299, chunks=100))
+
+
+def test_the_mean_squared_error_of_many_clusters_takes_memory_by_rows_and_clusters_not_their_product():
+    labels = np.arange(8000) % 4000
+    X = np.random.default_rng(0).normal(size=(8000, 2))
+    tracemalloc.start()
+    found = clustering_mse(X, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    halves = (X[:4000] - X[4000:]) / 2  # two rows lie symmetrically around their mean
+    assert found == pytest.approx(np.mean(np.sum(halves**2, axis=1)))
+    assert peak < 8000 * 4000 / 8
+
+
+def test_a_clusterer_that_cannot_predict_is_refused_by_describe():
+    with pytest.raises(TypeError, match="model must be a clusterer with predict, such as TKMeans"):
+        describe(HDBSCAN(copy=True).fit(three_groups()), three_groups())

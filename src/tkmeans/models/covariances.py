@@ -141,7 +141,7 @@ class AxisAligned:
 
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
         """Of weighted squares; their mean over features if round."""
-        squares = np.maximum(scatter - w[:, None] * np.square(step), 1e-16 * scatter + 1e-300)  # rounding has no sign
+        squares = np.maximum(scatter - w[:, None] * np.square(step), 1e-16 * scatter + 1e-200)  # rounding has no sign
         return squares.mean(axis=1, keepdims=True) if self.round else squares
 
     def squares(self, factors: Array, scatter: Array) -> Array:

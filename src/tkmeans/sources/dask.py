@@ -155,6 +155,8 @@ class DaskSource(Source):
                 raise ValueError("sample_weight must have one weight per row")
             chunks = getattr(weight, "chunks", None)
             if chunks is not None and not np.any(np.isnan([*self._lengths, *chunks[0]])):
+                if weight.shape != (n := sum(self._lengths),):
+                    raise ValueError(f"sample_weight must have shape ({n},), one weight per row, got {weight.shape}")
                 weight = weight.rechunk((tuple(self._lengths),))
             if weight.npartitions != len(self._parts):
                 found = f"sample_weight has {weight.npartitions} partitions and X has {len(self._parts)}"
