@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import FastTKMeans, StudentTMixture, TKMeans, describe, load, save, to_onnx
 from tkmeans.baselines import KMedians
+from tkmeans.fitted import ENOUGH_COMPLETE_ROWS
 from tkmeans.metrics import clustering_mse
 
 GROUPS = np.repeat(range(3), 100)
@@ -78,6 +79,18 @@ def test_weights_that_sum_to_1_do_not_make_complete_rows_few(model):
     X = three_groups((slice(0, 300, 4), 1, np.nan))
     centers = model.fit(X).cluster_centers_
     np.testing.assert_allclose(model.fit(X, sample_weight=np.full(300, 1 / 300)).cluster_centers_, centers, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_outliers_among_rows_of_weight_2_with_holes_are_those_among_the_rows_given_twice():
+    far = np.random.default_rng(1).uniform(-60, 60, (8, 4))
+    X, far[:, 1] = three_groups((slice(0, 300, 4), 1, np.nan)), np.nan
+    X = np.concatenate([X[::3], far])
+    complete = np.count_nonzero(~np.any(np.isnan(X), axis=1))
+    assert complete < ENOUGH_COMPLETE_ROWS < 2 * complete
+    weighted, twice = TKMeans(3).fit(X, sample_weight=np.full(len(X), 2.0)), TKMeans(3).fit(np.repeat(X, 2, axis=0))
+    outwards = weighted.cluster_centers_[0] - np.linspace(0, 30, 301)[:, None]
+    np.testing.assert_array_equal(weighted.outliers(outwards), twice.outliers(outwards))
 
 
 # ---- components without rows ------------------------------------------------------------------

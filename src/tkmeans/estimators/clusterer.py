@@ -263,9 +263,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _restore(self, found: dict[str, Any]) -> None:
         """Become what a model file tells of: the fitted attributes that `_publish` had published."""
         params = self._family.from_attributes(found, self._model(None))
-        self.n_features_in_ = found.pop("n_features_in_")
-        if "feature_names_in_" in found:
-            self.feature_names_in_ = found.pop("feature_names_in_")
+        self.__dict__ |= {name: found.pop(name) for name in ("n_features_in_", "feature_names_in_") if name in found}
         self._publish(params, params.centers.dtype, found)
 
     # ---- clusters of rows --------------------------------------------------------------
