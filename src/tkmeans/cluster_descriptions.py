@@ -180,7 +180,7 @@ def describe(
     Cluster 0 (60 rows): short flipper, light; 100 % Adelie
     Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
     """
-    check_clusterer("model", model)
+    check_clusterer("model", model, ("predict",))
     if categories is not None and not isinstance(categories, Mapping):
         raise TypeError(f"categories must be a mapping of names to columns of text, got {categories!r}")
     if issparse(X):

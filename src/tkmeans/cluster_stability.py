@@ -132,7 +132,7 @@ def stability(
         raise TypeError(f"X must hold rows in memory, to draw from, got {X!r}; read it first")
     (X,) = indexable(X)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    weight = checked_sample_weight(sample_weight, np.empty((n_rows, 0)))
+    weight = None if sample_weight is None else checked_sample_weight(sample_weight, np.empty((n_rows, 0)))
     reference = _labels(estimator if _is_fitted(estimator) else _fitted_copy(estimator, X, weight), X)
     if reference.shape != (n_rows,):
         raise ValueError(f"estimator was fitted to {len(reference)} rows and X has {n_rows}; give both the same rows")

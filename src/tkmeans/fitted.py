@@ -280,13 +280,13 @@ class FittedModel:
         if not tallied:
             return Answer(tuple(rows), Review(sizes, inertia))
         z = d2 / self.posterior.unit**2
-        if isinstance(n_observed, int):
-            n_complete = len(z) if weight is None else int(np.count_nonzero(weight))
-            return Answer(tuple(rows), Review(sizes, inertia, tally(z, weight), n_complete))
-        complete, partly = n_observed == n_features, (n_observed > 0) & (n_observed < n_features)
-        scaled = z[partly] * (n_features / n_observed[partly])
-        n_complete = int(np.count_nonzero(mass[complete]))
-        found = Review(sizes, inertia, tally(z[complete], mass[complete]), n_complete, tally(scaled, mass[partly]))
+        complete = slice(None) if isinstance(n_observed, int) else n_observed == n_features
+        whole = mass[complete]
+        n_complete = float(max(np.count_nonzero(whole), np.sum(whole)))  # weights that sum to 1 do not make rows few
+        found = Review(sizes, inertia, tally(z[complete], None if weight is None else whole), n_complete)
+        if not isinstance(n_observed, int):
+            partly = (n_observed > 0) & (n_observed < n_features)
+            found = found._replace(incomplete=tally(z[partly] * (n_features / n_observed[partly]), mass[partly]))
         return Answer(tuple(rows), found)
 
     def reviewed(self, tallied: bool, block: Block) -> "Review":
@@ -381,7 +381,7 @@ class Review(NamedTuple):
     sizes: Array  # (K,) summed weights
     inertia: float
     complete: "Tally | None" = None  # squared distances over the squared scale, of rows with all features, if wanted
-    n_complete: int = 0  # rows with all features
+    n_complete: float = 0  # rows with all features, by weight if that is more
     incomplete: "Tally | None" = None  # of the others, in proportion to the features that were observed
 
     def merge(self, other: "Review") -> "Review":

@@ -72,9 +72,8 @@ def clustering_mse(X: Any, labels: Any) -> float:
     0.5
     """
     X, labels = _checked(X, labels)
-    names, number = np.unique(labels, return_inverse=True)
-    member = (np.arange(len(names))[:, None] == number).astype(float)  # (K, n)
-    means = member @ X / member.sum(axis=1, keepdims=True)
+    number = np.unique(labels, return_inverse=True)[1]
+    means = np.column_stack([np.bincount(number, column) for column in X.T]) / np.bincount(number)[:, None]  # (K, p)
     return float(np.mean(((X - means[number]) ** 2).sum(axis=1)))
 
 

@@ -21,7 +21,8 @@ NODES = (
     "ReduceSumSquare y features y2, MatMul y c products, MatMul observed c2 squares, Sum y2 products squares rough, "
     "Max rough zero d2, Sqrt d2 d, Cast d distances, Mul d2 slope ratio, Add ratio one base, Log base log_base, "
     "MatMul observed halves of_features, Add of_features of_dof exponent, Mul exponent log_base power, "
-    "Add power log_weights log_tau, Softmax log_tau tau, Cast tau probabilities, ArgMax log_tau labels"
+    "Add power log_weights log_tau, Softmax log_tau tau, Cast tau probabilities, "
+    "Gather log_tau order compared, ArgMax compared place, Gather order place labels"
 )
 
 
@@ -63,11 +64,15 @@ def to_onnx(model: Any) -> Any:
     constants |= {"halves": np.full((c.shape[1], 1), -0.5), "of_dof": -dof / 2, "log_weights": np.log(weights)}
     (K, p), single = centers.shape, TensorProto.FLOAT
     options = {"x": {"to": TensorProto.DOUBLE}, "distances": {"to": single}, "probabilities": {"to": single}}
-    options |= {"tau": {"axis": 1}, "labels": {"axis": 1, "keepdims": 0}}
+    options |= {"tau": {"axis": 1}, "compared": {"axis": 1}, "place": {"axis": 1, "keepdims": 0}}
     words = map(str.split, NODES.split(", "))
     nodes = [helper.make_node(name, inputs, [output], **options.get(output, {})) for name, *inputs, output in words]
     numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]
-    numbers.append(numpy_helper.from_array(np.array([1]), "features"))  # the axis
+    whole = {
+        "features": np.array([1]),
+        "order": fitted.posterior.order,
+    }  # the axis; of equals the first one, as predict
+    numbers += [numpy_helper.from_array(value, name) for name, value in whole.items()]
     info = helper.make_tensor_value_info
     given = [info("labels", TensorProto.INT64, ["n"])]
     given += [info(name, single, ["n", K]) for name in ("distances", "probabilities")]

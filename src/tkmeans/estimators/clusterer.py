@@ -252,9 +252,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
         attributes = params.attributes()
-        like = getattr(source, "like", None)
-        if like is not None:  # as arrays of the library that the rows came in
-            attributes |= {name: like(value) for name, value in attributes.items() if isinstance(value, np.ndarray)}
+        like = getattr(source, "like", None) or np.asarray  # makes arrays of the library that the rows came in
+        # Copies: who edits an attribute changes no answer.
+        attributes |= {name: like(value.copy()) for name, value in attributes.items() if isinstance(value, np.ndarray)}
         attributes |= {name: value for name, value in found.items() if name not in self._lacks}
         attributes["_fitted_model"] = FittedModel(self._model(None), params, params.frame(dtype))
         kept = {name: value for name, value in vars(self).items() if name not in getattr(self, "_published", ())}
@@ -263,9 +263,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _restore(self, found: dict[str, Any]) -> None:
         """Become what a model file tells of: the fitted attributes that `_publish` had published."""
         params = self._family.from_attributes(found, self._model(None))
-        self.n_features_in_ = found.pop("n_features_in_")
-        if "feature_names_in_" in found:
-            self.feature_names_in_ = found.pop("feature_names_in_")
+        self.__dict__ |= {name: found.pop(name) for name in ("n_features_in_", "feature_names_in_") if name in found}
         self._publish(params, params.centers.dtype, found)
 
     # ---- clusters of rows --------------------------------------------------------------
@@ -463,7 +461,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
             if isinstance(source, SparseSource):
-                raise TypeError("X is sparse, and no value of sparse rows is treated as bad; pass X.toarray()")
+                raise TypeError("X is sparse, and bad cells are found among its zeros, too; pass X.toarray()")
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
             low, high = to_numpy(bounds)
             column = Column("bad", np.bool_, source.n_features)

@@ -1,8 +1,9 @@
 """Validate X and sample_weight, and open X as a `Source`."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -72,10 +73,9 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         source.__exit__()
         raise TypeError(accepts.refusal)
     if not reset:
-        with closing_if_it_fails(source):
-            fitted = estimator._fitted_model
-            alike = fitted.frame.origin.dtype == source.dtype
-            source.frame = fitted.frame if alike else fitted.params.frame(source.dtype)
+        fitted = estimator._fitted_model
+        alike = fitted.frame.origin.dtype == source.dtype
+        source.frame = fitted.frame if alike else fitted.params.frame(source.dtype)
     return source
 
 
@@ -114,7 +114,8 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
 
         file = X if isinstance(X, DataFile) else DataFile(X)
         source = FileSource(file, None, effective_n_jobs(getattr(estimator, "n_jobs", None)), names)
-    with closing_if_it_fails(source):
+    with ExitStack() as closing:
+        closing.push(source)  # ends its threads if what prepares it goes wrong
         if reset:
             estimator.n_features_in_ = source.n_features
             estimator.__dict__.pop("feature_names_in_", None)
@@ -123,8 +124,11 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
         elif source.n_features != estimator.n_features_in_:
             wanted = f"{type(estimator).__name__} is expecting {estimator.n_features_in_} features as input"
             raise ValueError(f"X has {source.n_features} features, but {wanted}")
+        else:
+            source.guard = partial(_of_finite, source.names)
         if kind == "file" and sample_weight is not None:
             source.weight = checked_weight(sample_weight, source.n_rows, source.dtype)
+        closing.pop_all()
     return source
 
 
@@ -150,16 +154,6 @@ def _check_library(estimator: Any, X: Any, method: str) -> None:
         wanted = "must use the same namespace and device as those passed to fit()"
         found = f"{fitted} there, {given} here; convert X, or switch array_api_dispatch off"
         raise ValueError(f"Inputs passed to {type(estimator).__name__}.{method}() {wanted}: {found}")
-
-
-@contextmanager
-def closing_if_it_fails(source: Source) -> Iterator[None]:
-    """End a source's threads if what prepares it goes wrong."""
-    try:
-        yield
-    except BaseException:
-        source.__exit__()
-        raise
 
 
 # ---- rows that a fit can be made of ----------------------------------------------------------
@@ -190,6 +184,13 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
         raise ValueError(f"{_features(lost, names)} has no observed value in any row; drop it")
 
 
+def _of_finite(names: Any, function: Callable[[Block], Any], block: Block) -> Any:
+    """`function` of rows that no fit has surveyed; infinite values are refused as there."""
+    if np.any((found := survey(block)).infinite):
+        check_survey(found, "n_clusters", 0, names, "float64")
+    return function(block)
+
+
 def measure(source: Source) -> None:
     """Give the source its frame; complain if squared distances, up to the farthest row's, would not fit a number."""
     source.frame = source.measure()
@@ -206,10 +207,8 @@ def _features(marked: Array, names: Any) -> str:
 # ---- weights -----------------------------------------------------------------------------
 
 
-def checked_sample_weight(sample_weight: Any, X: Array) -> Array | None:
-    """Weights in X's type, one per row and not negative; None stands for one each."""
-    if sample_weight is None:
-        return None
+def checked_sample_weight(sample_weight: Any, X: Array) -> Array:
+    """Weights in X's type, one per row and not negative."""
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
     if not isinstance(X, (np.ndarray, SparseRows)):  # checked as an array of NumPy, and then taken to where X is

@@ -216,6 +216,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         same, params, prior, mixer = getattr(self, "_left_off", [Any] * 4)
         if same == self._fingerprint(source):  # the prior and the acceleration of the last fit go on, too
             model = replace(self._model(self._engine(source)), prior=prior)
+            source.bounds = getattr(self, "cell_bounds_", None)
             yield partial(mixture_starts.climb, source, model, params, self.noise, **options | {"accelerate": mixer})
             return
         for model, start in mixture_starts.starts(self, source, before, rng):

@@ -108,10 +108,10 @@ def check_path(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a path, and {value!r} names no file")
 
 
-def check_clusterer(name: str, value: Any) -> None:
-    """Complain unless `value` is an estimator that clusters, fitted or not."""
-    if isinstance(value, type) or not (hasattr(value, "predict") or hasattr(value, "fit_predict")):
-        raise TypeError(f"{name} must be a clusterer such as TKMeans(3), got {value!r}")
+def check_clusterer(name: str, value: Any, methods: tuple[str, ...] = ("predict", "fit_predict")) -> None:
+    """Complain unless `value` is an estimator that clusters by one of these methods, fitted or not."""
+    if isinstance(value, type) or not any(hasattr(value, method) for method in methods):
+        raise TypeError(f"{name} must be a clusterer with {methods[0]}, such as TKMeans(3), got {value!r}")
 
 
 def check_init(

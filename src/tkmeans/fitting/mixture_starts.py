@@ -122,7 +122,7 @@ def starts(
     spread = usual(whole) if robust else None
     rows = of_centers.without_bad_cells(whole, K, spread) if robust and settings.bad_cells else whole
     known = None if np.any(np.isnan(rows.X)) else spread
-    sample = of_centers.canonical(of_centers.complete(rows, K, whole.X))
+    sample = of_centers.canonical(of_centers.complete(rows, K, whole.X, max(1.0, source.total / size)))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
@@ -131,29 +131,33 @@ def starts(
     dof = None if settings.dof == "estimate" else float(settings.dof)
     bulk, model = bulk_of(sample, known), settings._model(settings._engine(source))
     reach = FARTHEST * bulk.units  # what is farther is as far
-    sample = sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
+    far, sample = sample.X, sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     unlimited = settings.max_time is None or source.resumed
     limit = source.search_limit = FOREVER if unlimited else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
     setting = Setting(model, K, *prior, bulk, settings.noise, dof, source.total / row, limit, known)
     width = source.frame.unit * np.max(bulk.units) * bulk.radius
     form = before and (before.shape, *before.centers.shape)  # and of rows in about this unit:
-    if form == (model.shape, K, source.n_features) and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3:
-        yield with_prior(params := _gone_on(before.entered(source.frame), setting), setting), params
-        return
-    for number in range(1 if given else settings.n_init):
-        if robust:
+    goes_on = form == (model.shape, K, source.n_features) and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3
+    for number in range(1 if given or goes_on else settings.n_init):
+        if goes_on:
+            params = _gone_on(before.entered(source.frame), setting)
+        elif robust:
             search = partial(chosen_start, setting=setting, seed=number)
             if least := int(settings.min_cluster_size or 0):
                 search = partial(of_centers.without_heaps, search, partial(_members, setting), K, least / source.total)
             params, agreement = search(sample)
             source.agreement = source.agreement or agreement
-            if settings.bad_cells and number == 0:
-                low, high = limits(whole, params.centers, spread)
-                if np.any(out_of_bounds(whole.X, low, high)):
-                    source.bounds = source.frame.leave(low), source.frame.leave(high)
         else:
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
-        params = _as_given(settings, source, params, setting)
+        clipped = (np.abs(params.centers - bulk.center) > 0.9 * reach) & (not goes_on)
+        for k in np.flatnonzero(np.any(clipped, axis=1)):  # where its rows are, which the sample has held nearer
+            if np.any(own := _members(setting, sample, (params, None)) == k):
+                params.centers[k] = np.where(clipped[k], quantile(far[own], sample.weight[own]), params.centers[k])
+        if robust and settings.bad_cells and number == 0:
+            low, high = limits(whole, params.centers, spread)
+            if np.any(out_of_bounds(whole.X, low, high)):
+                source.bounds = source.frame.leave(low), source.frame.leave(high)
+        params = params if goes_on else _as_given(settings, source, params, setting)
         yield with_prior(params, setting), params
 
 

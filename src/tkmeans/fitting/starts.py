@@ -380,16 +380,16 @@ def _spread(squares: Array, weight: Array) -> float:
 # ---- the sample -------------------------------------------------------------------------------
 
 
-def complete(sample: Sample, n_clusters: int, given: Array) -> Sample:
+def complete(sample: Sample, n_clusters: int, given: Array, one: float = 1.0) -> Sample:
     """A sample without missing values: its complete rows if they are enough, else all with their holes filled.
 
     Only the start is chosen on it; EM then takes every row as it is. A cluster in which some feature was never observed
     has no complete rows: rows that are unlike all of these are filled, too. Bad cells, which were no holes in what was
-    `given`, are found in rows of all clusters.
+    `given`, are found in rows of all clusters. A row of the sample weighs `one`, or less if weights are small.
     """
     missing = np.isnan(sample.X)
     used = ~np.any(missing, axis=1)
-    if np.count_nonzero(used) < COMPLETE_ROWS_PER_CLUSTER * n_clusters:
+    if round(sample.weight @ used / min(one, np.mean(sample.weight))) < COMPLETE_ROWS_PER_CLUSTER * n_clusters:
         used = ~np.all(missing, axis=1)
     elif np.any(np.isnan(given)):
         used |= _unlike(sample, used)

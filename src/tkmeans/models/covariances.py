@@ -58,7 +58,7 @@ class Ellipsoid:
         """The sums that a shape follows from, around centres that lie `step` away, from an engine's sums."""
         p = scatter.shape[1]
         left = scatter - w[:, None, None] * (step[:, :, None] * step[:, None, :])
-        return left + 1e-15 * p * np.eye(p) * scatter  # rounding has no sign
+        return left + np.eye(p) * (1e-15 * p * scatter + 1e-200)  # rounding has no sign, and no variance is 0
 
     def squares(self, factors: Array, scatter: Array) -> Array:
         """The trace of each inverse shape times `scatter`, (K,)."""
@@ -141,7 +141,7 @@ class AxisAligned:
 
     def around(self, scatter: Array, w: Array, step: Array) -> Array:
         """Of weighted squares; their mean over features if round."""
-        squares = np.maximum(scatter - w[:, None] * np.square(step), 1e-16 * scatter + 1e-300)  # rounding has no sign
+        squares = np.maximum(scatter - w[:, None] * np.square(step), 1e-16 * scatter + 1e-200)  # rounding has no sign
         return squares.mean(axis=1, keepdims=True) if self.round else squares
 
     def squares(self, factors: Array, scatter: Array) -> Array:

@@ -141,13 +141,13 @@ class StudentMixture:
     def m_step(self, stats: ShapeStats, params: MixtureParams) -> MixtureParams:
         """Centres, shapes, nu and weights that maximise the expected penalised log-likelihood."""
         n = np.maximum(stats.n, np.finfo(float).tiny)
-        step = stats.wx / np.maximum(stats.w, np.finfo(float).tiny)[:, None]
+        lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
+        step = stats.wx / np.where(lost, np.inf, np.maximum(stats.w, np.finfo(float).tiny))[:, None]
         scatter = self.shape.around(stats.scatter, stats.w, step)
         expansion = self._expansion(stats, n, params.dof)
         rows, prior_scatter, _, mass = self.prior
         if prior_scatter is not None:
             scatter = scatter + prior_scatter
-        lost = stats.n <= 1e-12 * stats.total  # nobody's component keeps what it has
         # Where a ridge is all there is, the best size is the largest within the ratio; without a ratio it has none.
         kept = lost & (rows == 0) & (prior_scatter is None or self.size_ratio == math.inf)
         masses = np.maximum(n * expansion + rows, 1e-30 * stats.total)

@@ -34,6 +34,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     """Write a fitted estimator to a model file, as a whole or not at all.
 
     The file is JSON, readable by a person, and no pickle: reading it cannot run code. :func:`load` is the way back.
+    It holds what the fit has found, by which `predict` and the other methods answer: editing or replacing a fitted
+    attribute such as `cluster_centers_` changes neither.
 
     Parameters
     ----------
@@ -127,7 +129,8 @@ def _written(estimator: Any, allowed: dict[str, Fields], training_rows: bool) ->
     check_is_fitted(estimator)
     params = {key: value for key, value in estimator.get_params(deep=False).items() if key not in _LOCAL}
     wanted = [field for field, kind in kinds(name, params).items() if training_rows or "[n]" not in kind]
-    there = {field: value for field in wanted if (value := getattr(estimator, field, None)) is not None}
+    answers = estimator._fitted_model.params.attributes() if allowed is ESTIMATORS else {}  # even if they were edited
+    there = {name: value for name in wanted if (value := answers.get(name, getattr(estimator, name, None))) is not None}
     # What dask would still have to compute is left out.
     fitted = {field: _encoded(value) for field, value in there.items() if not hasattr(value, "__dask_graph__")}
     return {"class": name, "params": {key: _encoded_param(key, params[key]) for key in params}, "fitted": fitted}

@@ -80,6 +80,7 @@ class BlockSource(Source):
         """`function` of every block, in the order of the rows."""
         if self.bounds is not None:
             function = partial(base.of_masked, function, self.bounds)
+        function = function if self.guard is None else partial(self.guard, function)
         if self._pool is None:
             yield from map(function, self.blocks())
             return

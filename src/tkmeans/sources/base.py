@@ -108,6 +108,7 @@ class Source(AbstractContextManager[Any], ABC):
     search_limit: Any = None  # of the time for these searches
     resumed = False  # whether a fit goes on from a checkpoint, of which the search was complete
     bounds: Bounds | None = None  # what is outside is treated as missing
+    guard: Any = None  # calls functions of blocks that no survey has looked at
     lean = False  # whether rows are too many to keep more than a label of each
     label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can
     lazy = False  # whether what is collected is computed later, and so has no summary yet

@@ -90,6 +90,7 @@ class DaskSource(Source):
 
         if self.bounds is not None:
             function = partial(base.of_masked, function, self.bounds)
+        function = function if self.guard is None else partial(self.guard, function)
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
         shared = SimpleNamespace(join=join, function=function, n_features=self.n_features, dtype=self.dtype)
         shared.weight_dtype, shared.frame = weight_dtype or self.dtype, getattr(self, "frame", None)  # none in a survey
@@ -154,6 +155,8 @@ class DaskSource(Source):
                 raise ValueError("sample_weight must have one weight per row")
             chunks = getattr(weight, "chunks", None)
             if chunks is not None and not np.any(np.isnan([*self._lengths, *chunks[0]])):
+                if weight.shape != (n := sum(self._lengths),):
+                    raise ValueError(f"sample_weight must have shape ({n},), one weight per row, got {weight.shape}")
                 weight = weight.rechunk((tuple(self._lengths),))
             if weight.npartitions != len(self._parts):
                 found = f"sample_weight has {weight.npartitions} partitions and X has {len(self._parts)}"

@@ -37,8 +37,8 @@ class SparseSource(BlockSource):
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
 
     def engine(self, engine: Any) -> Any:
-        """The native engine for sparse rows; the reference engine reads a few rows with their zeros at a time."""
-        self._with_zeros = engine.NAME == "reference"
+        """The native engine for sparse rows; without, or with bad cells, a few rows are read with their zeros."""
+        self._with_zeros = engine.NAME == "reference" or self.bounds is not None
         if self._with_zeros:
             self.block_rows = max(1, FULL_SAMPLE // 4 // self.n_features)
             return engine
