@@ -3,14 +3,15 @@
 import codecs
 import csv
 import io
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
-from tkmeans.tables.table import TableError
+from tkmeans.tables.table import DATE, TRUTH, TableError
 
 # The longer marks first: UTF-32's begins like UTF-16's.
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
@@ -138,9 +139,9 @@ def records(text: Any, delimiter: str, source: str = "", number: int = 1, single
         raise TableError(f"{source}, line {number}: {fault}; {way_out}") from None
 
 
-def guess_delimiter(text: str, decimal: str | None) -> str:
-    """The delimiter under which records have equally many cells, and most of these are numbers."""
-    scores: dict[str, tuple[bool, float]] = {}
+def guess_delimiter(text: str, decimal: str | None, source: str = "") -> str:
+    """The delimiter under which records have equally many cells that no other divides, and most of them are values."""
+    fits, found, allowed = {}, {}, 0.0  # how well the header fits, the cells, and how many may be cut by another
     for delimiter in NAMED:
         try:
             sample = [record.cells for record in islice(records(text, delimiter), _LOOKED_AT)]
@@ -151,12 +152,29 @@ def guess_delimiter(text: str, decimal: str | None) -> str:
         (width, count), *_ = Counter(len(cells) for cells in sample[1:] or sample).most_common(1)
         if width < 2 or count < _AGREEING * len(sample[1:] or sample):
             continue
-        cells = [cell for row in sample[1:] or sample for cell in row[: 1 + _CELLS // len(sample)]]
-        plain = [cell.replace(unit_of(cell), "", 1) for cell in cells]
-        share = sum(any(each.number(cell) is not None for each in _NOTATIONS) for cell in plain) / len(cells)
-        # A header without a name for R's row names is shorter.
-        scores[delimiter] = len(sample[0]) in (width, width - 1), share
-    return max(scores, key=lambda delimiter: scores[delimiter], default=";" if decimal == "," else ",")
+        is_trailing = not any(row[-1].strip() for row in sample[1:])  # else R has no name for its row names
+        fits[delimiter] = {width: 2, width - 1: 1 + is_trailing}.get(len(sample[0]), 0)
+        allowed = (1 - _AGREEING) * len(sample)
+        found[delimiter] = [cell for row in sample[1:] or sample for cell in row[: 1 + _CELLS // len(sample)]]
+    scores, notations = {}, [each for each in _NOTATIONS if decimal in (None, each.decimal)]
+    for delimiter, cells in found.items():
+        texts = [cell for cell in cells if not _is_value(cell, notations)]
+        others = "".join({*found} - {delimiter, " "})  # which divide lines as well; before a blank, they are text's
+        n_cut = sum(map(bool, map(re.compile(rf"[{others}](?!\s)").search, texts))) if others else 0
+        scores[delimiter] = fits[delimiter], n_cut <= allowed, 1 - len(texts) / len(cells)
+    best = max(scores, key=lambda delimiter: scores[delimiter], default=";" if decimal == "," else ",")
+    if best == "," and scores.get(" ", ())[:2] == (fits.get(","), True) and any("," in cell for cell in found[" "]):
+        raise TableError(
+            f"{source}: commas may stand before decimals there; add delimiter=',' or delimiter=' ' to choose"
+        )
+    return best
+
+
+def _is_value(cell: str, notations: Iterable[Numerals]) -> bool:
+    """Whether a cell is a number, a date or a boolean; a sign behind a number is no part of it."""
+    text = cell.replace(unit_of(cell), "", 1).strip()
+    is_number = text[-1:] not in {*NAMED} and any(each.number(text) is not None for each in notations)
+    return is_number or bool(DATE.fullmatch(text)) or text.casefold() in TRUTH
 
 
 def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:

@@ -227,7 +227,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
         raise TableError(f"{source} is empty")
     if reading.delimiter and (len(reading.delimiter) != 1 or reading.delimiter in '"\r\n\0'):
         raise TableError(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
-    delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal)
+    delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal, source)
     reading = reading._replace(delimiter=delimiter)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
     n_before = _n_lines(preamble)
