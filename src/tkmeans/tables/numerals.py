@@ -42,6 +42,10 @@ class Numerals:
         is_number = bool(self._gone) and self._number(cell.strip()) in self._gone
         return is_number or cell.strip().casefold() in self.missing
 
+    def known(self, values: Array) -> Array:
+        """These values, NaN where they are what a person calls missing."""
+        return np.where(np.isin(values, [*self._gone]), np.nan, values) if self._gone else values
+
     def number(self, cell: str) -> float | None:
         """The number in a cell: NaN if it is missing, None if it is no number."""
         return np.nan if self.is_missing(cell) else self._number(cell.strip())

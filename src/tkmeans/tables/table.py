@@ -99,6 +99,7 @@ class Table(ABC):
         self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
         self.notations: dict[str, str] = {}  # of columns of text: these kinds or, of numbers, a unit; "" if empty
         self.singles: set[str] = set()  # columns in single precision
+        self.wholes: set[str] = set()  # columns of text whose first cells are digits alone
         self._loaded: dict[str, tuple[Column, list[tuple[int, Cells]]]] = {}
 
     @abstractmethod
@@ -248,7 +249,8 @@ def number_of(word: str) -> float:
 
 def gone_numbers(words: Iterable[str], kind: str = "number") -> list[float]:
     """The numbers, or dates, among words for a missing value."""
-    numbers = {word: number_of(word) for word in words if word.casefold() not in TRUTH}
+    points = {word: re.sub(r",(?![0-9]{3}$)", ".", word) for word in words if word.casefold() not in TRUTH}
+    numbers = {word: number_of(point) for word, point in points.items()}
     return [x for word, x in numbers.items() if x == x and (kind == "date") == bool(DATE.fullmatch(word))]
 
 

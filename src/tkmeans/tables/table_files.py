@@ -189,6 +189,14 @@ class Concatenated(Table):
         first = tables[0]
         known = [{name: table.notations.get(name, kind) for name, kind in table.kinds.items()} for table in tables]
         notations = [next((each[name] for each in known if each.get(name)), "") for name in first.names]
+        held = {
+            name: {table.notations.get(name) for table in tables if name not in table.wholes} for name in first.names
+        }
+        # Whole numbers in one file may be codes of which others begin with a zero.
+        notations = [
+            "code" if "code" in held[n] <= {"code", ""} else kind
+            for n, kind in zip(first.names, notations, strict=True)
+        ]
         kinds = [notation if notation in KINDS else "number" for notation in notations]
         super().__init__(source, first.names, kinds, first.notes)
         self.notations = dict(zip(first.names, notations, strict=True))

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, compress, islice
 from typing import Any, BinaryIO, NamedTuple, final
 
@@ -59,14 +59,40 @@ class TextTable(Table):
         self._by_cells = {name for name in unique if notations[name] not in ("", "number", "code")}  # not Arrow's
         odd = {cell for row in sample for cell in row if not (plain.fullmatch(cell) or numerals.is_missing(cell))}
         self._by_cells |= {name for name, cells in columns.items() if not odd.isdisjoint(cells)}
+        whole = {cell for row in sample for cell in row if numerals.is_missing(cell) or cell.strip().isdecimal()}
+        self.wholes = {
+            name for name, cells in columns.items() if notations[name] == "number" and whole.issuperset(cells)
+        }
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
         self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
         self._by_hand = f'{sign} "' in found.head or sign == " " or not sign.isascii() or found.n_quotes % 2 == 1
         self._single = len(unique) + layout.trailing == 1
         self.layout, self.encoding = _unusual(layout, content.packing), found.encoding
 
+    def settle(self) -> None:
+        """Look at all rows for what the first leave open: what their empty columns hold, and codes in whole numbers."""
+        layout, held, numerals = self._layout, self._by_cells, self._layout.numerals
+        doubtful = self.wholes if layout.found.has_codes or layout.delimiter not in NAMED else set()
+        seen: dict[str, list[str]] = {name: [] for name, kind in self.notations.items() if not kind or name in doubtful}
+        self._by_cells = held | {*seen}
+        for arrays in self._parts([*seen], lambda _, array: array.dictionary.to_pylist()) if seen else ():
+            for cells, words in zip(seen.values(), arrays, strict=True):
+                known = [word.strip() for word in words if not numerals.is_missing(word)]
+                cells += known[: max(0, _SAMPLED - len(cells))]
+                cells += [*islice((word for word in known if not word.isdecimal()), 1)]
+                cells += [*islice((word for word in known if len(word) > 1 and word[0] == "0"), 1)]
+        self._by_cells = held
+        for name, kind in ((name, numerals.kind_of(cells)) for name, cells in seen.items()):
+            if kind == "code" or not self.notations[name]:
+                self.notations[name], self.kinds[name] = kind, kind if kind in KINDS else "number"
+                self._by_cells |= set() if kind in ("", "number", "code") else {name}
+
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
-        """The columns in order; if Arrow stumbles, the rest is read cell by cell."""
+        """The columns in order."""
+        return self._parts(names, self._cells)
+
+    def _parts(self, names: Sequence[str], made: Callable[[str, Any], Any]) -> Iterator[list[Any]]:
+        """What is made of the columns, in order; if Arrow stumbles, the rest is read cell by cell."""
         done = 0
         while True:
             skip = done
@@ -74,7 +100,7 @@ class TextTable(Table):
                 for arrays in self._columns_by_hand(names) if self._by_hand else self._columns_by_arrow(names):
                     n_found = len(arrays[0])
                     if skip < n_found:
-                        chunk = [self._cells(name, array[skip:]) for name, array in zip(names, arrays, strict=True)]
+                        chunk = [made(name, array[skip:]) for name, array in zip(names, arrays, strict=True)]
                         done += n_found - skip
                         yield chunk
                     skip = max(0, skip - n_found)
@@ -120,19 +146,23 @@ class TextTable(Table):
         text = arrow.dictionary(arrow.int32(), arrow.string())
         types = {name: text if name in self._by_cells else arrow.float64() for name in names}
         encoding = "utf8" if layout.found.encoding == "utf-8" else layout.found.encoding
-        named = [*self.names, *["\0"] * layout.trailing]
-        read = csv.ReadOptions(block_size=1 << 20, column_names=named, encoding=encoding)
+        behind = ["\0"] * layout.trailing
+        types |= dict.fromkeys(behind, text)
+        read = csv.ReadOptions(block_size=1 << 20, column_names=[*self.names, *behind], encoding=encoding)
         parse = csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.found.n_quotes > 0)
         how = {"null_values": sorted(self._missing), "decimal_point": layout.numerals.decimal}
-        convert = csv.ConvertOptions(column_types=types, include_columns=list(names), **how)
+        convert = csv.ConvertOptions(column_types=types, include_columns=[*names, *behind], **how)
         try:
             file, raw = self._content.native()
             with raw, file:
                 file.read(layout.n_bytes_before)
                 for batch in csv.open_csv(file, read, parse, convert):
                     WATCH.get()(self._content.size + raw.tell(), 2 * self._content.size)
+                    if behind and any(map(str.strip, batch.columns[-1].dictionary.to_pylist())):
+                        self._by_hand = True
+                        raise _Again
                     if batch.num_rows:
-                        yield batch.columns
+                        yield batch.columns[: len(names)]
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
             if "Empty CSV" in str(fault):
                 return
@@ -154,7 +184,7 @@ class TextTable(Table):
             if np.any(np.isinf(values)):
                 self._by_cells.add(name)
                 raise _Again
-            return Cells(self.known(values))
+            return Cells(numerals.known(values))
         kind = self.notations[name]
         cells = numerals.cells(array, kind)
         plain = kind in ("", "number") and not len(cells.wrong) and name not in self._by_cells
@@ -171,7 +201,7 @@ class TextTable(Table):
         """The rows; those of another length, and a quotation mark that stays open, are complained of."""
         layout, last, wrong, n_wrong = self._layout, None, [], 0
         for record in self._records():
-            if len(record.cells) != len(self.names) + layout.trailing:
+            if len(record.cells) != len(self.names) + layout.trailing or (layout.trailing and record.cells[-1].strip()):
                 wrong += [record] if n_wrong < _NAMED_LINES else []
                 n_wrong += 1
             elif not n_wrong:
@@ -210,7 +240,7 @@ class TextTable(Table):
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
         body, sign = raw.rstrip("\r\n"), self._layout.delimiter
         newline = raw[len(body) :] or self._layout.newline
-        body = body.rstrip(" \t\f\v".replace(sign, "")).removesuffix(sign) if trailing else body
+        body = body[: body.rindex(sign)] if trailing else body
         quoted = ('"' + cell.replace('"', '""') + '"' if sign in cell or '"' in cell else cell for cell in cells)
         return sign.join([body, *quoted]) + newline
 
@@ -245,7 +275,10 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     start = preamble + "".join(islice(io.StringIO(text, newline=""), first - 1 - n_before))
     n_bytes = len(found.mark + start.encode(found.encoding))
     layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, trailing)
-    return TextTable(content, names, layout, sample[with_names:])
+    table = TextTable(content, names, layout, sample[with_names:])
+    if not found.is_all or _n_lines(text) > len(head):
+        table.settle()
+    return table
 
 
 def _column_names(head: list[Record], header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
@@ -258,7 +291,7 @@ def _column_names(head: list[Record], header: bool, delimiter: str, source: str)
         found = f"line {head[0].line} has one name, but there are two cells in the lines below"
         raise TableError(f"{source}: {found}; add decimal=',' if these are decimal commas")
     if header and all(width == len(names) + 1 for width in below):
-        trailing = all(not record.cells[-1].strip() for record in head[1:])
+        trailing = 2 * sum(not record.cells[-1].strip() for record in head[1:]) > len(below)
         names = names if trailing else ["", *names]  # as R writes it: row names, and no name for them
     return names, trailing
 
