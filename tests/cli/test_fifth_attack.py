@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from tkmeans import TKMeans
+from tkmeans import DataFile, TKMeans
 
 
 @pytest.fixture
@@ -140,3 +140,106 @@ def test_a_number_with_a_comma_is_missing_however_it_is_written(run, table, word
     document = table(json.dumps([{"a": x, "b": y} for x, y in groups(60)] + [{"a": -999.5, "b": 1.0}]), name="t.json")
     found = run("fit", document, "-k", 2, "--missing", word, "--json").document
     assert any("1 missing value" in note for note in found["notes"])
+
+
+# ---- formats and folders ------------------------------------------------------------------------------
+
+
+def test_arrays_a_line_are_rows_of_json(run, table):
+    X = groups(60)
+    file = table(*(json.dumps([*row]) for row in X), name="t.jsonl")
+    found = run("fit", file, "-k", 2, "--json").document
+    assert found["columns"] == ["x1", "x2"]
+    named = table(
+        '["Name", "Score", "Level"]', *(json.dumps([f"n{i}", *row]) for i, row in enumerate(X)), name="n.jsonl"
+    )
+    again = run("fit", named, "-k", 2, "--json").document
+    assert again["columns"] == ["Score", "Level"]
+    assert again["labels"] == found["labels"]
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "table", "split", "numbers"])
+def test_json_that_is_no_table_is_refused_with_the_form_that_is_one(run, table, orient):
+    X, names = groups(60), ["a", "b"]
+    rows = {str(i): dict(zip(names, row, strict=True)) for i, row in enumerate(X)}
+    forms = {"columns": {name: {i: row[name] for i, row in rows.items()} for name in names}, "index": rows}
+    forms |= {"table": {"schema": {"fields": names}, "data": [*rows.values()]}, "numbers": [*X[:, 0]]}
+    forms |= {"split": {"columns": names, "index": [*rows], "data": X.tolist()}}
+    message = run("fit", table(json.dumps(forms[orient], indent=1), name="t.json"), "-k", 2, code=1).output
+    assert "is JSON but no table" in message
+    assert "orient='records'" in message
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+def test_names_and_cells_may_begin_with_the_sign_of_markup(run, table, delimiter):
+    rows = lines(groups(60), delimiter=delimiter)
+    file = table(delimiter.join(["<OPEN>", "<CLOSE>"]), *rows)
+    assert run("fit", file, "-k", 2, "--json").document["columns"] == ["<OPEN>", "<CLOSE>"]
+    cells = table("<LOD,1,2", *lines(np.column_stack([groups(60), groups(60)[:, 0]])))
+    assert "--missing '<LOD'" in run("fit", cells, "--no-header", "-k", 2, code=1).output
+    for page in ("<!DOCTYPE html>", "<html><body>", "<html lang='en'>\n  <head>", "<?xml version='1.0'?>\n<table>"):
+        assert "is a web page" in run("fit", table(page, "<p>1,2</p>", name="p.csv"), "-k", 2, code=1).output
+
+
+def test_a_folder_names_what_it_does_not_read_and_passes_over_parts_without_rows(run, table, tmp_path):
+    X = lines(groups(60))
+    table("a,b", *X, name="f/a.csv")
+    table("a,b", *X, name="f/_b.csv")
+    table("a,b", name="f/z.csv")
+    table(name="f/y.csv")
+    table(name="f/_SUCCESS")
+    table("a,b", *X, name="f/k=1/e.csv")
+    document = run("fit", tmp_path / "f", "-k", 2, "--json").document
+    assert document["rows"] == 120
+    notes = " ".join(document["notes"])
+    assert "_b.csv" in notes
+    assert "no rows: y.csv, z.csv" in notes
+    assert "names of folders: k" in notes
+    assert "_SUCCESS" not in notes
+    table("a,b", name="none/z.csv")
+    assert "no file with rows" in run("fit", tmp_path / "none", "-k", 2, code=1).output
+
+
+def test_no_result_becomes_a_part_of_the_folder_that_it_is_about(run, table, tmp_path):
+    table("a,b", *lines(groups(60)), name="f/a.csv")
+    assert "elsewhere" in run("fit", tmp_path / "f", "-k", 2, "--out", tmp_path / "f" / "o.csv", code=1).output
+    run("fit", tmp_path / "f", "-k", 2, "--model", tmp_path / "f" / "model.json")  # which is not read as a table
+    with pytest.warns(UserWarning, match=r"model\.json"):
+        fitted = TKMeans(2).fit(str(tmp_path / "f"))
+    with pytest.warns(UserWarning, match=r"model\.json"), pytest.raises(FileExistsError, match="elsewhere"):
+        fitted.predict(str(tmp_path / "f"), out=tmp_path / "f" / "o.parquet")
+    assert sorted(path.name for path in (tmp_path / "f").iterdir()) == ["a.csv", "model.json"]
+
+
+def test_the_result_about_the_current_folder_is_written_beside_it(table, tmp_path, monkeypatch):
+    table("a,b", *lines(groups(60)), name="f/a.csv")
+    monkeypatch.chdir(tmp_path / "f")
+    written = TKMeans(2).fit(".").predict(".")
+    assert written == tmp_path / "f.cluster.parquet"
+    assert written.exists()
+
+
+# ---- usage ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("outliers", "--level", 2),
+        ("outliers", "--level", "nan"),
+        ("outliers", "--level", -1),
+        ("fit", "--delimiter", ";;"),
+        ("fit", "--encoding", "nope"),
+        ("fit", "--prefix", "=x"),
+        ("fit", "--out", "x.json"),
+        ("fit", "--thousands", ".", "--decimal", "."),
+    ],
+)
+def test_options_that_no_table_could_have_are_wrong_usage(run, table, words):
+    run(words[0], table("a,b", *lines(groups(60))), *words[1:], "-k", 2, code=2)
+
+
+def test_one_sign_cannot_stand_before_decimals_and_between_groups(table):
+    file = table("a,b", *lines(groups(60)))
+    with pytest.raises(ValueError, match="decimal='.' and thousands='.' must differ"):
+        TKMeans(2).fit(DataFile(file, decimal=".", thousands="."))

@@ -159,6 +159,8 @@ def outliers(
 
     --out writes these rows to a table.
     """
+    if level is not None and not 0 < level < 1:
+        raise typer.BadParameter(f"{level} is no probability between 0 and 1", param_hint="--level")
     output_files.check_files(output.out, sources=[file], json=json)
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)

@@ -12,6 +12,7 @@ import typer
 
 from tkmeans.cli import screen
 from tkmeans.tables import TableError
+from tkmeans.tables.table import WrongUse
 
 Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how columns of different units are made comparable
 Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters
@@ -106,6 +107,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except (TableError, ModelFileError, ImportError) as fault:
             no_choice = re.sub(r", (or|and)( add)? (without|columns)=.*", "", str(fault))  # for predict
             screen.complain(screen.as_options(str(fault) if "choice" in records else no_choice))
+            raise typer.Exit(2 if isinstance(fault, WrongUse) else 1) from None
         except BrokenPipeError:
             raise  # the reader of our output has seen enough
         except OSError as fault:

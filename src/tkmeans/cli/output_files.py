@@ -20,6 +20,8 @@ from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
 from tkmeans.tables.roles import RESULTS
+from tkmeans.tables.table import WrongUse
+from tkmeans.tables.table_files import check_no_part
 
 
 def check_files(table: Path | None, *others: Path | None, sources: Iterable[str | Path], json: bool = False) -> None:
@@ -48,15 +50,17 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
         raise typer.BadParameter(f"one file cannot take two things: {', '.join(map(str, paths))}")
     if table is not None:
         check_format(table)
+        for source in sources:
+            check_no_part(table, source)
 
 
 def check_new_columns(table: Table, output: OutputOptions) -> None:
     """Complain about names that the table already has, cannot write, or that a spreadsheet takes for a formula."""
     if output.prefix.startswith(("=", "+", "-", "@")):
-        raise TableError(f"names that begin with {output.prefix[0]!r} are formulas; choose another --prefix")
+        raise WrongUse(f"names that begin with {output.prefix[0]!r} are formulas; choose another --prefix")
     written = output.prefix.encode(table.encoding, "ignore").decode(table.encoding)
     if not written == output.prefix or not written.isprintable():
-        raise TableError(f"{output.prefix!r} cannot be written in {table.encoding}; choose another --prefix")
+        raise WrongUse(f"{output.prefix!r} cannot be written in {table.encoding}; choose another --prefix")
     clash = [output.prefix + name for name in RESULTS if output.prefix + name in table.names]
     if output.out is not None and clash:
         way_out = f"add --prefix tk_ to call the new ones {', '.join(f'tk_{name}' for name in RESULTS)}"

@@ -161,6 +161,7 @@ class FileSource(BlockSource):
         if self.path is None:
             raise ValueError("a dataset has no place to write results beside it: use predict(dataset, out=path)")
         path = Path(self.path)
+        path = path if path.name.strip(".") else path.resolve()  # of a folder such as .
         return path.with_name(f"{path.name if path.is_dir() else path.stem}.{name}.parquet")
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, gone_numbers, no_header, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, NoRows, Reading, Table, TableError
+from tkmeans.tables.table import gone_numbers, no_header, unique_names
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
@@ -169,7 +170,7 @@ def read_feather(content: Content) -> ArrowTable:
 def held_table(source: str, table: Any, *, format: str = "other") -> ArrowTable:
     """A table that Arrow holds in memory."""
     if table.num_rows == 0 or table.num_columns == 0:
-        raise TableError(f"{source} is empty: it has {table.num_rows} rows and {table.num_columns} columns")
+        raise NoRows(f"{source} is empty: it has {table.num_rows} rows and {table.num_columns} columns")
     return ArrowTable(source, table.schema, lambda names, n: table.select(names).to_batches(n), format, table.num_rows)
 
 
@@ -190,15 +191,18 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
         names = list(rows)
         rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None
-    rows = [rows] if isinstance(rows, dict) else rows
+    flat = isinstance(rows, dict) and not any(isinstance(value, (dict, list)) for value in rows.values())
+    rows = [rows] if flat else rows
     if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
         names = list(dict.fromkeys(name for row in rows for name in row))
         rows = [[row.get(name) for name in names] for row in rows]
     shapes = {len(row) if isinstance(row, (list, tuple)) else None for row in rows or ()}
     if len(shapes) != 1 or None in shapes:
-        wanted = "an array of objects, an object a line, or an object of columns of equal length"
-        raise TableError(f"{source} is JSON but no table; wanted is {wanted}")
-    return _typed_cells(source, names or [f"x{j + 1}" for j in range(len(rows[0]))], rows, reading)
+        wanted = "an array of objects or of rows, one of them a line, or an object of columns of equal length"
+        raise TableError(
+            f"{source} is JSON but no table; wanted is {wanted}, as pandas' to_json(orient='records') writes"
+        )
+    return _typed_cells(source, names, rows, reading) if names else _titled(source, rows, reading)[0]
 
 
 def read_workbook(content: Content, reading: Reading) -> ArrowTable:
@@ -226,13 +230,8 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
     used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
     filled = [[_cell(rows[i - 1][j]) for j in used] for i in places]
-    sample = [[*map(_word, row)] for row in filled[:500]]
-    header = has_header(sample, Numerals()) if reading.header is None else reading.header
-    names = [name.strip() for name in sample[0]] if header else [f"x{j + 1}" for j in range(len(used))]
-    if not filled[header:]:
-        raise TableError(f"{source}: sheet {name!r} has the names of columns but no rows")
-    table = _typed_cells(source, names, filled[header:], reading)
-    table.row_places = places[header:]
+    table, header = _titled(f"{source}: sheet {name!r}", filled, reading)
+    table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
@@ -272,6 +271,16 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
         asked = wanted not in tables and re.match(r"\s*(select|with|from)\s", wanted, re.IGNORECASE)
         query = wanted if asked else 'FROM "' + tables.get(wanted, wanted.replace('"', '""')) + '"'
         return held_table(source, base.sql(query).to_arrow_table())
+
+
+def _titled(source: str, rows: Sequence[Sequence[Any]], reading: Reading) -> tuple[ArrowTable, bool]:
+    """A table of rows, of which the first may hold the names, and whether it does."""
+    sample = [[*map(_word, row)] for row in rows[:500]]
+    header = has_header(sample, Numerals()) if reading.header is None else reading.header
+    if not rows[header:]:
+        raise NoRows(f"{source} has the names of columns but no rows")
+    names = [name.strip() for name in sample[0]] if header else [f"x{j + 1}" for j in range(len(sample[0]))]
+    return _typed_cells(source, names, rows[header:], reading), header
 
 
 def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]], reading: Reading) -> ArrowTable:

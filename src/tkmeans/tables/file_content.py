@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tkmeans.tables.table import TableError
+from tkmeans.tables.table import NoRows, TableError
 
 # Called with how many bytes of how many have been read, for progress bars; text is read twice.
 WATCH: ContextVar[Callable[[int, int], None]] = ContextVar("watch", default=lambda *_: None)
@@ -98,6 +98,6 @@ def content_of(path: str | os.PathLike[str]) -> Content:
     kept = file if os.fspath(path) != "-" and file.is_file() else None
     size = len(head) if kept is None else kept.stat().st_size
     if not size:
-        raise TableError(f"{source} is empty")
+        raise NoRows(f"{source} is empty")
     packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
     return Content(source, kept, head, packing, size)

@@ -22,6 +22,14 @@ class TableError(ValueError):
     """What is wrong with a table; ways out are arguments of `DataFile`, which the command shows as its options."""
 
 
+class NoRows(TableError):
+    """A table without rows: in a folder, others may have some."""
+
+
+class WrongUse(TableError):
+    """An argument that fits no table."""
+
+
 class Reading(NamedTuple):
     """What a person may specify about a file; None or empty where it is to be found out."""
 

@@ -19,7 +19,7 @@ from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, content_of, pyarrow
 from tkmeans.tables.numerals import KINDS, PLAIN, Numerals
 from tkmeans.tables.roles import listed
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
+from tkmeans.tables.table import CHUNK, Added, Cells, NoRows, Reading, Table, TableError, WrongUse
 from tkmeans.tables.text_table import TextTable, read_text
 
 # What other files begin with, and what to do about them.
@@ -37,6 +37,7 @@ _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
 NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
+_JSON = (".json", ".jsonl", ".ndjson")
 _IN_FOLDERS = [".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx"]
 _IN_FOLDERS += [".pq", ".ipc", ".tab", ".psv", ".ndjson", ".xz"]
 
@@ -125,8 +126,11 @@ def read_npy(content: Content) -> Table:
 
 def read_table(path: Any, reading: Reading | None = None) -> Table:
     """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
-    table = _opened(path, reading or Reading())
-    table.missing = () if reading is None else reading.missing
+    reading = reading or Reading()
+    if reading.decimal is not None and reading.decimal == reading.thousands:
+        raise WrongUse(f"decimal={reading.decimal!r} and thousands={reading.thousands!r} must differ")
+    table = _opened(path, reading)
+    table.missing = reading.missing
     return table
 
 
@@ -135,15 +139,7 @@ def _opened(path: Any, reading: Reading) -> Table:
         read = partial(path.to_batches, batch_readahead=2, fragment_readahead=1)  # what waits should be bounded
         return arrow_table.ArrowTable("the dataset", path.schema, lambda ns, n: read(columns=ns, batch_size=n), "other")
     if os.fspath(path) != "-" and os.path.isdir(path):
-        below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
-        below = [name for name in below if not any(part.startswith((".", "_")) for part in name.parts)]
-        files = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
-        if not files:
-            raise FileNotFoundError(f"folder {str(path)!r} holds no file of the kinds {', '.join(_IN_FOLDERS)}")
-        table = Concatenated(os.fspath(path), [read_table(Path(path, name), reading) for name in files])
-        others = [str(name) for name in below if name.suffix.lower() not in _IN_FOLDERS]
-        table.notes += [f"not read, as their names are not those of tables: {listed(others)}"] if others else []
-        return table
+        return _folder(path, reading)
     content = content_of(path)
     try:
         return _read(content, reading)
@@ -153,11 +149,38 @@ def _opened(path: Any, reading: Reading) -> Table:
         raise TableError(f"{content.source} cannot be unpacked: it is damaged ({fault})") from None
 
 
+def _folder(path: Any, reading: Reading) -> Table:
+    """The tables below a folder, one after the other; what is passed over is named, but for hidden files."""
+    below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
+    below = [name for name in below if not any(part.startswith(".") for part in name.parts)]
+    is_aside = {name: any(part.startswith("_") for part in name.parts) for name in below}
+    below = [name for name in below if not is_aside[name] or name.suffix.lower() in _IN_FOLDERS]  # not Spark's _SUCCESS
+    is_table = {name: name.suffix.lower() in _IN_FOLDERS and not is_aside[name] for name in below}
+    tables, empty = [], []
+    for name in (name for name in below if is_table[name]):
+        try:
+            tables.append(read_table(Path(path, name), reading))
+        except NoRows:
+            empty.append(str(name))
+    if not tables:
+        rows = f"with rows; there are none in {listed(empty)}" if empty else f"of the kinds {', '.join(_IN_FOLDERS)}"
+        raise FileNotFoundError(f"folder {str(path)!r} holds no file {rows}")
+    table = Concatenated(os.fspath(path), tables)
+    others = [str(name) for name in below if not is_table[name]]
+    table.notes += [f"not read, as their names are not those of tables: {listed(others)}"] if others else []
+    table.notes += [f"not read, as they have no rows: {listed(empty)}"] if empty else []
+    parts = sorted(
+        {part.partition("=")[0] for name in below if is_table[name] for part in name.parts[:-1] if "=" in part}
+    )
+    table.notes += [f"not columns, as they are only in names of folders: {listed(parts)}"] if parts else []
+    return table
+
+
 def _read(content: Content, reading: Reading) -> Table:
     """The table in a file, by its first bytes."""
     head = content.read(64)
     if not head:
-        raise TableError(f"{content.source} is empty")
+        raise NoRows(f"{content.source} is empty")
     if head.startswith(b"\x93NUMPY"):
         return read_npy(content)
     if head.startswith(b"PAR1"):
@@ -173,10 +196,12 @@ def _read(content: Content, reading: Reading) -> Table:
     suffix = Path(content.source).suffix.casefold()
     if _FORMATS.get(suffix, "text") != "text":
         raise TableError(f"{content.source} does not begin like a {suffix} file; it is damaged or misnamed")
-    begin = head.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # which may be UTF-16
-    if begin.startswith(b"<"):
+    begin = content.read(1 << 16).replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # which may be UTF-16
+    if re.match(rb"<[!?]|<\w[^<>]*>(\s*[\r\n]\s*)?<", begin):  # columns may be called <DATE> and <OPEN>
         raise TableError(f"{content.source} is a web page or other markup; download the table itself")
-    if re.match(rb'\{\s*["}]|\[\s*[\[{\]]|[\[{]\s*$', begin):
+    if re.match(rb'\{\s*["}]|\[\s*[\[{\]]|[\[{]\s*$|\[[^\r\n]*\]\s*([\r\n]\s*\[|$)', begin) or (
+        suffix in _JSON and begin.startswith((b"[", b"{"))
+    ):
         return arrow_table.read_json(content, reading)
     return read_text(content, reading)
 
@@ -286,11 +311,18 @@ def _with_points(table: Table, name: str) -> list[str]:
     return [cell if x != x or plain.number(cell) == x else repr(x).removesuffix(".0") for cell, x in pairs]
 
 
+def check_no_part(path: str | os.PathLike[str], source: Any) -> None:
+    """Refuse a new file in a folder that is the source: it would be read with the others from then on."""
+    inside = source is not None and os.path.isdir(source) and Path(source).resolve() in Path(path).resolve().parents
+    if inside and Path(path).suffix.casefold() in _IN_FOLDERS:
+        raise FileExistsError(f"{path} would be a part of the table in the folder {source}; write it elsewhere")
+
+
 def check_format(path: str | os.PathLike[str]) -> None:
     """Complain about a file name that asks for a format which cannot be written, or not here."""
     suffix = Path(path).suffix.casefold()
     if suffix in NOT_WRITTEN:
-        raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
+        raise WrongUse(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
         pyarrow("to write Parquet and Feather files")
 

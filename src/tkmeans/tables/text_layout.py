@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
-from tkmeans.tables.table import DATE, TRUTH, TableError
+from tkmeans.tables.table import DATE, TRUTH, TableError, WrongUse
 
 # The longer marks first: UTF-32's begins like UTF-16's.
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
@@ -62,7 +62,7 @@ def survey(content: Content, encoding: str | None) -> Survey:
         "".encode(encoding or "utf-8")  # as not every codec can
         wanted = codecs.lookup(encoding).name.removesuffix("-sig") if encoding else marked
     except (LookupError, ValueError):
-        raise TableError(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
+        raise WrongUse(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
     if wanted in ("utf-16", "utf-32"):  # in either order of bytes
         wanted = next((n for n in (marked, *_plausible(head)) if str(n).startswith(wanted)), f"{wanted}-le")
     for name in (wanted,) if wanted else _plausible(head):

@@ -11,7 +11,8 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, NoRows, Reading, Table, TableError, WrongUse
+from tkmeans.tables.table import no_header, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
@@ -254,9 +255,9 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     found, source = survey(content, reading.encoding), content.source
     preamble, text, given = found.parted()
     if not text.strip():
-        raise TableError(f"{source} is empty")
+        raise NoRows(f"{source} is empty")
     if reading.delimiter and (len(reading.delimiter) != 1 or reading.delimiter in '"\r\n\0'):
-        raise TableError(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
+        raise WrongUse(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal, source)
     reading = reading._replace(delimiter=delimiter)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
@@ -285,7 +286,7 @@ def _column_names(head: list[Record], header: bool, delimiter: str, source: str)
     """Names of the columns, empty without a header, and whether records end with one more delimiter than it."""
     below = [len(record.cells) for record in head[header:]]
     if not below:
-        raise TableError(f"{source} has the names of columns but no rows; add header=False if its only line is data")
+        raise NoRows(f"{source} has the names of columns but no rows; add header=False if its only line is data")
     names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
     if len(names) == 1 and delimiter == "," and all(width == 2 for width in below):
         found = f"line {head[0].line} has one name, but there are two cells in the lines below"
