@@ -29,6 +29,7 @@ _LEVELS = 50  # a column of text with more values describes no cluster
 _ENOUGH = 10_000  # rows that a median is taken of
 _RETURNED = """description : Description
     The clusters one by one; `sentences()`, `records()` and `table()` give it as text, plain values and columns."""
+_NO_WORD = r"[\W\d]*|.|no|true|false"  # values that mean nothing without the name of their column
 _DOUBTFUL = 0.9  # mean probability below which a sentence mentions it
 
 # Words for more and less of what the last word of a column's name means, and units that may follow it.
@@ -65,7 +66,7 @@ class Category(NamedTuple):
 
     def __str__(self) -> str:
         words = self.column if self.value == "yes" else self.value
-        named = f"{self.column} {self.value}" if re.fullmatch(r"[\W\d]*|.|no|true|false", words, re.I) else words
+        named = f"{self.column} {self.value}" if re.fullmatch(_NO_WORD, words, re.I) else words
         return f"{100 * self.share:.0f} % {named}"
 
 
@@ -205,7 +206,9 @@ def described(
     for j, name in enumerate(names):
         base, _, value = name.partition("=")  # of an indicator such as species=Gentoo
         if name in yes_or_no and base not in texts:
-            texts[value or name] = np.where(np.isnan(columns[j]), "", np.where(columns[j] == 1, "yes", "no"))
+            texts[f"{base} {value}" if value and re.fullmatch(_NO_WORD, value, re.I) else value or name] = np.where(
+                np.isnan(columns[j]), "", np.where(columns[j] == 1, "yes", "no")
+            )
     labels, known = rows.label, rows.known & (rows.label >= 0)
     core, n_known = rows.core & (labels >= 0), max(1, int(known.sum()))
     n_clusters = max(n_clusters, labels.max(initial=0) + 1)

@@ -1,6 +1,7 @@
 """What a fifth attack broke in the command and in files, each with a test that fails if it comes back."""
 
 import csv
+import gzip
 import json
 
 import numpy as np
@@ -241,5 +242,78 @@ def test_options_that_no_table_could_have_are_wrong_usage(run, table, words):
 
 def test_one_sign_cannot_stand_before_decimals_and_between_groups(table):
     file = table("a,b", *lines(groups(60)))
-    with pytest.raises(ValueError, match="decimal='.' and thousands='.' must differ"):
+    with pytest.raises(ValueError, match=r"decimal='\.' and thousands='\.' must differ"):
         TKMeans(2).fit(DataFile(file, decimal=".", thousands="."))
+
+
+# ---- cells, notes and sentences ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["-nan", "+nan", "NaN"])
+@pytest.mark.parametrize("more", [(), ("--missing", "x")])
+def test_nan_is_missing_whatever_its_sign(run, table, word, more):
+    file = table("a,b", *lines(groups(60)), f"{word},1", f"{word},21")
+    assert any("2 missing" in note for note in run("fit", file, "-k", 2, *more, "--json").document["notes"])
+
+
+def test_errors_in_cells_of_a_workbook_are_named(run, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["a", "b"], *groups(60).tolist()]:
+        book.active.append(row)
+    book.active["B7"] = "#DIV/0!"
+    book.active["B7"].data_type = "e"
+    book.save(tmp_path / "t.xlsx")
+    found = run("fit", tmp_path / "t.xlsx", "-k", 2, "--json").document
+    assert any("#DIV/0!" in note for note in found["notes"])
+
+
+def test_whole_numbers_of_a_workbook_keep_all_digits(run, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book, keys = openpyxl.Workbook(), [1_000_000_000_000_065 + i for i in range(59)] + [7]
+    for row in [["a", "b", "k"], *([*row, key] for row, key in zip(groups(60).tolist(), keys, strict=True))]:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    run("fit", tmp_path / "t.xlsx", "-k", 2, "--without", "k", "--out", tmp_path / "o.csv")
+    assert column(tmp_path / "o.csv", "k") == [*map(str, keys)]
+
+
+def test_whole_numbers_of_text_stay_whole_in_other_formats(run, table, tmp_path):
+    ids = [str(1000 + 7 * i) for i in range(60)]
+    counts = ["" if i == 3 else str(i % 5 - 2) for i in range(60)]
+    rows = [",".join(cells) for cells in zip(lines(groups(60)), ids, counts, strict=True)]
+    run("fit", table("a,b,id,n", *rows), "-k", 2, "--out", tmp_path / "o.parquet")
+    written = parquet.read_table(tmp_path / "o.parquet")
+    assert written["id"].to_pylist() == [*map(int, ids)]
+    assert written["n"].to_pylist() == [int(n) if n else None for n in counts]
+    assert [str(written.schema.field(name).type) for name in "ab"] == ["double", "double"]
+    run("fit", table("a,b,id,n", *rows), "-k", 2, "--out", tmp_path / "o.npy")
+    assert np.load(tmp_path / "o.npy")["id"].tolist() == [*map(int, ids)]
+    assert np.isnan(np.load(tmp_path / "o.npy")["n"][3])
+
+
+def test_notes_name_rows_by_their_lines_and_only_options_that_there_are(run, table, tmp_path):
+    X = np.vstack([groups(200), np.random.default_rng(1).normal(60, 0.1, size=(20, 2))])
+    file, model = table("a,b", *lines(X)), tmp_path / "m.json"
+    run("fit", table("a,b", *lines(X[:200]), name="near.csv"), "-k", 2, "--model", model, "--scale", "none")
+    note = next(line for line in run("predict", model, file).stderr.splitlines() if "lie together" in line)
+    assert "such as line 202, line 203, line 204" in note
+    assert "-k" not in note
+    assert "--min-cluster-size" not in note
+    note = run("fit", file, "-k", 2, "--max-iter", 1).stderr
+    assert "raise --max-iter" in note
+    assert "tol" not in note
+
+
+def test_sentences_about_encoded_numbers_name_their_column(run, table):
+    rows = [f"{row},{2 + i % 2}" for i, row in enumerate(lines(groups(60)))]
+    rows += [f"{row},4" for row in lines(groups(30) - 40)]
+    found = run("fit", table("a,b,grade", *rows), "-k", 3, "--encode", "grade", "--json").document
+    assert any("% grade 4" in each["sentence"] for each in found["clusters"])
+    assert all("% 3" not in each["sentence"] and "% 4" not in each["sentence"] for each in found["clusters"])
+
+
+def test_a_compressed_file_is_read_as_text(run, table, tmp_path):
+    file = table("a,b", *lines(groups(60)))
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(file.read_bytes()))
+    assert "Read as text compressed by gzip." in run("fit", tmp_path / "t.csv.gz", "-k", 2).stderr

@@ -286,7 +286,7 @@ def test_a_column_that_begins_with_missing_values_is_scaled_in_silence(run, tabl
 def test_a_delimiter_may_be_any_sign(run, table, sign):
     file = table(f"a{sign}b", *lines(groups(), sign))
     assert run("fit", file, "-k", 2, "--delimiter", sign, "--json").document["columns"] == ["a", "b"]
-    assert "is not one sign" in run("fit", file, "-k", 2, "--delimiter", "\0", code=1).stderr
+    assert "is not one sign" in run("fit", file, "-k", 2, "--delimiter", "\0", code=2).stderr
 
 
 def test_a_prefix_that_the_table_cannot_take_is_refused_before_the_work(run, table, tmp_path):

@@ -114,7 +114,7 @@ def predict(
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
     remarks = [*missing_values(X), *([f"no row has {listed(strange)}"] if strange else [])]
     notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *remarks)
-    with estimator_calls.as_messages(table.source):
+    with estimator_calls.as_messages(table):
         Z = X if len(steps) == 1 else steps[0].transform(X)
     found = estimator_calls.answer(steps[-1], Z, table)
     output_files.write_output(table, output, found, mark_outliers=mark_outliers)

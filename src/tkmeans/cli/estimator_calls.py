@@ -38,7 +38,7 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
     estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
-    with screen.counting(f"clustering {rows}"), as_messages(data.table.source):
+    with screen.counting(f"clustering {rows}"), as_messages(data.table):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         model.set_params(min_cluster_size=settings.min_cluster_size)
         return model.fit(data.Z, sample_weight=data.weights), selection
@@ -64,7 +64,7 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
     if numbers.start > data.table.n_rows:
         raise TableError(f"--min {numbers.start} is more than the {data.table.n_rows} rows of {data.table.source}")
     numbers = range(numbers.start, min(numbers.stop, data.table.n_rows + 1))
-    with screen.counting("trying numbers of clusters") as update, as_messages(data.table.source):
+    with screen.counting("trying numbers of clusters") as update, as_messages(data.table):
         options: dict[str, Any] = {"criterion": criterion, "random_state": seed, "n_jobs": jobs}
         options["progress"] = lambda done, total: update(completed=done, total=total)
         return select_clusters(data.Z, numbers, sample_weight=data.weights, **options)
@@ -72,12 +72,12 @@ def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -
 
 def answer(model: Any, Z: Array, table: Table, **asked: Any) -> RowAnswers:
     """What the model answers for each row."""
-    with screen.counting("looking at the rows"), as_messages(table.source):
+    with screen.counting("looking at the rows"), as_messages(table, of_fit="fitted" in asked):
         return answers(model, Z, **asked)
 
 
 @contextmanager
-def as_messages(source: str) -> Iterator[None]:
+def as_messages(table: Table, *, of_fit: bool = True) -> Iterator[None]:
     """Print the library's warnings; make what it refuses an error of the data."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -85,10 +85,13 @@ def as_messages(source: str) -> Iterator[None]:
         try:
             yield
         except ValueError as fault:
-            raise TableError(f"{source}: {_in_our_words(str(fault))}") from None
+            raise TableError(f"{table.source}: {_in_our_words(str(fault), table)}") from None
     for text in dict.fromkeys(str(warning.message) for warning in caught):
-        screen.warn(_in_our_words(text))
+        screen.warn(_in_our_words(text if of_fit else text.partition(" Try a larger")[0], table))
 
 
-def _in_our_words(text: str) -> str:
-    return re.sub("|".join(_OPTIONS), lambda theirs: _OPTIONS[theirs[0]], text)
+def _in_our_words(text: str, table: Table) -> str:
+    """Parameters as options, without those that the command lacks, and rows by their places in the file."""
+    text = re.sub(", or tol=.* good enough", "", re.sub("|".join(_OPTIONS), lambda theirs: _OPTIONS[theirs[0]], text))
+    rows = re.compile(r"(?<=rows, such as )[0-9, ]+")
+    return rows.sub(lambda found: ", ".join(table.where([*map(int, found[0].split(","))])), text)

@@ -98,8 +98,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         from tkmeans.persistence import ModelFileError
 
-        if given.get("jobs") == 0 or len(given.get("thousands") or "") > 1:
-            raise typer.BadParameter("--jobs cannot be 0" if given.get("jobs") == 0 else "--thousands must be one sign")
+        if given.get("jobs") == 0:
+            raise typer.BadParameter("--jobs cannot be 0")
         for name, record in records.items():
             given[name] = record(**{field: given.pop(field) for field in record._fields})
         try:

@@ -74,16 +74,14 @@ class DataFile:
         for name, lists in {"columns": columns or (), "without": without, "keep": keep, "missing": missing}.items():
             if isinstance(lists, str) or not all(isinstance(each, str) for each in lists):
                 raise TypeError(f"{name} must be a list of str, got {lists!r}")
-        signs = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands}
-        for name, text in ({"encoding": encoding, "table": table} | signs).items():
+        texts = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands}
+        for name, text in (texts | {"encoding": encoding, "table": table}).items():
             if text is not None and not isinstance(text, str):
                 raise TypeError(f"{name} must be a str or None, got {text!r}")
-            if text is not None and name in signs and (len(text) != 1 or not (text.isprintable() or text == "\t")):
-                raise ValueError(f"{name} must be one sign, got {text!r}")
         if header is not None and not isinstance(header, (bool, np.bool_)):
             raise TypeError(f"header must be True, False or None, got {header!r}")
         self.path, self.columns, self.without, self.keep = path, columns, without, keep
-        self.reading = Reading(delimiter, decimal, thousands, encoding, header, tuple(missing), table)
+        self.reading = Reading(delimiter, decimal, thousands, encoding, header, tuple(missing), table).checked()
 
     def __repr__(self) -> str:
         return f"DataFile({self.path!r})" if self.columns is None else f"DataFile({self.path!r}, {self.columns!r})"

@@ -12,10 +12,9 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.file_content import Content, imported, numpy_of, pyarrow
+from tkmeans.tables.file_content import Content, NoRows, imported, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, NoRows, Reading, Table, TableError
-from tkmeans.tables.table import gone_numbers, no_header, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, gone_numbers, no_header, unique_names
 from tkmeans.tables.text_layout import has_header
 
 Batches = Callable[[list[str], int], Iterable[Any]]  # record batches of these columns, about so many rows at a time
@@ -210,9 +209,9 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     source = content.source
     calamine = imported("python_calamine", f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'")
     try:
-        data = content.read()
+        data, errors = content.read(), []
         if data.startswith(b"PK"):
-            _check_extent(source, data)
+            errors = _check_extent(source, data)
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         if reading.table is not None and reading.table not in sheets:
@@ -233,17 +232,21 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     table, header = _titled(f"{source}: sheet {name!r}", filled, reading)
     table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
+    if errors:
+        table.notes.append(f"errors in cells, such as {errors[0]}, are read as missing values")
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table
 
 
-def _check_extent(source: str, data: bytes) -> None:
-    """Refuse a workbook with a few cells so far apart that what is between them has no room."""
+def _check_extent(source: str, data: bytes) -> list[str]:
+    """Refuse a workbook with a few cells so far apart that what is between them has no room; errors in its cells."""
+    errors: list[str] = []
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         for name in packed.namelist():
             if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name):
                 text = packed.read(name)
+                errors += map(bytes.decode, re.findall(rb't="e"[^>]*>(?:<f.*?</f>|<f[^>]*/>)?<v>([^<]*)', text))
                 columns, rows = (re.findall(what, text) for what in (rb' r="([A-Z]+)[0-9]', rb'<row [^>]*?r="([0-9]+)'))
                 last = max(set(columns), key=lambda letters: (len(letters), letters), default=b"A")
                 n_columns = sum(26**i * (sign - 64) for i, sign in enumerate(reversed(last)))
@@ -251,6 +254,7 @@ def _check_extent(source: str, data: bytes) -> None:
                 if n_rows * n_columns > 1e8 + 100 * len(columns):
                     apart = f"{len(columns)} cells are strewn over {n_rows} rows and {n_columns} columns"
                     raise TableError(f"{source}: in {name} {apart}; delete those far from the table")
+    return errors
 
 
 def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
@@ -317,7 +321,7 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
 
 def _cell(value: Any) -> Any:
     """What a cell of a workbook holds: nothing is None, and a whole number, of which it knows no type, an int."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    whole = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
     return None if value == "" else int(value) if whole else value
 
 

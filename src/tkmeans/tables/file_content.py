@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tkmeans.tables.table import NoRows, TableError
+from tkmeans.tables.table import TableError
 
 # Called with how many bytes of how many have been read, for progress bars; text is read twice.
 WATCH: ContextVar[Callable[[int, int], None]] = ContextVar("watch", default=lambda *_: None)
@@ -39,6 +39,10 @@ def numpy_of(array: Any) -> Any:
         array = (array if arrow.types.is_floating(array.type) else array.cast("float64", safe=False)).fill_null(np.nan)
     kind = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)
+
+
+class NoRows(TableError):
+    """A table without rows: in a folder, others may have some."""
 
 
 class Content(NamedTuple):

@@ -13,7 +13,7 @@ from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_nu
 
 KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 PLAIN = ("", "number", "code", "text")  # kinds whose cells are numbers as they stand there, or none
-MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", "?", "-", "--", "."])
+MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "-nan", "+nan", "null", "none", "?", "-", "--", "."])
 SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

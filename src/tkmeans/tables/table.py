@@ -22,10 +22,6 @@ class TableError(ValueError):
     """What is wrong with a table; ways out are arguments of `DataFile`, which the command shows as its options."""
 
 
-class NoRows(TableError):
-    """A table without rows: in a folder, others may have some."""
-
-
 class WrongUse(TableError):
     """An argument that fits no table."""
 
@@ -40,6 +36,20 @@ class Reading(NamedTuple):
     header: bool | None = None
     missing: tuple[str, ...] = ()  # further words for a missing value
     table: str | None = None  # the sheet of a workbook; the table of a database, or a query
+
+    def checked(self) -> "Reading":
+        """The same, or what is wrong with it whatever the file is."""
+        signs = {"delimiter": self.delimiter, "decimal": self.decimal, "thousands": self.thousands}
+        for name, sign in signs.items():
+            if sign is not None and (len(sign) != 1 or sign == '"' or not (sign.isprintable() or sign == "\t")):
+                raise WrongUse(f"{name}={sign!r} is not one sign, such as ';' or tab")
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise WrongUse(f"decimal={self.decimal!r} and thousands={self.thousands!r} must differ")
+        try:
+            "".encode(self.encoding or "utf-8")  # as not every codec can
+        except (LookupError, ValueError):
+            raise WrongUse(f"no encoding is called {self.encoding!r}; try utf-8, latin-1 or utf-16") from None
+        return self
 
 
 class Cells(NamedTuple):
@@ -107,7 +117,7 @@ class Table(ABC):
         self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
         self.notations: dict[str, str] = {}  # of columns of text: these kinds or, of numbers, a unit; "" if empty
         self.singles: set[str] = set()  # columns in single precision
-        self.wholes: set[str] = set()  # columns of text whose first cells are digits alone
+        self.wholes: set[str] = set()  # columns of text whose first cells are whole numbers without decimals
         self._loaded: dict[str, tuple[Column, list[tuple[int, Cells]]]] = {}
 
     @abstractmethod

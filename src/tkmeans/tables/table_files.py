@@ -16,10 +16,10 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
-from tkmeans.tables.file_content import Content, content_of, pyarrow
+from tkmeans.tables.file_content import Content, NoRows, content_of, pyarrow
 from tkmeans.tables.numerals import KINDS, PLAIN, Numerals
 from tkmeans.tables.roles import listed
-from tkmeans.tables.table import CHUNK, Added, Cells, NoRows, Reading, Table, TableError, WrongUse
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, WrongUse
 from tkmeans.tables.text_table import TextTable, read_text
 
 # What other files begin with, and what to do about them.
@@ -126,9 +126,7 @@ def read_npy(content: Content) -> Table:
 
 def read_table(path: Any, reading: Reading | None = None) -> Table:
     """Open a table: a file of any format that is known by its content, a folder, "-" for standard input, a dataset."""
-    reading = reading or Reading()
-    if reading.decimal is not None and reading.decimal == reading.thousands:
-        raise WrongUse(f"decimal={reading.decimal!r} and thousands={reading.thousands!r} must differ")
+    reading = (reading or Reading()).checked()
     table = _opened(path, reading)
     table.missing = reading.missing
     return table
@@ -229,7 +227,9 @@ class Concatenated(Table):
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
         self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
         self.has_points = all(table.has_points for table in tables)
-        self.singles = set.intersection(*(table.singles for table in tables))
+        self.singles, self.wholes = (
+            set.intersection(*(getattr(t, of) for t in tables)) for of in ("singles", "wholes")
+        )
         self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
         self.known_rows = None if None in counts else sum(count or 0 for count in counts)
@@ -336,6 +336,9 @@ def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     if is_long and all(re.fullmatch("[+-]?[0-9]*", cell) for cell in cells):
         fits = all(abs(int(cell or 0)) < 2**63 for cell in cells)
         return np.array([int(cell) if cell and fits else cell or nothing for cell in cells])
+    is_whole = name in table.wholes and np.array_equal(column.values, np.round(column.values), equal_nan=True)
+    if is_whole and not as_text and (nothing is None or column.n_numbers == len(column.values)):
+        return np.array([None if x != x else int(x) for x in column.values.tolist()])
     return np.array([cell or nothing for cell in cells]) if as_text else column.values
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
-from tkmeans.tables.table import DATE, TRUTH, TableError, WrongUse
+from tkmeans.tables.table import DATE, TRUTH, TableError
 
 # The longer marks first: UTF-32's begins like UTF-16's.
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
@@ -58,11 +58,7 @@ def survey(content: Content, encoding: str | None) -> Survey:
         size *= 4
         head = content.read(size + 1)
     mark, marked = next(((mark, name) for mark, name in _MARKS.items() if head.startswith(mark)), (b"", None))
-    try:
-        "".encode(encoding or "utf-8")  # as not every codec can
-        wanted = codecs.lookup(encoding).name.removesuffix("-sig") if encoding else marked
-    except (LookupError, ValueError):
-        raise WrongUse(f"no encoding is called {encoding!r}; try utf-8, latin-1 or utf-16") from None
+    wanted = codecs.lookup(encoding).name.removesuffix("-sig") if encoding else marked
     if wanted in ("utf-16", "utf-32"):  # in either order of bytes
         wanted = next((n for n in (marked, *_plausible(head)) if str(n).startswith(wanted)), f"{wanted}-le")
     for name in (wanted,) if wanted else _plausible(head):

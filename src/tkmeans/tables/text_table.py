@@ -9,10 +9,9 @@ from typing import Any, BinaryIO, NamedTuple, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.file_content import WATCH, Content, numpy_of, pyarrow
+from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, NoRows, Reading, Table, TableError, WrongUse
-from tkmeans.tables.table import no_header, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
@@ -60,7 +59,9 @@ class TextTable(Table):
         self._by_cells = {name for name in unique if notations[name] not in ("", "number", "code")}  # not Arrow's
         odd = {cell for row in sample for cell in row if not (plain.fullmatch(cell) or numerals.is_missing(cell))}
         self._by_cells |= {name for name, cells in columns.items() if not odd.isdisjoint(cells)}
-        whole = {cell for row in sample for cell in row if numerals.is_missing(cell) or cell.strip().isdecimal()}
+        whole = {
+            cell for row in sample for cell in row if numerals.is_missing(cell) or cell.strip().lstrip("+-").isdecimal()
+        }
         self.wholes = {
             name for name, cells in columns.items() if notations[name] == "number" and whole.issuperset(cells)
         }
@@ -256,8 +257,6 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     preamble, text, given = found.parted()
     if not text.strip():
         raise NoRows(f"{source} is empty")
-    if reading.delimiter and (len(reading.delimiter) != 1 or reading.delimiter in '"\r\n\0'):
-        raise WrongUse(f"{source}: delimiter={reading.delimiter!r} is not one sign, such as ';' or tab")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal, source)
     reading = reading._replace(delimiter=delimiter)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
@@ -304,5 +303,5 @@ def _unusual(layout: Layout, packing: str) -> str:
     unusual += ["decimal commas"] if layout.numerals.decimal == "," else []
     unusual += [f"digits in groups of three ({thousands[0]!r})"] if thousands else []
     unusual += [f"encoding {layout.found.encoding}{guess}"] if layout.found.encoding != "utf-8" else []
-    unusual += [f"compressed by {packing}"] if packing else []
-    return f"read as text with {', '.join(unusual)}" if unusual else ""
+    found = [f"with {', '.join(unusual)}"] * bool(unusual) + [f"compressed by {packing}"] * bool(packing)
+    return f"read as text {', '.join(found)}" if found else ""
