@@ -484,7 +484,7 @@ def test_the_command_refuses_names_that_are_formulas_and_files_called_minus(fold
     pytest.importorskip("typer")
     given = "fit", folder / "part.npy", "-k", 3, "--out", folder.parent / "out.csv"
     done = command(*given, "--prefix", "=")
-    assert (done.returncode, "names that begin with '=' are formulas" in done.stderr) == (1, True)
+    assert (done.returncode, "names that begin with '=' are formulas" in done.stderr) == (2, True)
     done = command(*given, "--model", "-")
     assert (done.returncode, "only tables can go to -" in done.stderr) == (2, True)
 

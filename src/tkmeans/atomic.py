@@ -16,11 +16,12 @@ _DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def check_not_input(path: str | os.PathLike[str], source: str | os.PathLike[str] | None) -> None:
-    """Refuse to write to a file that is the source, or in the folder that is, be it by a link there."""
-    if source is None or not os.path.exists(source) or not os.path.exists(path):
+    """Refuse to write to a file that is the source, or in the folder that is, also as a new one or by a link there."""
+    if source is None or not os.path.exists(source):
         return
-    linked = (file.samefile(path) for file in Path(source).rglob("*") if file.is_file())
-    if any(place.samefile(source) for place in (Path(path), *Path(path).resolve().parents)) or any(linked):
+    linked = (file.samefile(path) for file in Path(source).rglob("*") if os.path.exists(path) and file.is_file())
+    places = (place for place in (Path(path), *Path(path).resolve().parents) if place.exists())
+    if any(place.samefile(source) for place in places) or any(linked):
         raise FileExistsError(f"{path} is the input or in it, which is not overwritten; choose another name")
 
 

@@ -206,9 +206,8 @@ def described(
     for j, name in enumerate(names):
         base, _, value = name.partition("=")  # of an indicator such as species=Gentoo
         if name in yes_or_no and base not in texts:
-            texts[f"{base} {value}" if value and re.fullmatch(_NO_WORD, value, re.I) else value or name] = np.where(
-                np.isnan(columns[j]), "", np.where(columns[j] == 1, "yes", "no")
-            )
+            called = f"{base} {value}" if value and re.fullmatch(_NO_WORD, value, re.I) else value or name
+            texts[called] = np.where(np.isnan(columns[j]), "", np.where(columns[j] == 1, "yes", "no"))
     labels, known = rows.label, rows.known & (rows.label >= 0)
     core, n_known = rows.core & (labels >= 0), max(1, int(known.sum()))
     n_clusters = max(n_clusters, labels.max(initial=0) + 1)

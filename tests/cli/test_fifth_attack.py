@@ -194,8 +194,8 @@ def test_a_folder_names_what_it_does_not_read_and_passes_over_parts_without_rows
     assert document["rows"] == 120
     notes = " ".join(document["notes"])
     assert "_b.csv" in notes
-    assert "no rows: y.csv, z.csv" in notes
-    assert "names of folders: k" in notes
+    assert "without rows: y.csv, z.csv" in notes
+    assert "those of folders: k" in notes
     assert "_SUCCESS" not in notes
     table("a,b", name="none/z.csv")
     assert "no file with rows" in run("fit", tmp_path / "none", "-k", 2, code=1).output
@@ -203,11 +203,11 @@ def test_a_folder_names_what_it_does_not_read_and_passes_over_parts_without_rows
 
 def test_no_result_becomes_a_part_of_the_folder_that_it_is_about(run, table, tmp_path):
     table("a,b", *lines(groups(60)), name="f/a.csv")
-    assert "elsewhere" in run("fit", tmp_path / "f", "-k", 2, "--out", tmp_path / "f" / "o.csv", code=1).output
+    assert "another name" in run("fit", tmp_path / "f", "-k", 2, "--out", tmp_path / "f" / "o.csv", code=1).output
     run("fit", tmp_path / "f", "-k", 2, "--model", tmp_path / "f" / "model.json")  # which is not read as a table
     with pytest.warns(UserWarning, match=r"model\.json"):
         fitted = TKMeans(2).fit(str(tmp_path / "f"))
-    with pytest.warns(UserWarning, match=r"model\.json"), pytest.raises(FileExistsError, match="elsewhere"):
+    with pytest.warns(UserWarning, match=r"model\.json"), pytest.raises(FileExistsError, match="another name"):
         fitted.predict(str(tmp_path / "f"), out=tmp_path / "f" / "o.parquet")
     assert sorted(path.name for path in (tmp_path / "f").iterdir()) == ["a.csv", "model.json"]
 
@@ -232,7 +232,6 @@ def test_the_result_about_the_current_folder_is_written_beside_it(table, tmp_pat
         ("fit", "--delimiter", ";;"),
         ("fit", "--encoding", "nope"),
         ("fit", "--prefix", "=x"),
-        ("fit", "--out", "x.json"),
         ("fit", "--thousands", ".", "--decimal", "."),
     ],
 )

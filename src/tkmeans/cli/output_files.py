@@ -21,7 +21,6 @@ from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
 from tkmeans.tables.roles import RESULTS
 from tkmeans.tables.table import WrongUse
-from tkmeans.tables.table_files import check_no_part
 
 
 def check_files(table: Path | None, *others: Path | None, sources: Iterable[str | Path], json: bool = False) -> None:
@@ -44,14 +43,12 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
         if not os.access(path if path.exists() else target.parent, os.W_OK):
             raise TableError(f"{path} cannot be written: no permission")
     for path in [*paths, Path("/dev/stdout")] if str(table) == "-" else paths:
-        for source in sources if path.is_file() else ():  # a terminal can be both
+        for source in sources if path.is_file() or path is table else ():  # a terminal can be both
             check_not_input(path, "/dev/stdin" if str(source) == "-" else source)
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise typer.BadParameter(f"one file cannot take two things: {', '.join(map(str, paths))}")
     if table is not None:
         check_format(table)
-        for source in sources:
-            check_no_part(table, source)
 
 
 def check_new_columns(table: Table, output: OutputOptions) -> None:
@@ -60,7 +57,7 @@ def check_new_columns(table: Table, output: OutputOptions) -> None:
         raise WrongUse(f"names that begin with {output.prefix[0]!r} are formulas; choose another --prefix")
     written = output.prefix.encode(table.encoding, "ignore").decode(table.encoding)
     if not written == output.prefix or not written.isprintable():
-        raise WrongUse(f"{output.prefix!r} cannot be written in {table.encoding}; choose another --prefix")
+        raise TableError(f"{output.prefix!r} cannot be written in {table.encoding}; choose another --prefix")
     clash = [output.prefix + name for name in RESULTS if output.prefix + name in table.names]
     if output.out is not None and clash:
         way_out = f"add --prefix tk_ to call the new ones {', '.join(f'tk_{name}' for name in RESULTS)}"

@@ -18,12 +18,10 @@ def write_parquet(source: Source, look: Callable[[Block], Answer], column: Colum
     """Stream what `look` answers for each row into a Parquet file; its path."""
     from tkmeans.sources.arrays import BlockSource
     from tkmeans.tables.file_content import pyarrow
-    from tkmeans.tables.table_files import check_no_part
 
     if not isinstance(source, BlockSource):
         raise TypeError("out is for rows in memory or in files; store what a dask collection gives with dask")
     check_not_input(out, source.path)
-    check_no_part(out, source.path)
     pa = pyarrow("to write Parquet")
     import pyarrow.parquet as pq
 

@@ -31,7 +31,7 @@ class Numerals:
         self.decimal, self.thousands = decimal, thousands  # any of these signs
         self.words = frozenset(missing)  # further ones for a missing value
         self.missing = MISSING | {word.strip().casefold() for word in missing}
-        self._gone = frozenset(gone_numbers(word.replace(decimal, ".") for word in missing))
+        self._gone = frozenset(gone_numbers(missing))
         sign = f"[{re.escape(thousands)}]" if thousands else ""
         self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
         # Characters to replace in a number that is not plain yet.
@@ -41,10 +41,6 @@ class Numerals:
         """Whether a cell marks a missing value."""
         is_number = bool(self._gone) and self._number(cell.strip()) in self._gone
         return is_number or cell.strip().casefold() in self.missing
-
-    def known(self, values: Array) -> Array:
-        """These values, NaN where they are what a person calls missing."""
-        return np.where(np.isin(values, [*self._gone]), np.nan, values) if self._gone else values
 
     def number(self, cell: str) -> float | None:
         """The number in a cell: NaN if it is missing, None if it is no number."""

@@ -39,7 +39,7 @@ class Reading(NamedTuple):
 
     def checked(self) -> "Reading":
         """The same, or what is wrong with it whatever the file is."""
-        signs = {"delimiter": self.delimiter, "decimal": self.decimal, "thousands": self.thousands}
+        signs = {"delimiter": self.delimiter, "decimal": self.decimal, "thousands": self.thousands or None}
         for name, sign in signs.items():
             if sign is not None and (len(sign) != 1 or sign == '"' or not (sign.isprintable() or sign == "\t")):
                 raise WrongUse(f"{name}={sign!r} is not one sign, such as ';' or tab")
@@ -267,8 +267,7 @@ def number_of(word: str) -> float:
 
 def gone_numbers(words: Iterable[str], kind: str = "number") -> list[float]:
     """The numbers, or dates, among words for a missing value."""
-    points = {word: re.sub(r",(?![0-9]{3}$)", ".", word) for word in words if word.casefold() not in TRUTH}
-    numbers = {word: number_of(point) for word, point in points.items()}
+    numbers = {word: number_of(word.replace(",", ".")) for word in words if word.casefold() not in TRUTH}
     return [x for word, x in numbers.items() if x == x and (kind == "date") == bool(DATE.fullmatch(word))]
 
 

@@ -19,7 +19,7 @@ from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, NoRows, content_of, pyarrow
 from tkmeans.tables.numerals import KINDS, PLAIN, Numerals
 from tkmeans.tables.roles import listed
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, WrongUse
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
 
 # What other files begin with, and what to do about them.
@@ -37,7 +37,6 @@ _FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
 _FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
 NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
 NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
-_JSON = (".json", ".jsonl", ".ndjson")
 _IN_FOLDERS = [".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx"]
 _IN_FOLDERS += [".pq", ".ipc", ".tab", ".psv", ".ndjson", ".xz"]
 
@@ -148,14 +147,13 @@ def _opened(path: Any, reading: Reading) -> Table:
 
 
 def _folder(path: Any, reading: Reading) -> Table:
-    """The tables below a folder, one after the other; what is passed over is named, but for hidden files."""
+    """The tables below a folder, one after the other; what is passed over is named, if it is not hidden."""
     below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
-    below = [name for name in below if not any(part.startswith(".") for part in name.parts)]
-    is_aside = {name: any(part.startswith("_") for part in name.parts) for name in below}
-    below = [name for name in below if not is_aside[name] or name.suffix.lower() in _IN_FOLDERS]  # not Spark's _SUCCESS
-    is_table = {name: name.suffix.lower() in _IN_FOLDERS and not is_aside[name] for name in below}
+    below = [name for name in below if not re.search(r"(^|[/\\])\.", str(name))]
+    named = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
+    files = [name for name in named if not re.search(r"(^|[/\\])_", str(name))]
     tables, empty = [], []
-    for name in (name for name in below if is_table[name]):
+    for name in files:
         try:
             tables.append(read_table(Path(path, name), reading))
         except NoRows:
@@ -164,13 +162,10 @@ def _folder(path: Any, reading: Reading) -> Table:
         rows = f"with rows; there are none in {listed(empty)}" if empty else f"of the kinds {', '.join(_IN_FOLDERS)}"
         raise FileNotFoundError(f"folder {str(path)!r} holds no file {rows}")
     table = Concatenated(os.fspath(path), tables)
-    others = [str(name) for name in below if not is_table[name]]
-    table.notes += [f"not read, as their names are not those of tables: {listed(others)}"] if others else []
-    table.notes += [f"not read, as they have no rows: {listed(empty)}"] if empty else []
-    parts = sorted(
-        {part.partition("=")[0] for name in below if is_table[name] for part in name.parts[:-1] if "=" in part}
-    )
-    table.notes += [f"not columns, as they are only in names of folders: {listed(parts)}"] if parts else []
+    others = [str(name) for name in below if name not in files and (name in named or name.name[0] != "_")]
+    keys = sorted({part.partition("=")[0] for name in files for part in name.parts[:-1] if "=" in part})
+    aside = {"not those of tables": others, "those of files without rows": empty, "parts of those of folders": keys}
+    table.notes += [f"not read, as their names are {why}: {listed(names)}" for why, names in aside.items() if names]
     return table
 
 
@@ -179,16 +174,12 @@ def _read(content: Content, reading: Reading) -> Table:
     head = content.read(64)
     if not head:
         raise NoRows(f"{content.source} is empty")
-    if head.startswith(b"\x93NUMPY"):
-        return read_npy(content)
-    if head.startswith(b"PAR1"):
-        return arrow_table.read_parquet(content)
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return arrow_table.read_feather(content)
-    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        return arrow_table.read_workbook(content, reading)
-    if head[8:12] == b"DUCK":
-        return arrow_table.read_duckdb(content, reading)
+    readers: dict[Any, Any] = {b"\x93NUMPY": read_npy, b"PAR1": arrow_table.read_parquet}
+    readers |= dict.fromkeys([b"ARROW1", b"\xff\xff\xff\xff"], arrow_table.read_feather)
+    readers |= dict.fromkeys([b"PK\x03\x04", b"\xd0\xcf\x11\xe0"], partial(arrow_table.read_workbook, reading=reading))
+    readers[head[:8] + b"DUCK"] = partial(arrow_table.read_duckdb, reading=reading)
+    if read := next((read for magic, read in readers.items() if head.startswith(magic)), None):
+        return read(content)
     if strange := next((meaning for magic, meaning in _STRANGERS.items() if head.startswith(magic)), None):
         raise TableError(f"{content.source} is {strange}")
     suffix = Path(content.source).suffix.casefold()
@@ -197,9 +188,8 @@ def _read(content: Content, reading: Reading) -> Table:
     begin = content.read(1 << 16).replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # which may be UTF-16
     if re.match(rb"<[!?]|<\w[^<>]*>(\s*[\r\n]\s*)?<", begin):  # columns may be called <DATE> and <OPEN>
         raise TableError(f"{content.source} is a web page or other markup; download the table itself")
-    if re.match(rb'\{\s*["}]|\[\s*[\[{\]]|[\[{]\s*$|\[[^\r\n]*\]\s*([\r\n]\s*\[|$)', begin) or (
-        suffix in _JSON and begin.startswith((b"[", b"{"))
-    ):
+    is_json = re.match(rb'\{\s*["}]|\[\s*[\[{\]]|[\[{]\s*$|\[[^\r\n]*\]\s*([\r\n]\s*\[|$)', begin)
+    if is_json or (suffix in (".json", ".jsonl", ".ndjson") and begin.startswith((b"[", b"{"))):
         return arrow_table.read_json(content, reading)
     return read_text(content, reading)
 
@@ -212,14 +202,9 @@ class Concatenated(Table):
         first = tables[0]
         known = [{name: table.notations.get(name, kind) for name, kind in table.kinds.items()} for table in tables]
         notations = [next((each[name] for each in known if each.get(name)), "") for name in first.names]
-        held = {
-            name: {table.notations.get(name) for table in tables if name not in table.wholes} for name in first.names
-        }
-        # Whole numbers in one file may be codes of which others begin with a zero.
-        notations = [
-            "code" if "code" in held[n] <= {"code", ""} else kind
-            for n, kind in zip(first.names, notations, strict=True)
-        ]
+        for j, name in enumerate(first.names):  # whole numbers of one file may be codes, with zeros only in others
+            held = {table.notations.get(name) for table in tables if name not in table.wholes}
+            notations[j] = "code" if "code" in held <= {"code", ""} else notations[j]
         kinds = [notation if notation in KINDS else "number" for notation in notations]
         super().__init__(source, first.names, kinds, first.notes)
         self.notations = dict(zip(first.names, notations, strict=True))
@@ -311,18 +296,11 @@ def _with_points(table: Table, name: str) -> list[str]:
     return [cell if x != x or plain.number(cell) == x else repr(x).removesuffix(".0") for cell, x in pairs]
 
 
-def check_no_part(path: str | os.PathLike[str], source: Any) -> None:
-    """Refuse a new file in a folder that is the source: it would be read with the others from then on."""
-    inside = source is not None and os.path.isdir(source) and Path(source).resolve() in Path(path).resolve().parents
-    if inside and Path(path).suffix.casefold() in _IN_FOLDERS:
-        raise FileExistsError(f"{path} would be a part of the table in the folder {source}; write it elsewhere")
-
-
 def check_format(path: str | os.PathLike[str]) -> None:
     """Complain about a file name that asks for a format which cannot be written, or not here."""
     suffix = Path(path).suffix.casefold()
     if suffix in NOT_WRITTEN:
-        raise WrongUse(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
+        raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
         pyarrow("to write Parquet and Feather files")
 

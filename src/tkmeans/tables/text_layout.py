@@ -164,9 +164,7 @@ def guess_delimiter(text: str, decimal: str | None, source: str = "") -> str:
         scores[delimiter] = fits[delimiter], n_cut <= allowed, 1 - len(texts) / len(cells)
     best = max(scores, key=lambda delimiter: scores[delimiter], default=";" if decimal == "," else ",")
     if best == "," and scores.get(" ", ())[:2] == (fits.get(","), True) and any("," in cell for cell in found[" "]):
-        raise TableError(
-            f"{source}: commas may stand before decimals there; add delimiter=',' or delimiter=' ' to choose"
-        )
+        raise TableError(f"{source}: commas may stand before decimals; add delimiter=',' or delimiter=' ' to choose")
     return best
 
 

@@ -2,7 +2,8 @@
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from itertools import accumulate, compress, islice
 from typing import Any, BinaryIO, NamedTuple, final
 
@@ -16,6 +17,7 @@ from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, h
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
 _SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
+_TELLING = 20  # cells of a block that tell most of what a column holds
 _NAMED_LINES = 3  # lines that a complaint names
 _PLAIN = r"\s*-?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"  # a number as Arrow reads it
 
@@ -56,50 +58,41 @@ class TextTable(Table):
         self.notations, self.has_points = notations, numerals.decimal == "." and not numerals.thousands
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
-        self._by_cells = {name for name in unique if notations[name] not in ("", "number", "code")}  # not Arrow's
-        odd = {cell for row in sample for cell in row if not (plain.fullmatch(cell) or numerals.is_missing(cell))}
-        self._by_cells |= {name for name, cells in columns.items() if not odd.isdisjoint(cells)}
-        whole = {
-            cell for row in sample for cell in row if numerals.is_missing(cell) or cell.strip().lstrip("+-").isdecimal()
-        }
-        self.wholes = {
-            name for name, cells in columns.items() if notations[name] == "number" and whole.issuperset(cells)
-        }
+        seen = {cell for row in sample for cell in row}
+        missing = {cell for cell in seen if numerals.is_missing(cell)}
+        odd = {cell for cell in seen - missing if not plain.fullmatch(cell)}
+        self._by_cells = {name for name, cells in columns.items() if not odd.isdisjoint(cells)}  # not Arrow's
+        broken = {cell for cell in seen - missing if not cell.strip().lstrip("+-").isdecimal()}
+        self.wholes = {name for name in unique if notations[name] == "number" and broken.isdisjoint(columns[name])}
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
-        self._missing = {"", *numerals.words} | {cell for row in sample for cell in row if numerals.is_missing(cell)}
+        self._missing = {"", *numerals.words} | missing
         self._by_hand = f'{sign} "' in found.head or sign == " " or not sign.isascii() or found.n_quotes % 2 == 1
         self._single = len(unique) + layout.trailing == 1
         self.layout, self.encoding = _unusual(layout, content.packing), found.encoding
 
     def settle(self) -> None:
         """Look at all rows for what the first leave open: what their empty columns hold, and codes in whole numbers."""
-        layout, held, numerals = self._layout, self._by_cells, self._layout.numerals
+        layout, numerals = self._layout, self._layout.numerals
         doubtful = self.wholes if layout.found.has_codes or layout.delimiter not in NAMED else set()
         seen: dict[str, list[str]] = {name: [] for name, kind in self.notations.items() if not kind or name in doubtful}
-        self._by_cells = held | {*seen}
-        for arrays in self._parts([*seen], lambda _, array: array.dictionary.to_pylist()) if seen else ():
+        for arrays in self.chunks([*seen], 0, lambda _, array: array.dictionary.to_pylist(), seen) if seen else ():
             for cells, words in zip(seen.values(), arrays, strict=True):
-                known = [word.strip() for word in words if not numerals.is_missing(word)]
-                cells += known[: max(0, _SAMPLED - len(cells))]
-                cells += [*islice((word for word in known if not word.isdecimal()), 1)]
-                cells += [*islice((word for word in known if len(word) > 1 and word[0] == "0"), 1)]
-        self._by_cells = held
+                known = (word.strip() for word in words if not numerals.is_missing(word))
+                cells += nsmallest(_TELLING, known, key=lambda word: word.isdecimal() and word[:1] != "0")
         for name, kind in ((name, numerals.kind_of(cells)) for name, cells in seen.items()):
             if kind == "code" or not self.notations[name]:
                 self.notations[name], self.kinds[name] = kind, kind if kind in KINDS else "number"
-                self._by_cells |= set() if kind in ("", "number", "code") else {name}
 
-    def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
-        """The columns in order."""
-        return self._parts(names, self._cells)
-
-    def _parts(self, names: Sequence[str], made: Callable[[str, Any], Any]) -> Iterator[list[Any]]:
-        """What is made of the columns, in order; if Arrow stumbles, the rest is read cell by cell."""
+    def chunks(
+        self, names: Sequence[str], n_rows: int = CHUNK, made: Any = None, as_text: Collection[str] = ()
+    ) -> Iterator[list[Any]]:
+        """Cells, or what is made of them, of the columns in order; if Arrow stumbles, the rest is read cell by cell."""
+        made = made or self._cells
         done = 0
         while True:
             skip = done
             try:
-                for arrays in self._columns_by_hand(names) if self._by_hand else self._columns_by_arrow(names):
+                for arrays in self._columns_by_hand(names) if self._by_hand else self._columns_by_arrow(names, as_text):
                     n_found = len(arrays[0])
                     if skip < n_found:
                         chunk = [made(name, array[skip:]) for name, array in zip(names, arrays, strict=True)]
@@ -113,13 +106,13 @@ class TextTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the file; empty where missing."""
-        column, held = self.column(name), self._loaded[name][1]
+        column, held, numerals = self.column(name), self._loaded[name][1], self._layout.numerals
         if sum(len(cells.texts) for _, cells in held if cells.texts is not None) < len(column.values):
-            before, self._by_cells = self._by_cells, self._by_cells | {name}
-            parts = [cells for (cells,) in self.chunks([name])]
+            read = self.chunks([name], 0, lambda _, array: numerals.cells(array, self.notations[name]), [name])
+            parts = [cells for (cells,) in read]
             starts = accumulate((len(cells.values) for cells in parts), initial=0)
-            self._by_cells, self._loaded[name] = before, (column, [*zip(starts, parts, strict=False)])
-        return ["" if self._layout.numerals.is_missing(cell) else cell for cell in super().cells(name)]
+            self._loaded[name] = column, [*zip(starts, parts, strict=False)]
+        return ["" if numerals.is_missing(cell) else cell for cell in super().cells(name)]
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
@@ -141,12 +134,14 @@ class TextTable(Table):
             lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
             file.write("".join(lines).encode(encoding))
 
-    def _columns_by_arrow(self, names: Sequence[str]) -> Iterator[list[Any]]:
+    def _columns_by_arrow(self, names: Sequence[str], as_text: Collection[str]) -> Iterator[list[Any]]:
         """Columns as Arrow reads them: numbers, or text where somebody should look at the cells."""
         arrow, csv = (pyarrow("to read text files", module) for module in ("pyarrow", "pyarrow.csv"))
         layout = self._layout
         text = arrow.dictionary(arrow.int32(), arrow.string())
-        types = {name: text if name in self._by_cells else arrow.float64() for name in names}
+        texts = {name for name, kind in self.notations.items() if kind not in ("", "number", "code")}
+        texts |= self._by_cells | {*as_text}
+        types = {name: text if name in texts else arrow.float64() for name in names}
         encoding = "utf8" if layout.found.encoding == "utf-8" else layout.found.encoding
         behind = ["\0"] * layout.trailing
         types |= dict.fromkeys(behind, text)
@@ -186,7 +181,7 @@ class TextTable(Table):
             if np.any(np.isinf(values)):
                 self._by_cells.add(name)
                 raise _Again
-            return Cells(numerals.known(values))
+            return Cells(self.known(values))
         kind = self.notations[name]
         cells = numerals.cells(array, kind)
         plain = kind in ("", "number") and not len(cells.wrong) and name not in self._by_cells
