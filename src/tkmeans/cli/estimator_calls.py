@@ -37,22 +37,18 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
-    estimator: Any = StudentTMixture if _elliptical(data, n_clusters, settings.shape) else TKMeans
+    is_elliptical = settings.shape == Shape.elliptical
+    if settings.shape == Shape.auto:
+        p = data.Z.shape[1]
+        needed = _ROWS_PER_NUMBER * n_clusters * (p + p * (p + 1) // 2)  # of centres and covariances
+        why = f"{rows}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
+        is_elliptical = n_rows >= needed
+        screen.notes([f"clusters are {'elliptical' if is_elliptical else 'round'} ({why}); --shape chooses otherwise"])
+    estimator: Any = StudentTMixture if is_elliptical else TKMeans
     with screen.counting(f"clustering {rows}"), as_messages(data.table):
         model = estimator(n_clusters, max_iter=settings.max_iter, random_state=settings.seed, n_jobs=settings.jobs)
         model.set_params(min_cluster_size=settings.min_cluster_size)
         return model.fit(data.Z, sample_weight=data.weights), selection
-
-
-def _elliptical(data: Data, n_clusters: int, shape: Shape) -> bool:
-    """Whether clusters get shapes of their own; "auto" prints its decision."""
-    if shape != Shape.auto:
-        return shape == Shape.elliptical
-    n_rows, p = data.Z.shape
-    needed = _ROWS_PER_NUMBER * n_clusters * (p + p * (p + 1) // 2)  # of centres and covariances
-    why = f"{screen.count(n_rows, 'row')}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
-    screen.notes([f"clusters are {'elliptical' if n_rows >= needed else 'round'} ({why}); --shape chooses otherwise"])
-    return n_rows >= needed
 
 
 def selected(data: Data, numbers: range, criterion: str, seed: int, jobs: int) -> Any:

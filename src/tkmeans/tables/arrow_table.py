@@ -228,7 +228,10 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         raise TableError(f"{source} is a damaged workbook or a zip archive ({fault}); unpack it") from None
     places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
     used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
-    filled = [[_cell(rows[i - 1][j]) for j in used] for i in places]
+    for row in rows:  # nothing is None, and a whole number, of which a workbook knows no type, an int
+        wholes = (type(cell) is float and cell.is_integer() and abs(cell) <= 2**53 for cell in row)
+        row[:] = [None if cell == "" else int(cell) if whole else cell for cell, whole in zip(row, wholes, strict=True)]
+    filled = [[rows[i - 1][j] for j in used] for i in places]
     table, header = _titled(f"{source}: sheet {name!r}", filled, reading)
     table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
@@ -317,12 +320,6 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
     table.has_points = table.numerals.decimal == "." and not table.numerals.thousands
     table.kinds |= {name: kind if kind in KINDS else "number" for name, kind in table.notations.items()}
     return table
-
-
-def _cell(value: Any) -> Any:
-    """What a cell of a workbook holds: nothing is None, and a whole number, of which it knows no type, an int."""
-    whole = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
-    return None if value == "" else int(value) if whole else value
 
 
 def _word(cell: Any) -> str:

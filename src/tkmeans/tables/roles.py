@@ -130,8 +130,9 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
     """The indicators that stand for categories: one for each value, or one in all if there are two."""
     found = []
     for name in (column_named(table, name) for name in names):
-        pairs = zip(table.cells(name), table.column(name).values.tolist(), strict=True)
-        values = sorted({_plainly(word, x, table.kinds[name]) for word, x in pairs if word})
+        pairs, kind = zip(table.cells(name), table.column(name).values.tolist(), strict=True), table.kinds[name]
+        known = {repr(x).removesuffix(".0") if kind == "number" and x == x else word for word, x in pairs if word}
+        values = sorted({word.casefold() for word in known} if kind == "boolean" else known)  # however they are written
         if not 2 <= len(values) <= _LEVELS:
             raise TableError(f"{table.source}: column {name!r} has {len(values)} values; 2 to {_LEVELS} can be encoded")
         made = [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
@@ -139,12 +140,6 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
             raise TableError(f"{table.source}: {clash[0]!r} could be of another column than {name!r}; rename one")
         found += made
     return found
-
-
-def _plainly(word: str, value: float, kind: str) -> str:
-    """A value of a category, however the file writes it."""
-    number = repr(value).removesuffix(".0") if kind == "number" and value == value else word
-    return number.casefold() if kind == "boolean" else number
 
 
 def column_named(table: Table, word: str) -> str:

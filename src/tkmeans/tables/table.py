@@ -202,7 +202,7 @@ class Table(ABC):
         texts = ["" if value != value else str(value) for value in self.column(name).values.tolist()]
         for start, cells in self._loaded[name][1]:
             if cells.texts is not None:  # as there may be in some chunks and not in others
-                texts[start : start + len(cells.texts)] = _texts(cells.texts)
+                texts[start : start + len(cells.texts)] = texts_of(cells.texts)
         return texts
 
     def _gathered(self, chunks: Iterable[list[Cells]], n_rows: float = np.inf) -> Iterator[tuple[Column, list[Any]]]:
@@ -233,13 +233,13 @@ class Table(ABC):
         bad: list[tuple[str, str]] = []
         for start, cells in [] if column.is_text else parts:
             wrong = cells.wrong[: KEPT_BAD - len(bad)].tolist()
-            texts = cells.texts if cells.texts is None or not wrong else _texts(cells.texts)
+            texts = cells.texts if cells.texts is None or not wrong else texts_of(cells.texts)
             words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
             bad += zip(self.where([start + i for i in wrong]), words, strict=True)
         return column._replace(bad=tuple(bad))
 
 
-def _texts(cells: Any) -> list[str]:
+def texts_of(cells: Any) -> list[str]:
     """The cells of an Arrow dictionary array; empty where missing."""
     words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]
     return ["" if i is None else words[i] for i in cells.indices.to_pylist()]
@@ -249,7 +249,7 @@ def _indicator(cells: Cells, value: str, kind: str) -> Array:
     """1 where a cell is this value, however it is written, 0 where it is another, NaN where it is missing."""
     equal = np.zeros(len(cells.values), dtype=bool)
     if cells.texts is not None:
-        equal |= np.array(_texts(cells.texts)) == value
+        equal |= np.array(texts_of(cells.texts)) == value
     if kind != "text":
         equal |= np.isin(cells.values, number_of(value))
     missing = np.isnan(cells.values)

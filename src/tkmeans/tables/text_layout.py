@@ -23,7 +23,6 @@ NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blan
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 _LOOKED_AT, _CELLS = 100, 4000  # records, and cells, that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
-_CODE = re.compile(rb"0(?<=[^0-9.:/eE+-]0)[0-9]")  # what dates, times, decimals and exponents are not
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
@@ -35,7 +34,6 @@ class Survey(NamedTuple):
     mark: bytes  # the byte-order mark
     is_guess: bool  # whether the encoding is a guess by what the bytes look like
     n_quotes: int
-    has_codes: bool  # whether a cell may begin with a zero before another digit
     head: str  # the text of the first block
     is_all: bool  # whether that is all there is
 
@@ -62,7 +60,7 @@ def survey(content: Content, encoding: str | None) -> Survey:
     if wanted in ("utf-16", "utf-32"):  # in either order of bytes
         wanted = next((n for n in (marked, *_plausible(head)) if str(n).startswith(wanted)), f"{wanted}-le")
     for name in (wanted,) if wanted else _plausible(head):
-        n_quotes, has_codes, misfit = _scan(content, name)
+        n_quotes, misfit = _scan(content, name)
         if misfit is None:
             break
         if wanted:
@@ -72,26 +70,24 @@ def survey(content: Content, encoding: str | None) -> Survey:
         raise TableError(f"{source} is not a table that tkmeans can read: it is neither {known}")
     is_all = len(head) <= size
     text = codecs.getincrementaldecoder(name)().decode(head.removeprefix(mark), final=is_all)
-    return Survey(name, mark, not wanted and name != "utf-8", n_quotes, has_codes, text, is_all)
+    return Survey(name, mark, not wanted and name != "utf-8", n_quotes, text, is_all)
 
 
-def _scan(content: Content, encoding: str) -> tuple[int, bool, int | None]:
-    """The number of quotation marks, whether there may be codes, and the first byte that does not fit, if any."""
+def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
+    """The number of quotation marks, and the place of the first byte that does not fit; None if all do."""
     decoder, n_quotes, done = codecs.getincrementaldecoder(encoding)(), 0, 0
-    has_codes, edge = encoding not in _LIKE_ASCII, b""
     with content.open() as file:
         while block := file.read(_BLOCK):
             n_quotes += block.count(b'"') if b'"' in block else 0  # looking for one is quicker
-            has_codes, edge = has_codes or bool(_CODE.search(edge + block)), block[-2:]
             waiting = len(decoder.getstate()[0])
             if waiting or encoding not in _LIKE_ASCII or not block.isascii():
                 try:
                     decoder.decode(block)
                 except UnicodeError as fault:
-                    return n_quotes, has_codes, done - waiting + getattr(fault, "start", 0)
+                    return n_quotes, done - waiting + getattr(fault, "start", 0)
             done += len(block)
             WATCH.get()(min(done, content.size), 2 * content.size)  # which is less if it is packed
-    return n_quotes, has_codes, done if decoder.getstate()[0] else None
+    return n_quotes, done if decoder.getstate()[0] else None
 
 
 def _plausible(data: bytes) -> tuple[str, ...]:

@@ -3,8 +3,7 @@
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import nsmallest
-from itertools import accumulate, compress, islice
+from itertools import compress, islice
 from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
@@ -12,12 +11,12 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
 from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, unique_names
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
 _SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
-_TELLING = 20  # cells of a block that tell most of what a column holds
+_TELLING = 100  # cells of a block that tell what a column holds, and as many of the unusual ones
 _NAMED_LINES = 3  # lines that a complaint names
 _PLAIN = r"\s*-?(?:[0-9]+{0}?[0-9]*|{0}[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"  # a number as Arrow reads it
 
@@ -72,16 +71,27 @@ class TextTable(Table):
 
     def settle(self) -> None:
         """Look at all rows for what the first leave open: what their empty columns hold, and codes in whole numbers."""
-        layout, numerals = self._layout, self._layout.numerals
-        doubtful = self.wholes if layout.found.has_codes or layout.delimiter not in NAMED else set()
+        doubtful = self.wholes if self.wholes and self._may_have_codes() else set()
         seen: dict[str, list[str]] = {name: [] for name, kind in self.notations.items() if not kind or name in doubtful}
         for arrays in self.chunks([*seen], 0, lambda _, array: array.dictionary.to_pylist(), seen) if seen else ():
             for cells, words in zip(seen.values(), arrays, strict=True):
-                known = (word.strip() for word in words if not numerals.is_missing(word))
-                cells += nsmallest(_TELLING, known, key=lambda word: word.isdecimal() and word[:1] != "0")
-        for name, kind in ((name, numerals.kind_of(cells)) for name, cells in seen.items()):
+                cells += words[:_TELLING]
+                cells += islice((word for word in words if not word.isdecimal() or word[0] == "0"), _TELLING)
+        for name, kind in ((name, self._layout.numerals.kind_of(cells)) for name, cells in seen.items()):
             if kind == "code" or not self.notations[name]:
                 self.notations[name], self.kinds[name] = kind, kind if kind in KINDS else "number"
+
+    def _may_have_codes(self) -> bool:
+        """Whether a cell begins with a zero before another digit, by a look at all bytes, which is quick."""
+        sign, found, edge = self._layout.delimiter, self._layout.found, b""
+        if "0".encode(found.encoding) != b"0" or not sign.isascii():
+            return True
+        before = re.escape(f'{sign}"\r\n' + " " * (f"{sign} " in found.head))
+        code = re.compile(f"0(?<=[{before}]0)[0-9]".encode())
+        with self._content.open() as file:
+            while (block := file.read(1 << 20)) and not code.search(edge + block):
+                edge = block[-2:]
+        return bool(block)
 
     def chunks(
         self, names: Sequence[str], n_rows: int = CHUNK, made: Any = None, as_text: Collection[str] = ()
@@ -106,13 +116,12 @@ class TextTable(Table):
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the file; empty where missing."""
-        column, held, numerals = self.column(name), self._loaded[name][1], self._layout.numerals
-        if sum(len(cells.texts) for _, cells in held if cells.texts is not None) < len(column.values):
-            read = self.chunks([name], 0, lambda _, array: numerals.cells(array, self.notations[name]), [name])
-            parts = [cells for (cells,) in read]
-            starts = accumulate((len(cells.values) for cells in parts), initial=0)
-            self._loaded[name] = column, [*zip(starts, parts, strict=False)]
-        return ["" if numerals.is_missing(cell) else cell for cell in super().cells(name)]
+        words, held = super().cells(name), [cells.texts for _, cells in self._loaded[name][1]]
+        if None in held or sum(map(len, held)) < len(words):  # some are held as numbers
+            words = [
+                word for (part,) in self.chunks([name], 0, lambda _, array: texts_of(array), [name]) for word in part
+            ]
+        return ["" if self._layout.numerals.is_missing(cell) else cell for cell in words]
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
