@@ -283,3 +283,8 @@ def test_rows_at_both_ends_of_all_numbers_are_outliers_of_a_tiny_cluster():
     most = np.finfo(float).max
     X = np.array([[1, 0, 0], [most, most, -most], [-most, -most, -most], [0, 0, 1]])
     assert np.all(TKMeans(1).fit(rows).outliers(X))
+
+
+def test_outliers_of_one_feature_that_a_cluster_could_hold_are_a_heap_or_not_without_a_warning_of_numpy():
+    with warnings.catch_warnings(action="error"):
+        warn_of_clumps(np.linspace(0, 1, 12)[:, None], np.arange(12), 3.0, np.zeros((1, 1)))

@@ -134,8 +134,9 @@ def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array)
     n, p = strays.shape
     halves = np.ptp(np.vstack([strays, centers]) / 2, axis=0)  # of the sides of the box
     with np.errstate(over="ignore"):
-        even = np.exp(log_volume(p, 0.0) - np.sum(np.log(2 * np.maximum(halves / radius, 1.0))))  # the share of a ball
-    if len(heap) >= max(10, 0.1 * n, n * even + 4 * np.sqrt(n * even * (1 - even))):
+        share = np.exp(log_volume(p, 0.0) - np.sum(np.log(2 * np.maximum(halves / radius, 1.0))))
+    even = min(share, 1.0)  # of them in a ball
+    if len(heap) >= max(10, 0.1 * n) and len(heap) > n * even + 4 * np.sqrt(n * even * (1 - even)):
         named = f"{len(heap)} rows, such as {', '.join(map(str, heap[:3]))}"
         found = f"{len(heap) / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point ({named})"
         way_out = "Try a larger n_clusters; or, if they are one error made many times, leave them outliers:"
