@@ -145,7 +145,11 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
     notes = [f"each column is scaled by {what} (--scale {scale}; there are also {others})"]
     if scale in (Scale.robust, Scale.none):
         # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.
-        low, middle, high = np.transpose([_quartiles(column) for column in columns])
+        few = [
+            x if len(x) <= _ENOUGH else np.random.default_rng(0).choice(x, _ENOUGH) for x in columns
+        ]  # always the same
+        seen = [some if np.any(~np.isnan(some)) else x for some, x in zip(few, columns, strict=True)]
+        low, middle, high = np.transpose([np.nanquantile(x, [0.25, 0.5, 0.75]) for x in seen])
         scaler = preprocessing.RobustScaler().fit(np.zeros((2, len(columns))))
         scaler.center_, scaler.scale_ = middle, np.where(high > low, high - low, 1.0)
         if len(flat := np.flatnonzero(high == low)):  # dividing by their range is not possible
@@ -161,9 +165,3 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
         raise TableError(f"{table.source}: {found}; rescale it{way_out}")
     unscaled = ["columns are not scaled: those with the largest numbers count most"]
     return (None, unscaled) if scale is Scale.none else (scaler, notes)
-
-
-def _quartiles(column: Array) -> Array:
-    """The quartiles of the values that are there; of very many rows, some at random, but always the same."""
-    some = column if len(column) <= _ENOUGH else np.random.default_rng(0).choice(column, _ENOUGH)
-    return np.nanquantile(some if np.any(~np.isnan(some)) else column, [0.25, 0.5, 0.75])

@@ -212,9 +212,8 @@ class Concatenated(Table):
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
         self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
         self.has_points = all(table.has_points for table in tables)
-        self.singles, self.wholes = (
-            set.intersection(*(getattr(t, of) for t in tables)) for of in ("singles", "wholes")
-        )
+        self.singles = set.intersection(*(table.singles for table in tables))
+        self.wholes = set.intersection(*(table.wholes for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
         self.known_rows = None if None in counts else sum(count or 0 for count in counts)
