@@ -37,10 +37,6 @@ class Progress(NamedTuple):
         """The iterations so far."""
         return len(self.history) - 1
 
-    def outcome(self, *, converged: bool, interrupted: BaseException | None = None) -> Outcome[Any, Any]:
-        """The end of a run that stops here."""
-        return Outcome(self.params, self.stats, self.history, self.n_passes, converged, interrupted)
-
 
 Request = Literal["stop: converged", "stop: early"]
 
@@ -159,35 +155,27 @@ def em(
         if len(run.history) == 1:
             raise
         converged, interrupted = False, fault
-    return run.outcome(converged=converged, interrupted=interrupted)._replace(left=(model, run.mixer))
+    return Outcome(run.params, run.stats, run.history, run.n_passes, converged, interrupted, (model, run.mixer))
 
 
-def _step(source: Visited, model: Model[P, S], run: Progress) -> Progress:
-    """One iteration, or none if it loses: an exact M-step loses by rounding alone, when nothing is left to gain."""
-    plain = model.m_step(run.stats, run.params)
-    params, stats, n_passes = _best_step(source, model, run, plain)
-    n_passes += run.n_passes
+def _step(source: Visited, model: Any, run: Progress) -> Progress:
+    """One iteration: the extrapolated step if it does not lose, else the plain one; none if that loses, too.
+
+    An exact M-step loses by rounding alone, when nothing is left to gain.
+    """
+    plain, n_passes = model.m_step(run.stats, run.params), run.n_passes + 1
+    leap = None if run.mixer is None else run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
+    params = plain if leap is None else model.unpack(leap, plain)
+    stats = source.reduce(model.e_step(params))
+    if run.mixer is not None and leap is not None and not stats.objective >= run.stats.objective:
+        run.mixer.forget()
+        params, stats, n_passes = plain, source.reduce(model.e_step(plain)), n_passes + 1
     if model.climbs and stats.objective < run.stats.objective:
         return run._replace(n_passes=n_passes)
     total = run.total if model.climbs else stats.total  # batches of a stream need not weigh the same
     steps = params.centers - run.params.centers
     movement = math.sqrt(np.einsum("kj,kj->", steps, steps) / len(steps))
     return Progress([*run.history, stats.objective / total], movement, params, stats, total, n_passes, run.mixer)
-
-
-def _best_step(source: Visited, model: Any, run: Progress, plain: P) -> tuple[P, Any, int]:
-    """The extrapolated step if it does not lose, the plain one otherwise; with its statistics and the passes made."""
-    n_passes = 1
-    if run.mixer is not None:
-        leap = run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
-        if leap is not None:
-            ahead = model.unpack(leap, plain)
-            stats_ahead = source.reduce(model.e_step(ahead))
-            if stats_ahead.objective >= run.stats.objective:
-                return ahead, stats_ahead, n_passes
-            run.mixer.forget()
-            n_passes += 1
-    return plain, source.reduce(model.e_step(plain)), n_passes
 
 
 # ---- acceleration ------------------------------------------------------------------

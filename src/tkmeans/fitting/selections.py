@@ -212,25 +212,24 @@ class Descent:
 
     def found(self, numbers: Collection[int], tick: Callable[[], None], shape: str) -> dict[int, Judged]:
         """Every number once, the largest first; then the best again, with more of EM and from other starts."""
-        most = max(numbers)
-        K = max(most, min(math.ceil(ABOVE * most), len(self.sample.X) // 2))
+        K = max(most := max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
         found, params = dict[int, Judged](), next(self._starts(K, shape, quick=False))
         while most < K:  # numbers that nobody has asked for: several at a time
-            params = self._climbed(params, shape, self._rough | {"accelerate": True}).params
+            params = self._tried(params, shape, self._rough | {"accelerate": True}, judge=False).params
             params = self._joined(params, K := max(int(FEWER * K), most), shape)
         for K in range(most, min(numbers) - 1, -1):
-            last = self._tried(params if most == K else self._joined(params, K, shape), shape)
-            params = last.params
+            params = params if most == K else self._joined(params, K, shape)
+            params = (last := self._tried(params, shape, judge=K in numbers)).params
             if K in numbers:
                 found[K] = last
                 tick()
-        likely, tried = [each.n_clusters for each in sorted(found.values(), key=by_evidence)[:LIKELY]], set[int]()
-        while True:  # until the best number and its neighbours have been tried from starts of their own, from above
+        likely, tried = sorted(sorted(found, key=lambda K: found[K].evidence)[:LIKELY]), set[int]()
+        while True:  # until the best number and its neighbours have been tried from starts of their own, and from above
             best = min(found.values(), key=by_evidence).n_clusters
-            left = [K for K in (*likely, best, best - 1, best + 1) if K in found and K not in tried]
+            left = [K for K in (best - 1, best + 1, best, *likely) if K in found and K not in tried]
             if not left:
                 return found
-            tried.add(K := max(left))
+            tried.add(K := left[-1])
             if K + 1 in found:
                 above = self._tried(self._joined(found[K + 1].params, K, shape), shape)
                 found[K] = min(found[K], above, key=by_evidence)
@@ -246,7 +245,7 @@ class Descent:
         for labels in chain(islice(joined_labels(self._in_units, volume, n_clusters, rng, quick), 1), touching):
             yield from_labels(self.sample, labels, self._setting(n_clusters, shape), core=True)
 
-    def reshaped(self, params: MixtureParams, shape: str) -> Judged:
+    def reshaped(self, params: MixtureParams, shape: str) -> Any:
         """The same clusters in another shape, after EM."""
         covariances = SHAPES[shape].of_matrices(as_matrices(params), np.exp(params.log_weights))
         bulk = SHAPES[shape].diagonal((self.bulk.units * self.bulk.radius) ** 2)
@@ -259,16 +258,12 @@ class Descent:
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
         return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, settings.noise, dof)
 
-    def _climbed(self, params: MixtureParams, shape: str, options: dict[str, Any]) -> Any:
+    def _tried(self, params: MixtureParams, shape: str, options: Any = None, judge: bool = True) -> Any:
         setting = self._setting(len(params.centers), shape)
-        fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options)
+        fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options or self._rough)
         if fit.interrupted or self.given_up.is_set():
             raise fit.interrupted or KeyboardInterrupt
-        return fit
-
-    def _tried(self, params: MixtureParams, shape: str, options: Any = None) -> Judged:
-        fit = self._climbed(params, shape, options or self._rough)
-        return judged(self.sample, self._setting(len(params.centers), shape), fit.params, fit.stats)
+        return judged(self.sample, setting, fit.params, fit.stats) if judge else fit
 
     def _refined(self, begun: Judged, shape: str) -> Judged:
         """With more of EM, if that is better: what EM climbs is not the evidence, which holds wherever it stops."""
