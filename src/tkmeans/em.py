@@ -132,11 +132,10 @@ def em(
     run = resume
     if run is None:
         stats = source.reduce(model.e_step(start))
-        total = stats.total
         # Steps may be combined if they are smooth and about the same rows: such models can `pack` parameters.
         mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None
         mixer = accelerate if isinstance(accelerate, Anderson) else mixer
-        run = Progress([stats.objective / total], np.inf, start, stats, total, 1, mixer)
+        run = Progress([stats.objective / stats.total], np.inf, start, stats, stats.total, 1, mixer)
     converged = len(run.history) > 1 and stop(run)
     interrupted: BaseException | None = None
     try:
@@ -159,10 +158,7 @@ def em(
 
 
 def _step(source: Visited, model: Any, run: Progress) -> Progress:
-    """One iteration: the extrapolated step if it does not lose, else the plain one; none if that loses, too.
-
-    An exact M-step loses by rounding alone, when nothing is left to gain.
-    """
+    """The extrapolated step if it does not lose, else the plain one; none if that loses, which is rounding alone."""
     plain, n_passes = model.m_step(run.stats, run.params), run.n_passes + 1
     leap = None if run.mixer is None else run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
     params = plain if leap is None else model.unpack(leap, plain)

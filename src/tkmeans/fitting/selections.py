@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from operator import attrgetter
 from threading import Event
 from typing import Any
 
@@ -35,7 +34,6 @@ from tkmeans.stats import Array, Frame
 
 UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there are fewer rows
 CRITERIA = ("evidence", "icl", "bic", "stability")
-by_evidence = attrgetter("evidence")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
 ABOVE, FEWER = 2.0, 0.9  # times the most clusters is where the descent begins; what a step to these leaves of more
 # EM ends with an iteration that gains less, in nats: on the way ROUGH, or ROUGH_PER_ROW times the rows; last FINE.
@@ -225,17 +223,19 @@ class Descent:
                 tick()
         likely, tried = sorted(sorted(found, key=lambda K: found[K].evidence)[:LIKELY]), set[int]()
         while True:  # until the best number and its neighbours have been tried from starts of their own, and from above
-            best = min(found.values(), key=by_evidence).n_clusters
+            best = min(found, key=lambda K: found[K].evidence)
             left = [K for K in (best - 1, best + 1, best, *likely) if K in found and K not in tried]
             if not left:
                 return found
             tried.add(K := left[-1])
             if K + 1 in found:
-                above = self._tried(self._joined(found[K + 1].params, K, shape), shape)
-                found[K] = min(found[K], above, key=by_evidence)
-            own = min((self._tried(start, shape) for start in self._starts(K, shape)), key=by_evidence)
-            own = self._refined(own, shape)  # in any case: a start of its own has seen less of EM
-            found[K] = self._refined(found[K], shape) if found[K].evidence < own.evidence else own
+                above = self._joined(found[K + 1].params, K, shape)
+                found[K] = best_of(found[K], self._tried(above, shape))
+            own = best_of(*(self._tried(start, shape) for start in self._starts(K, shape)))
+            own = best_of(own, self._tried(own.params, shape, self._fine))  # in any case: it has seen less of EM
+            if found[K].evidence < own.evidence:
+                found[K] = best_of(found[K], self._tried(found[K].params, shape, self._fine))
+            found[K] = best_of(own, found[K])
 
     def _starts(self, n_clusters: int, shape: str, quick: bool = True) -> Iterator[MixtureParams]:
         """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
@@ -265,10 +265,6 @@ class Descent:
             raise fit.interrupted or KeyboardInterrupt
         return judged(self.sample, setting, fit.params, fit.stats) if judge else fit
 
-    def _refined(self, begun: Judged, shape: str) -> Judged:
-        """With more of EM, if that is better: what EM climbs is not the evidence, which holds wherever it stops."""
-        return min(begun, self._tried(begun.params, shape, self._fine), key=by_evidence)
-
     def _joined(self, params: MixtureParams, K: int, shape: str) -> MixtureParams:
         """With components joined whose union costs least as one ellipse, or given to the noise, until K are left."""
         units, rows = self.bulk.units, np.sum(self.sample.weight)
@@ -286,6 +282,12 @@ class Descent:
         covariances = model.bounded(model.shape.of_matrices(matrices, mass), mass)
         params = params._replace(noise=params.noise + lost, beyond=params.beyond + lost, dof=params.dof[-K:])
         return params._replace(centers=centers, covariances=covariances, log_weights=np.log(mass / rows))
+
+
+def best_of(*tried: Judged) -> Judged:
+    """The best mixture of a number, and the least of each criterion; EM climbs none of them, so any may be the best."""
+    icl, bic = (min(values) for values in list(zip(*tried, strict=True))[2:4])
+    return min(tried, key=lambda each: each.evidence)._replace(icl=icl, bic=bic)
 
 
 def as_matrices(params: MixtureParams) -> Array:
