@@ -285,9 +285,9 @@ class Descent:
 
 
 def best_of(*tried: Judged) -> Judged:
-    """The best mixture of a number, and the least of each criterion; EM climbs none of them, so any may be the best."""
-    icl, bic = (min(values) for values in list(zip(*tried, strict=True))[2:4])
-    return min(tried, key=lambda each: each.evidence)._replace(icl=icl, bic=bic)
+    """The one of most evidence, wherever EM has stopped; with the other criteria of the most likely one."""
+    likely = min(tried, key=lambda each: each.bic)
+    return min(tried, key=lambda each: each.evidence)._replace(icl=likely.icl, bic=likely.bic)
 
 
 def as_matrices(params: MixtureParams) -> Array:
