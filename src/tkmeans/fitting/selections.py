@@ -228,7 +228,7 @@ class Descent:
             if not left:
                 return found
             tried.add(K := left[-1])
-            if K + 1 in found:
+            if K + 1 in tried:
                 above = self._joined(found[K + 1].params, K, shape)
                 found[K] = best_of(found[K], self._tried(above, shape))
             own = best_of(*(self._tried(start, shape) for start in self._starts(K, shape)))
