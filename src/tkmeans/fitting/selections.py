@@ -285,9 +285,9 @@ class Descent:
 
 
 def best_of(*tried: Judged) -> Judged:
-    """The one of most evidence, wherever EM has stopped; with the other criteria of the most likely one."""
-    likely = min(tried, key=lambda each: each.bic)
-    return min(tried, key=lambda each: each.evidence)._replace(icl=likely.icl, bic=likely.bic)
+    """The one of most evidence, wherever EM has stopped; with the least of the other criteria."""
+    icl, bic = min(each.icl for each in tried), min(each.bic for each in tried)
+    return min(tried, key=lambda each: each.evidence)._replace(icl=icl, bic=bic)
 
 
 def as_matrices(params: MixtureParams) -> Array:
