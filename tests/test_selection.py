@@ -12,8 +12,8 @@ from support.paper_data import benchmark_set
 
 from tkmeans import StudentTMixture, TKMeans, load, save, select_clusters, select_n_clusters, stability
 from tkmeans.datasets import make_contaminated
-from tkmeans.fitting.evidence import log_peak, shape_integrals
-from tkmeans.fitting.selections import Selection
+from tkmeans.fitting.evidence import Judged, log_peak, shape_integrals
+from tkmeans.fitting.selections import Selection, best_of
 
 X, _ = make_contaminated(n_samples=400, n_clusters=4, random_state=1)
 AROUND_FOUR = range(2, 7)
@@ -36,6 +36,12 @@ def test_the_true_number_is_selected_on_the_papers_sets(name, true, noise):
         far = np.random.default_rng(0).uniform(-10, 10, (len(rows) // 20, rows.shape[1]))
         rows = np.vstack([rows, far])
     assert select_clusters(rows, range(true - 4, true + 5)).best == true
+
+
+def test_the_number_selected_is_the_same_whichever_others_are_tried():
+    rows, _ = benchmark_set("S4")
+    rows = np.vstack([rows, np.random.default_rng(0).uniform(-10, 10, (len(rows) // 20, 2))])
+    assert [select_clusters(rows, numbers).best for numbers in (range(11, 20), range(5, 41))] == [15, 15]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +129,11 @@ def test_the_profiles_of_clusters_are_densities(power):
         lambda r: 2 * np.pi * r * np.exp(log_peak(power, 2.0, 2) - (r**2 / 2) ** power / 2), 0, 20, limit=200
     )
     np.testing.assert_allclose([on_a_line, in_the_plane], 1, rtol=1e-7)
+
+
+def test_of_the_mixtures_of_a_number_the_best_counts_for_each_criterion():
+    first, second = Judged(3, 10.0, 24.0, 23.0, 0.1, "first"), Judged(3, 11.0, 25.0, 22.0, 0.2, "second")
+    assert best_of(first, second) == best_of(second, first) == Judged(3, 10.0, 24.0, 22.0, 0.1, "first")
 
 
 def test_a_cluster_of_a_single_outlier_does_not_improve_the_evidence():

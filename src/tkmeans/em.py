@@ -37,10 +37,6 @@ class Progress(NamedTuple):
         """The iterations so far."""
         return len(self.history) - 1
 
-    def outcome(self, *, converged: bool, interrupted: BaseException | None = None) -> Outcome[Any, Any]:
-        """The end of a run that stops here."""
-        return Outcome(self.params, self.stats, self.history, self.n_passes, converged, interrupted)
-
 
 Request = Literal["stop: converged", "stop: early"]
 
@@ -155,19 +151,16 @@ def em(
         if len(run.history) == 1:
             raise
         converged, interrupted = False, fault
-    return run.outcome(converged=converged, interrupted=interrupted)._replace(left=(model, run.mixer))
+    return Outcome(run.params, run.stats, run.history, run.n_passes, converged, interrupted, (model, run.mixer))
 
 
 def _step(source: Visited, model: Any, run: Progress) -> Progress:
-    """One iteration, or none if it loses: an exact M-step loses by rounding alone, when nothing is left to gain.
-
-    It is the extrapolated step if that does not lose, the plain one otherwise.
-    """
-    plain = model.m_step(run.stats, run.params)
-    leap = run.mixer and run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
+    """The extrapolated step if it does not lose, else the plain one; none if that loses, which is rounding alone."""
+    plain, n_passes = model.m_step(run.stats, run.params), run.n_passes + 1
+    leap = None if run.mixer is None else run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
     params = plain if leap is None else model.unpack(leap, plain)
-    stats, n_passes = source.reduce(model.e_step(params)), run.n_passes + 1
-    if run.mixer and leap is not None and not stats.objective >= run.stats.objective:
+    stats = source.reduce(model.e_step(params))
+    if run.mixer is not None and leap is not None and not stats.objective >= run.stats.objective:
         run.mixer.forget()
         params, stats, n_passes = plain, source.reduce(model.e_step(plain)), n_passes + 1
     if model.climbs and stats.objective < run.stats.objective:

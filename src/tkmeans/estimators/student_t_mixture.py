@@ -16,6 +16,7 @@ from tkmeans.estimators.inputs import Accepts, measure
 from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Sketch, Training
 from tkmeans.fitting import mixture_starts
+from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import SHAPES
@@ -211,16 +212,17 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
+        climb = on_one_thread(mixture_starts.climb)
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
         before = self._fitted_model.params if self.warm_start and hasattr(self, "_fitted_model") else None
         same, params, prior, mixer = getattr(self, "_left_off", [Any] * 4)
         if same == self._fingerprint(source):  # the prior and the acceleration of the last fit go on, too
             model = replace(self._model(self._engine(source)), prior=prior)
             source.bounds = getattr(self, "cell_bounds_", None)
-            yield partial(mixture_starts.climb, source, model, params, self.noise, **options | {"accelerate": mixer})
+            yield partial(climb, source, model, params, self.noise, **options | {"accelerate": mixer})
             return
         for model, start in mixture_starts.starts(self, source, before, rng):
-            yield partial(mixture_starts.climb, source, model, start, self.noise, **options)
+            yield partial(climb, source, model, start, self.noise, **options)
 
     def _kept(self, training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:
         """The distances of the training rows, by which outliers are found, and where a fit of the same rows goes on."""

@@ -70,7 +70,7 @@ class Checkpoint:
         if self.best is not None:
             arrays |= _flat("best", self.best) | {"best_converged": np.array(self.best.converged)}
         if self.run is not None:
-            arrays |= _flat("run", self.run.outcome(converged=False))
+            arrays |= _flat("run", self.run)
             arrays |= {"run_movement": np.array(self.run.movement), "run_total": np.array(self.run.total)}
             if self.run.mixer is not None:
                 arrays |= {"residuals": np.array(self.run.mixer.residuals), "images": np.array(self.run.mixer.images)}
@@ -153,7 +153,7 @@ def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]
     return Checkpoint(meta["fit"], state, n_finished, best, run)
 
 
-def _flat(prefix: str, fit: Fit) -> dict[str, Any]:
+def _flat(prefix: str, fit: Fit | Progress) -> dict[str, Any]:
     fields = {f"params_{name}": value for name, value in fit.params._asdict().items()}
     fields |= {f"stats_{name}": value for name, value in fit.stats._asdict().items()}
     fields |= {"records": type(fit.params).__name__, "history": fit.history, "n_passes": fit.n_passes}

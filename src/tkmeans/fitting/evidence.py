@@ -91,7 +91,7 @@ def shape_integrals(n: Array, prior_rows: float, p: int, form: tuple[int, ...]) 
     return times * (found + q / 2 * (mass * math.log(2) + prior * math.log(prior) - whole * np.log(whole) + whole))
 
 
-@np.errstate(over="ignore", invalid="ignore")
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def light_tails(kernel: ShapeKernel, whole: Array, w: Array, weight: Array, rows: ShapeRows) -> float:
     """By how much clusters are better described by a density that falls off faster than a Gaussian, less its cost.
 
@@ -101,9 +101,9 @@ def light_tails(kernel: ShapeKernel, whole: Array, w: Array, weight: Array, rows
     (K, p), powers, one = kernel.centers.shape, POWERS[:, None], np.minimum(weight, 1.0)
     u, q, mass = one * kernel.gain[label] / (1 + kernel.slope[label] * d2), d2 / whole[label], weight * (1 - noise)
     rest = 1 - np.minimum(u / w[label], 0.999)  # of the influence in the centre, without the row
-    alone = (whole[label] - one) * q / rest**2 / np.maximum(1 - u * q / rest, 1e-3)
+    log_alone = np.log((whole[label] - one) * q / rest**2 / np.maximum(1 - u * q / rest, 1e-3))
     total = np.bincount(label, mass, K) + 1e-9
-    moments = np.array([np.bincount(label, mass * alone**power, K) for power in POWERS]) / total
+    moments = np.array([np.bincount(label, mass * np.exp(power * log_alone), K) for power in POWERS]) / total
     scales = np.maximum((powers / p * moments) ** (1 / powers), 1e-12)  # (powers, K)
     merits = total * (log_peak(powers, scales, p) - p / (2 * powers))
     gains = np.max(merits, axis=0) - merits[0] - np.log(np.maximum(total, 2.0)) / 2

@@ -225,7 +225,6 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
     return params
 
 
-@on_one_thread
 def climb(
     source: Any, model: StudentMixture, start: MixtureParams, noise: bool | str, *, resume: Any = None, **options: Any
 ) -> Any:

@@ -1,8 +1,8 @@
 """A choice of the number of clusters: mixtures of every number, judged in one descent from too many.
 
 On a sample, EM begins with joined pieces (`tkmeans.search.shape_search`) for the largest number, and then always with
-the mixture before, of which two components are joined or one is given to the noise. The best of all go on for longer,
-and from starts of their own.
+the mixture before, of which components are joined or given to the noise. The best of all go on for longer, and from
+starts of their own.
 """
 
 import math
@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from operator import attrgetter
 from threading import Event
 from typing import Any
 
@@ -35,11 +34,10 @@ from tkmeans.stats import Array, Frame
 
 UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there are fewer rows
 CRITERIA = ("evidence", "icl", "bic", "stability")
-by_evidence = attrgetter("evidence")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
-ABOVE = 2.0  # times the most clusters is where the descent begins
-STEP = {"stop": SmallGain(1e-3), "max_iter": 20, "accelerate": False}  # of EM on the way, and for the best
-LAST = {"stop": SmallGain(1e-6), "max_iter": 100}
+ABOVE, FEWER = 2.0, 0.9  # times the most clusters is where the descent begins; what a step to these leaves of more
+# EM ends with an iteration that gains less, in nats: on the way ROUGH, or ROUGH_PER_ROW times the rows; last FINE.
+ROUGH, ROUGH_PER_ROW, FINE = 1.0, 1e-3, 0.01
 LIKELY = 2  # numbers that are tried again in any case
 
 # A number of clusters is stable if the least stable of its clusters is: the mark of prediction strength
@@ -205,43 +203,53 @@ class Descent:
         bulk = bulk._replace(radius=float(np.sqrt(max(quantile(squares, sample.weight, IN_BULK), 1e-12))))
         self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk, settings
         self._in_units = sample._replace(X=np.clip(sample.X / self.bulk.units, -FARTHEST, FARTHEST))
-        self._source = ArraySource(sample.X, weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
+        self._source, n = ArraySource(sample.X, weight, Frame(np.zeros(sample.X.shape[1]), 1.0)), np.sum(weight)
+        self._rough = {"stop": SmallGain(max(ROUGH / n, ROUGH_PER_ROW)), "max_iter": 20, "accelerate": False}
+        self._fine = {"stop": SmallGain(FINE / n), "max_iter": 100}
         self.given_up = Event()  # threads end when nobody waits for them any more
 
     def found(self, numbers: Collection[int], tick: Callable[[], None], shape: str) -> dict[int, Judged]:
         """Every number once, the largest first; then the best again, with more of EM and from other starts."""
-        top = max(max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
-        found, params = dict[int, Judged](), next(self._starts(top, shape))
-        for K in range(top, min(numbers) - 1, -1):
-            last = self._climbed(params if top == K else self._one_less(params, shape), shape, STEP)
-            params = last.params
+        K = max(most := max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
+        found, params = dict[int, Judged](), next(self._starts(K, shape, quick=False))
+        while most < K:  # numbers that nobody has asked for: several at a time
+            params = self._tried(params, shape, self._rough | {"accelerate": True}, judge=False).params
+            params = self._joined(params, K := max(int(FEWER * K), most), shape)
+        for K in range(most, min(numbers) - 1, -1):
+            params = params if most == K else self._joined(params, K, shape)
+            params = (last := self._tried(params, shape, judge=K in numbers)).params
             if K in numbers:
                 found[K] = last
                 tick()
-        likely, tried = [each.n_clusters for each in sorted(found.values(), key=by_evidence)[:LIKELY]], set[int]()
-        while True:  # until the best number and its neighbours have been tried from starts of their own
-            best = min(found.values(), key=by_evidence).n_clusters
-            left = [K for K in (*likely, best, best - 1, best + 1) if K in found and K not in tried]
+        likely, tried = sorted(sorted(found, key=lambda K: found[K].evidence)[:LIKELY]), set[int]()
+        while True:  # until the best number and its neighbours have been tried from starts of their own, and from above
+            best = min(found, key=lambda K: found[K].evidence)
+            left = [K for K in (best - 1, best + 1, best, *likely) if K in found and K not in tried]
             if not left:
                 return found
-            tried.add(K := left[0])
-            above = [self._one_less(found[K + 1].params, shape)] if K + 1 in found else []
-            starts = (found[K].params, *above, *self._starts(K, shape))
-            found[K] = min(found[K], *(self._climbed(start, shape, LAST) for start in starts), key=by_evidence)
+            tried.add(K := left[-1])
+            if K + 1 in tried:
+                above = self._joined(found[K + 1].params, K, shape)
+                found[K] = best_of(found[K], self._tried(above, shape))
+            own = best_of(*(self._tried(start, shape) for start in self._starts(K, shape)))
+            own = best_of(own, self._tried(own.params, shape, self._fine))  # in any case: it has seen less of EM
+            if found[K].evidence < own.evidence:
+                found[K] = best_of(found[K], self._tried(found[K].params, shape, self._fine))
+            found[K] = best_of(own, found[K])
 
-    def _starts(self, n_clusters: int, shape: str) -> Iterator[MixtureParams]:
+    def _starts(self, n_clusters: int, shape: str, quick: bool = True) -> Iterator[MixtureParams]:
         """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
         rng, tails = np.random.RandomState(0), max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
         volume = self.bulk.log_volume - float(np.sum(np.log(self.bulk.units)))
         touching = (round_labels(self._in_units, n_clusters, rng, tails) for _ in range(1))
-        for labels in chain(islice(joined_labels(self._in_units, volume, n_clusters, rng), 1), touching):
+        for labels in chain(islice(joined_labels(self._in_units, volume, n_clusters, rng, quick), 1), touching):
             yield from_labels(self.sample, labels, self._setting(n_clusters, shape), core=True)
 
-    def reshaped(self, params: MixtureParams, shape: str) -> Judged:
+    def reshaped(self, params: MixtureParams, shape: str) -> Any:
         """The same clusters in another shape, after EM."""
         covariances = SHAPES[shape].of_matrices(as_matrices(params), np.exp(params.log_weights))
         bulk = SHAPES[shape].diagonal((self.bulk.units * self.bulk.radius) ** 2)
-        return self._climbed(params._replace(covariances=covariances, bulk=bulk), shape, STEP)
+        return self._tried(params._replace(covariances=covariances, bulk=bulk), shape)
 
     def _setting(self, n_clusters: int, shape: str) -> Setting:  # a heavy tail is no reason for another cluster
         settings, n_rows = self.settings, float(np.sum(self.sample.weight))
@@ -250,30 +258,36 @@ class Descent:
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
         return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, settings.noise, dof)
 
-    def _climbed(self, params: MixtureParams, shape: str, options: dict[str, Any]) -> Judged:
+    def _tried(self, params: MixtureParams, shape: str, options: Any = None, judge: bool = True) -> Any:
         setting = self._setting(len(params.centers), shape)
-        fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options)
+        fit = climb(self._source, with_prior(params, setting), params, setting.noise, **options or self._rough)
         if fit.interrupted or self.given_up.is_set():
             raise fit.interrupted or KeyboardInterrupt
-        return judged(self.sample, setting, fit.params, fit.stats)
+        return judged(self.sample, setting, fit.params, fit.stats) if judge else fit
 
-    def _one_less(self, params: MixtureParams, shape: str) -> MixtureParams:
-        """With the two components joined whose union costs least as one ellipse, or one given to the noise."""
-        K, units, rows = len(params.centers), self.bulk.units, np.sum(self.sample.weight)
+    def _joined(self, params: MixtureParams, K: int, shape: str) -> MixtureParams:
+        """With components joined whose union costs least as one ellipse, or given to the noise, until K are left."""
+        units, rows = self.bulk.units, np.sum(self.sample.weight)
         mass, matrices, noise = rows * np.exp(params.log_weights), as_matrices(params), params.noise + params.beyond
         pieces = Pieces(mass, params.centers / units, mass[:, None, None] * matrices / np.outer(units, units))
         volumes = -log_noise(params.centers, self.bulk) - np.sum(np.log(units))  # noise is as thin as 1 row in these
-        group = joined(pieces, K - 1, rows * noise, volumes if noise else math.inf)
-        shares = mass * (group == np.arange(K - 1)[:, None])  # (K - 1, K)
+        group = joined(pieces, K, rows * noise, volumes if noise else math.inf)
+        shares = mass * (group == np.arange(K)[:, None])  # (K, as many as before)
         mass, lost = np.sum(shares, axis=1), np.sum(mass[group < 0]) / (2 * rows)
         shares /= mass[:, None]
         centers = shares @ params.centers
         away = params.centers - centers[group]
         matrices = np.tensordot(shares, matrices + away[:, :, None] * away[:, None, :], 1)
-        model = self._setting(K - 1, shape).model
+        model = self._setting(K, shape).model
         covariances = model.bounded(model.shape.of_matrices(matrices, mass), mass)
-        params = params._replace(noise=params.noise + lost, beyond=params.beyond + lost, dof=params.dof[1:])
+        params = params._replace(noise=params.noise + lost, beyond=params.beyond + lost, dof=params.dof[-K:])
         return params._replace(centers=centers, covariances=covariances, log_weights=np.log(mass / rows))
+
+
+def best_of(*tried: Judged) -> Judged:
+    """The one of most evidence, wherever EM has stopped; with the least of the other criteria."""
+    icl, bic = min(each.icl for each in tried), min(each.bic for each in tried)
+    return min(tried, key=lambda each: each.evidence)._replace(icl=icl, bic=bic)
 
 
 def as_matrices(params: MixtureParams) -> Array:

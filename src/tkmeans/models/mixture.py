@@ -212,8 +212,8 @@ class StudentMixture:
         """The admissible parameters nearest to an extrapolated vector."""
         n_components, p = like.centers.shape
         covariances = like.covariances[:1] if self.shape.tied else like.covariances
-        cuts = np.cumsum([n_components * p, covariances.size, n_components + 2 * (like.noise > 0)])
-        centers, log_covariances, log_weights, log_dof = np.split(vector, cuts)
+        i, j, k = np.cumsum([n_components * p, covariances.size, n_components + 2 * (like.noise > 0)]).tolist()
+        centers, log_covariances, log_weights, log_dof = vector[:i], vector[i:j], vector[j:k], vector[k:]
         new = self.shape.exponential(log_covariances.reshape(covariances.shape), covariances)
         new = self.bounded(new, np.exp(like.log_weights))
         dof = like.dof

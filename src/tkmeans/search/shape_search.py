@@ -125,9 +125,7 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Arr
         total = mass + prior_rows
         shapes = (scatter + prior_rows * pooled) / total[:, None, None]
         log_axes = np.sum(np.log(np.diagonal(shapes, axis1=1, axis2=2)), axis=1)
-        log_det = np.maximum(
-            p * SHAPES["full"].log_sizes(shapes), log_axes - 35.0 * (p - 1)
-        )  # thinner is lost in rounding
+        log_det = np.maximum(p * SHAPES["full"].log_sizes(shapes), log_axes - 35.0 * (p - 1))  # the rest is rounding
         return total / 2 * log_det + mass * (p / 2 * (1 + math.log(2 * math.pi)) - np.log(mass))
 
     def union(i: Array, j: Array) -> tuple[Array, Array, Array]:
@@ -137,7 +135,8 @@ def joined(pieces: Pieces, n_groups: int, strays: float, log_volume: Any) -> Arr
         return both, center, scatter[i] + scatter[j] + between
 
     def set_prices(i: Array, j: Array) -> None:
-        i, j, step = np.minimum(i, j), np.maximum(i, j), max(_MATRIX_ENTRIES // p**2, 1)
+        pairs, step = np.unique(np.minimum(i, j) * m + np.maximum(i, j)), max(_MATRIX_ENTRIES // p**2, 1)
+        i, j = np.divmod(pairs, m)
         for first, second in ((i[start : start + step], j[start : start + step]) for start in range(0, len(i), step)):
             both, _, spread = union(first, second)
             prices[first, second] = cost(both, spread) - own[first] - own[second]

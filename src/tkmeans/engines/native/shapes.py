@@ -20,9 +20,9 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
     K, p = kernel.centers.shape
     width = 3 + p + kernel.factors.size // K
     out = _filled(_native.summarize_shapes, 4 + K * width, block, kernel)
-    n, w, log_u, wx, scatter = np.split(out[4:].reshape(K, width), [1, 2, 3, 3 + p], axis=1)
-    scatter = scatter.reshape(kernel.factors.shape)
-    return ShapeStats(n[:, 0], w[:, 0], wx, scatter, log_u[:, 0], *out[:4].tolist())
+    sums = out[4:].reshape(K, width)
+    wx, scatter = sums[:, 3 : 3 + p], sums[:, 3 + p :].reshape(kernel.factors.shape)
+    return ShapeStats(sums[:, 0], sums[:, 1], wx, scatter, sums[:, 2], *out[:4].tolist())
 
 
 def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
@@ -50,14 +50,12 @@ def _filled(function: Callable[..., None], length: int, block: Block, kernel: Sh
     if X.dtype not in (np.float32, np.float64):
         raise TypeError(f"the native engine reads float32 and float64, got {X.dtype}")
     weight = None if block.weight is None else native.doubles(block.weight)
-    frame = np.broadcast_arrays(block.frame.origin, 1.0 / np.asarray(block.frame.unit, np.float64))
-    centers, factors, noise = kernel.centers, kernel.factors, kernel.noise
-    numbers = np.stack([kernel.height, kernel.exponent, kernel.slope, kernel.gain])
+    frame, noise = np.empty((2, len(block.frame.origin))), kernel.noise
+    frame[0], frame[1] = block.frame.origin, 1.0 / np.asarray(block.frame.unit, np.float64)
+    model = [kernel.centers, kernel.factors, np.array([kernel.height, kernel.exponent, kernel.slope, kernel.gain])]
     if noise is not None:
-        centers = np.concatenate([centers, np.asarray(noise.center)[None]])
-        factors = np.concatenate([factors, np.asarray(noise.factor)[None]])
-        numbers = np.column_stack([numbers, [noise.height, noise.beyond, 1.0, -1.0 if noise.box else 0.0]])
-    model = map(native.doubles, (frame, centers, factors, numbers))
-    out = np.zeros(length)
-    function(native.instruction_set(), np.ascontiguousarray(X), weight, *model, noise is not None, out)
+        parts = noise.center[None], noise.factor[None], [[noise.height], [noise.beyond], [1.0], [-1.0 * noise.box]]
+        model = [np.concatenate(both, axis) for *both, axis in zip(model, parts, (0, 0, 1), strict=True)]
+    out, arrays = np.zeros(length), map(native.doubles, (frame, *model))
+    function(native.instruction_set(), np.ascontiguousarray(X), weight, *arrays, noise is not None, out)
     return out
