@@ -17,7 +17,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, NoRows, content_of, pyarrow
-from tkmeans.tables.numerals import KINDS, PLAIN, Numerals
+from tkmeans.tables.numerals import PLAIN, Numerals
 from tkmeans.tables.roles import listed
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
@@ -171,8 +171,7 @@ def _folder(path: Any, reading: Reading) -> Table:
 
 def _read(content: Content, reading: Reading) -> Table:
     """The table in a file, by its first bytes."""
-    head = content.read(64)
-    if not head:
+    if not (head := content.read(64)):
         raise NoRows(f"{content.source} is empty")
     readers: dict[Any, Any] = {b"\x93NUMPY": read_npy, b"PAR1": arrow_table.read_parquet}
     readers |= dict.fromkeys([b"ARROW1", b"\xff\xff\xff\xff"], arrow_table.read_feather)
@@ -205,16 +204,14 @@ class Concatenated(Table):
         for j, name in enumerate(first.names):  # whole numbers of one file may be codes, with zeros only in others
             held = {table.notations.get(name) for table in tables if name not in table.wholes}
             notations[j] = "code" if "code" in held <= {"code", ""} else notations[j]
-        kinds = [notation if notation in KINDS else "number" for notation in notations]
-        super().__init__(source, first.names, kinds, first.notes)
+        super().__init__(source, first.names, notations, first.notes)
         self.notations = dict(zip(first.names, notations, strict=True))
         more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
         self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
         self.has_points = all(table.has_points for table in tables)
-        self.singles, self.wholes = (
-            set.intersection(*(getattr(t, of) for t in tables)) for of in ("singles", "wholes")
-        )
+        self.singles = set.intersection(*(table.singles for table in tables))
+        self.wholes = set.intersection(*(table.wholes for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
         counts = [table.known_rows for table in tables]
         self.known_rows = None if None in counts else sum(count or 0 for count in counts)
@@ -248,10 +245,9 @@ class Concatenated(Table):
 
 def _misfit(cells: Cells) -> Cells:
     """Cells of another unit or kind than those of other files: not one of them is a number of the column."""
-    wrong = np.union1d(cells.wrong, np.flatnonzero(~np.isnan(cells.values)))
     words = [None if x != x else repr(x).removesuffix(".0") for x in cells.values.tolist()]
     texts = pyarrow().array(words, "string").dictionary_encode() if cells.texts is None else cells.texts
-    return Cells(np.full(len(words), np.nan), wrong, texts)
+    return Cells(np.full(len(words), np.nan), np.union1d(cells.wrong, np.flatnonzero(~np.isnan(cells.values))), texts)
 
 
 def write_table(
