@@ -171,11 +171,6 @@ def stray_probability(d2: Array, n_observed: int, model: OutlierModel, n_feature
     return np.where(flagged, np.maximum(found, 0.5 + 1e-6), np.minimum(found, 0.5))  # whatever rounding does
 
 
-def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
-    """Whether each row's tail probability is below the level."""
-    return Answer((fitted.fields(block, "pvalue")[0] < level,))
-
-
 def labels_of(fitted: FittedModel, strays: OutlierModel | None, level: float, outlier: int, block: Block) -> Answer:
     """The cluster of each row, or the label `outlier` for strays."""
     (label,) = fitted.fields(block, "label")

@@ -108,15 +108,13 @@ class Stream(NamedTuple):
     n_rows: int  # rows given so far
 
     @classmethod
-    def after_fit(
-        cls, fit: Fit, order: Array, frame: Frame, distances: Distances, bounds: list[float], n_rows: int
-    ) -> "Stream":
+    def after_fit(cls, fit: Fit, order: Array, source: Any, distances: Distances, bounds: list[float]) -> "Stream":
         """The state after a fit to rows at hand, with the clusters in another order."""
         params, memory = fit.params, fit.stats.take(order)
         params = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
         tracked = Tracked(params, memory, fit.stats.total)
         nothing = Latest(memory.faded(0.0), 0.0 * memory.n)  # before the first batch
-        return cls(frame, tracked, nothing, distances, bounds, len(fit.history) - 1, n_rows)
+        return cls(source.frame, tracked, nothing, distances, bounds, len(fit.history) - 1, source.n_rows)
 
     @property
     def remembered(self) -> float:

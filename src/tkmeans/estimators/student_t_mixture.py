@@ -156,8 +156,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         self._keep(locals())
 
     _checks: ClassVar[dict[str, validation.Check]] = {"n_components": validation.one_or_auto}
-    _checks |= {"covariance_type": partial(validation.check_choice, choices=SHAPES)}
-    _checks |= {"size_ratio": validation.check_ratio}
+    _checks |= {
+        "covariance_type": partial(validation.check_choice, choices=SHAPES),
+        "size_ratio": validation.check_ratio,
+    }
     _checks |= dict.fromkeys(("shrinkage", "tol", "reg_covar"), validation.SHARED["tol"])
     _checks |= {"noise": validation.check_auto}
     _checks |= dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch) | validation.SEARCH

@@ -113,9 +113,7 @@ class TextTable(Table):
         """A column as text, as it stands in the file; empty where missing."""
         words, held = super().cells(name), [cells.texts for _, cells in self._loaded[name][1]]
         if None in held or sum(map(len, held)) < len(words):  # some are held as numbers
-            words = [
-                word for (part,) in self.chunks([name], 0, lambda _, array: texts_of(array), [name]) for word in part
-            ]
+            words = [word for (part,) in self.chunks([name], 0, lambda _, x: texts_of(x), [name]) for word in part]
         return ["" if self._layout.numerals.is_missing(cell) else cell for cell in words]
 
     def places(self, rows: Sequence[int]) -> list[int]:
