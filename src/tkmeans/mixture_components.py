@@ -137,7 +137,7 @@ class ShapePosterior(NamedTuple):
         xp, most = namespace(distances), float(namespace(block.X).finfo(block.X.dtype).max)
         return xp.clip(distances, 0.0, min(FARTHEST_SQUARE**0.5, most))
 
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
+    def evidence(self, source: Source) -> Evidence:
         """How well all rows of a source fit."""
         stats = source.reduce(self.model.e_step(self.params))
         return Evidence(stats.log_likelihood, stats.entropy, stats.total, self.n_parameters())

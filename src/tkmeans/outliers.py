@@ -219,8 +219,7 @@ def _first_stray(p: int, scale: float, dof: float, share: float, low: float, hig
         return _log_odds(r, p, scale, dof, share, low, high) - logit(level)
 
     grid = np.geomspace(low, high, 2000)
-    stray = above(grid) > 0
-    if not stray.any():
+    if not (stray := above(grid) > 0).any():
         return None
     # The odds rise with the distance, because a log-uniform tail is the heavier one.
     first = int(stray.argmax())

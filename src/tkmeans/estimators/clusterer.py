@@ -129,8 +129,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             check_path("resume", resume)
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
             self.__dict__.pop("selection_", None)
-            size = getattr(self, self._size)
-            if isinstance(size, str):
+            if isinstance(size := getattr(self, self._size), str):
                 self.selection_ = self._selection(source, 1, None, None, np.random.RandomState(0))
                 setattr(self, self._size, self.selection_.best)
             try:
@@ -525,7 +524,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
         with self._open(X, method, "evidence", sample_weight) as source:
-            return self._reading(source).posterior.evidence(source, entropy=method == "icl")
+            return self._reading(source).posterior.evidence(source)
 
     # ---- the record behind the face ----------------------------------------------------
 

@@ -83,8 +83,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     scale_, dof_ : float
         The squared scale alpha that all clusters share, and the degrees of freedom nu.
     cluster_weights_, cluster_sizes_, recent_sizes_ : ndarrays of shape (n_clusters,)
-        The probability of each cluster; how many rows of it are remembered, where rows that fade count in part; and how
-        many recent ones it has.
+        The probability of each cluster; how many of its rows are remembered, fading ones in part; how many are recent.
     lower_bound_, lower_bounds_ : float and list of float
         The log-likelihood per row, over all that is remembered; and of every batch (in a stream: of the last 1000),
         each judged before it was learned from.
@@ -116,8 +115,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    _checks = validation.SHARED | validation.STUDENT
-    _checks |= {"batch_size": validation.at_least_one, "half_life": _half_life}
+    _checks = validation.SHARED | validation.STUDENT | {"batch_size": validation.at_least_one, "half_life": _half_life}
     _checks |= dict.fromkeys(("init_size", "max_no_improvement"), validation.optional(validation.at_least_one))
     _checks |= {"verbose": validation.check_verbose, "compute_labels": validation.check_switch}
     _accepts = Accepts(array_api=False, refusal=NOT_IN_MEMORY)
@@ -180,11 +178,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             raise begun.interrupted
         batches = Batches(source, np.roll(order, -n_first), self.batch_size)
         model = self._stepwise(source, max(source.n_rows, source.total), begun.params)
-        tracked = Tracked(begun.params, begun.stats, begun.stats.total)
+        begin = Tracked(begun.params, begun.stats, begun.stats.total)
         stop = Plateau(self.tol, times=int(self.max_no_improvement or batches.per_pass))
-        run = em(
-            batches, model, tracked, stop=stop, max_iter=int(self.max_iter) * batches.per_pass, observers=observers
-        )
+        run = em(batches, model, begin, stop=stop, max_iter=int(self.max_iter) * batches.per_pass, observers=observers)
         params, memory, _ = run.params
         return Outcome(params, memory.faded(source.total / memory.total), *run[2:])
 

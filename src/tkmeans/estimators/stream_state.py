@@ -145,9 +145,8 @@ class Stream(NamedTuple):
         shifts = np.divide(wx, observed, out=np.zeros_like(wx), where=observed > 0)  # to where the latest rows are
         found = {"lower_bound_": self.per_row(self.tracked.memory), "lower_bounds_": self.bounds, "_stream": self}
         found |= {"cluster_sizes_": self.tracked.memory.n, "recent_sizes_": self.latest.stats.n}
-        found |= {"center_drift_": np.linalg.norm(shifts, axis=1) * self.frame.unit}
-        found |= {"drift_pvalues_": self.latest.pvalues(), "n_steps_": self.n_steps, "n_samples_seen_": self.n_rows}
-        return found
+        found |= {"center_drift_": np.linalg.norm(shifts, axis=1) * self.frame.unit, "n_steps_": self.n_steps}
+        return found | {"drift_pvalues_": self.latest.pvalues(), "n_samples_seen_": self.n_rows}
 
 
 def pull_variance(block: Block, model: Any, params: Params) -> Array:

@@ -156,8 +156,7 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     xp = namespace(X)
     with np.errstate(over="ignore"):  # no bound at all is infinite in single precision
         low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in (low, high))
-    outside = (low > X) | (high < X)
-    if not bool(xp.any(outside)):
+    if not bool(xp.any(outside := (low > X) | (high < X))):
         return outside
     n_outside, n_present = (xp.sum(xp.astype(x, xp.int64), axis=1, keepdims=True) for x in (outside, ~xp.isnan(X)))
     return outside & ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)

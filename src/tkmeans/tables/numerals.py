@@ -53,8 +53,7 @@ class Numerals:
 
     def kind_of(self, cells: Iterable[str]) -> str:
         """What a column of such cells holds: one of `KINDS`, a unit of numbers, or "" if all are missing."""
-        known = [cell.strip() for cell in cells if not self.is_missing(cell)]
-        if not known:
+        if not (known := [cell.strip() for cell in cells if not self.is_missing(cell)]):
             return ""
         if all(map(DATE.fullmatch, known)):
             return "date"

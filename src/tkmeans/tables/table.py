@@ -222,8 +222,7 @@ class Table(ABC):
                 values[j][start + infinite] = np.nan
                 if cells.texts is not None or len(cells.wrong) or len(infinite):
                     held[j].append((start, cells if len(cells.wrong) else cells._replace(wrong=infinite)))
-            start = stop
-            if start >= n_rows:
+            if (start := stop) >= n_rows:
                 break
         for name, found, parts in zip(self.names, values, held, strict=True):
             found.resize(start, refcheck=False)

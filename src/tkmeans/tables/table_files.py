@@ -181,8 +181,7 @@ def _read(content: Content, reading: Reading) -> Table:
         return read(content)
     if strange := next((meaning for magic, meaning in _STRANGERS.items() if head.startswith(magic)), None):
         raise TableError(f"{content.source} is {strange}")
-    suffix = Path(content.source).suffix.casefold()
-    if _FORMATS.get(suffix, "text") != "text":
+    if _FORMATS.get(suffix := Path(content.source).suffix.casefold(), "text") != "text":
         raise TableError(f"{content.source} does not begin like a {suffix} file; it is damaged or misnamed")
     begin = content.read(1 << 16).replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # which may be UTF-16
     if re.match(rb"<[!?]|<\w[^<>]*>(\s*[\r\n]\s*)?<", begin):  # columns may be called <DATE> and <OPEN>
@@ -294,8 +293,7 @@ def _with_points(table: Table, name: str) -> list[str]:
 
 def check_format(path: str | os.PathLike[str]) -> None:
     """Complain about a file name that asks for a format which cannot be written, or not here."""
-    suffix = Path(path).suffix.casefold()
-    if suffix in NOT_WRITTEN:
+    if (suffix := Path(path).suffix.casefold()) in NOT_WRITTEN:
         raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
         pyarrow("to write Parquet and Feather files")

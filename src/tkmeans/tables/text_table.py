@@ -274,8 +274,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
 
 def _column_names(head: list[Record], header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
     """Names of the columns, empty without a header, and whether records end with one more delimiter than it."""
-    below = [len(record.cells) for record in head[header:]]
-    if not below:
+    if not (below := [len(record.cells) for record in head[header:]]):
         raise NoRows(f"{source} has the names of columns but no rows; add header=False if its only line is data")
     names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
     if len(names) == 1 and delimiter == "," and all(width == 2 for width in below):
