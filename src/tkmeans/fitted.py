@@ -144,7 +144,7 @@ class RoundPosterior(NamedTuple):
             distances[far] = xp.asarray(np.minimum(exact, most), dtype=distances.dtype, device=distances.device)
         return distances
 
-    def evidence(self, source: Source, *, entropy: bool) -> "Evidence":
+    def evidence(self, source: Source) -> "Evidence":
         """How well all rows of a source fit."""
         stats: Stats = source.reduce(self.model.e_step(self.params))
         objective = float(stats.objective - stats.cells * np.log(self.unit))

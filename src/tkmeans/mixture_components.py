@@ -43,11 +43,10 @@ class Components(NamedTuple):
         """What a fit leaves, out of the frame it was made in; what differs by rounding alone is of one size."""
         params, square = fit.params, frame.unit**2
         weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
-        centers, covariances = frame.leave(params.centers).astype(dtype), params.covariances * square
+        centers, shapes = frame.leave(params.centers).astype(dtype), params.covariances * square
         bulk_center = frame.leave(params.bulk_center) if params.noise else 0.0
         noise = params.noise, params.beyond, bulk_center, params.bulk * square, params.box
-        found = cls(centers, covariances, np.array(params.dof), weights, model.shape, *noise)
-        return Left(found, np.round(weights, 12))
+        return Left(cls(centers, shapes, np.array(params.dof), weights, model.shape, *noise), np.round(weights, 12))
 
     @classmethod
     def from_attributes(cls, fitted: dict[str, Any], model: StudentMixture) -> "Components":
@@ -74,8 +73,7 @@ class Components(NamedTuple):
         attributes["noise_weight_"] = float(self.noise + self.beyond)
         if self.noise:
             attributes |= {"noise_center_": self.bulk_center, "noise_covariance_": self.bulk}
-            attributes["noise_in_box_"] = bool(self.box)
-            attributes["_noise_shares"] = [self.noise, self.beyond]
+            attributes |= {"noise_in_box_": bool(self.box), "_noise_shares": [self.noise, self.beyond]}
         return attributes
 
     def frame(self, dtype: Any) -> Frame:
@@ -131,8 +129,7 @@ class ShapePosterior(NamedTuple):
 
     def memberships(self, block: Block) -> Array:
         """The probability of every component for a row that is not noise, (n, K)."""
-        look = lambda engine, part, kernel: (engine.memberships(part, kernel._replace(noise=None)),)  # noqa: E731
-        return self._by_pattern(block, look)[0]
+        return self._by_pattern(block, lambda engine, part, k: (engine.memberships(part, k._replace(noise=None)),))[0]
 
     def distances(self, block: Block) -> Array:
         """The Mahalanobis distance to every centre, (n, K)."""
@@ -140,7 +137,7 @@ class ShapePosterior(NamedTuple):
         xp, most = namespace(distances), float(namespace(block.X).finfo(block.X.dtype).max)
         return xp.clip(distances, 0.0, min(FARTHEST_SQUARE**0.5, most))
 
-    def evidence(self, source: Source, *, entropy: bool) -> Evidence:
+    def evidence(self, source: Source) -> Evidence:
         """How well all rows of a source fit."""
         stats = source.reduce(self.model.e_step(self.params))
         return Evidence(stats.log_likelihood, stats.entropy, stats.total, self.n_parameters())

@@ -172,11 +172,6 @@ def stray_probability(d2: Array, n_observed: int, model: OutlierModel, n_feature
     return np.where(flagged, np.maximum(found, 0.5 + 1e-6), np.minimum(found, 0.5))  # whatever rounding does
 
 
-def improbable(fitted: FittedModel, level: float, block: Block) -> Answer:
-    """Whether each row's tail probability is below the level."""
-    return Answer((fitted.fields(block, "pvalue")[0] < level,))
-
-
 def labels_of(fitted: FittedModel, strays: OutlierModel | None, level: float, outlier: int, block: Block) -> Answer:
     """The cluster of each row, or the label `outlier` for strays."""
     (label,) = fitted.fields(block, "label")
@@ -225,8 +220,7 @@ def _first_stray(p: int, scale: float, dof: float, share: float, low: float, hig
         return _log_odds(r, p, scale, dof, share, low, high) - logit(level)
 
     grid = np.geomspace(low, high, 2000)
-    stray = above(grid) > 0
-    if not stray.any():
+    if not (stray := above(grid) > 0).any():
         return None
     # The odds rise with the distance, because a log-uniform tail is the heavier one.
     first = int(stray.argmax())

@@ -131,8 +131,7 @@ def predict(
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
     """The columns that the model was fitted on."""
     if not hasattr(first, "feature_names_in_"):
-        columns = choose(table).names
-        if len(columns) != first.n_features_in_:
+        if len(columns := choose(table).names) != first.n_features_in_:
             wanted = f"{model} has no names and wants {screen.count(first.n_features_in_, 'column')} of numbers"
             raise TableError(f"{wanted}, but {table.source} has {len(columns)}: {listed(columns)}")
         return columns

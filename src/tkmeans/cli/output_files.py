@@ -33,8 +33,7 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
         raise TableError("standard output is closed")
     paths = [path for path in (table, *others) if path is not None and str(path) != "-"]
     for path in paths:
-        target = Path(os.path.realpath(path))
-        if target.is_symlink():
+        if (target := Path(os.path.realpath(path))).is_symlink():
             raise TableError(f"{path} is a link that leads back to itself; choose another name")
         if path.is_dir():
             raise TableError(f"{path} is a folder; name a file in it")

@@ -27,7 +27,7 @@ from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
-from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, improbable, labels_of, noise_of, warn_of_clumps
+from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.base import out_of_bounds, to_numpy
 from tkmeans.sources.sparse import SparseSource
@@ -129,8 +129,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             check_path("resume", resume)
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
             self.__dict__.pop("selection_", None)
-            size = getattr(self, self._size)
-            if isinstance(size, str):
+            if isinstance(size := getattr(self, self._size), str):
                 self.selection_ = self._selection(source, 1, None, None, np.random.RandomState(0))
                 setattr(self, self._size, self.selection_.best)
             try:
@@ -185,15 +184,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
 
-    @documented("seen", "y")
+    @documented("seen", "y", returns="labels : ndarray of shape (n_samples,)\n    The number of each row's cluster.")
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
-        """Find the clusters of X and return the label of each row.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The number of each row's cluster.
-        """
+        """Find the clusters of X and return the label of each row."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def _observers(self, source: Source) -> Iterator[Observer]:
@@ -301,8 +294,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Euclidean distances; of :class:`StudentTMixture` in the metric of each component, of the baselines in their
-            own.
+            Euclidean; of :class:`StudentTMixture` in the metric of each component, of the baselines in their own.
         """
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
@@ -386,11 +378,11 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             raise ValueError(f"level must be a probability below 1, got {level!r}")
         with open_rows(self, X, reset=False, method="outliers") as source:
             fitted = self._reading(source)
-            judge = partial(improbable, fitted, level)
-            if rule == "strays":
-                judge = partial(astray, fitted, self._strays(level), level)
-            found = answer(source, judge, Column("outlier", np.bool_))
-            if rule == "strays" and isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
+            column = Column("outlier", np.bool_)
+            if rule == "tail":
+                return answer(source, lambda block: Answer((fitted.fields(block, "pvalue")[0] < level,)), column)
+            found = answer(source, partial(astray, fitted, self._strays(level), level), column)
+            if isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
                 strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
                 whole = ~np.any(np.isnan(strays), axis=1)
                 radius = 3 * np.sqrt(self.n_features_in_ * fitted.params.scale)
@@ -532,7 +524,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _evidence(self, X: Any, method: str, sample_weight: Any = None) -> Evidence:
         with self._open(X, method, "evidence", sample_weight) as source:
-            return self._reading(source).posterior.evidence(source, entropy=method == "icl")
+            return self._reading(source).posterior.evidence(source)
 
     # ---- the record behind the face ----------------------------------------------------
 
@@ -596,8 +588,7 @@ def answer(source: Source, function: Callable[[Block], Answer], column: Column, 
     """Something for each row: in the kind of array the rows came in, or for a file, in a file beside it."""
     if out is not None:
         check_path("out", out)
-    out = source.beside(column.name) if out is None else out
-    if out is None:
+    elif (out := source.beside(column.name)) is None:
         return source.collect(function, [column])[0][0]
     from tkmeans.sources.parquet_output import write_parquet
 

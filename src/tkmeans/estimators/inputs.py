@@ -74,8 +74,7 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         raise TypeError(accepts.refusal)
     if not reset:
         fitted = estimator._fitted_model
-        alike = fitted.frame.origin.dtype == source.dtype
-        source.frame = fitted.frame if alike else fitted.params.frame(source.dtype)
+        source.frame = fitted.frame if fitted.frame.origin.dtype == source.dtype else fitted.params.frame(source.dtype)
     return source
 
 
@@ -90,8 +89,7 @@ def checked_rows(
         check_indices(X)
     wanted = {"dtype": [xp.float64, xp.float32] if single else xp.float64, "reset": reset}
     wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing else True}
-    wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1}
-    wanted |= {"accept_sparse": "csr" if accepts.sparse else False}
+    wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1, "accept_sparse": accepts.sparse and "csr"}
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
         X = validate_data(estimator, X if plain else as_numbers(X, "X"), **wanted)
     if sparse and np.any(np.isnan(X.data)):
@@ -134,8 +132,7 @@ def _outside_source(estimator: Any, X: Any, sample_weight: Any, kind: str, *, re
 
 def kind_of(X: Any) -> str:
     """Return "array", "tensor", "file" or "dask", without importing what X does not come from."""
-    library = type(X).__module__.partition(".")[0]
-    if library in ("dask", "dask_expr"):
+    if (library := type(X).__module__.partition(".")[0]) in ("dask", "dask_expr"):
         return "dask"
     if isinstance(X, (str, os.PathLike)) or type(X).__module__ in ("tkmeans.sources.files", "pyarrow._dataset"):
         return "file"
@@ -179,8 +176,7 @@ def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None,
         counted = f"{found.n_counted} rows of positive sample_weight" if weighted else f"n_samples={found.n_counted}"
         clusters = size.removeprefix("n_")
         raise ValueError(f"{counted} should be >= {size}={n_clusters}; choose at most {found.n_counted} {clusters}")
-    lost = found.observed == 0
-    if np.any(lost):
+    if np.any(lost := found.observed == 0):
         raise ValueError(f"{_features(lost, names)} has no observed value in any row; drop it")
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from tkmeans.docstrings import documented
-from tkmeans.em import Observer, Plateau, em
+from tkmeans.em import Plateau, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats, transaction
 from tkmeans.estimators.inputs import Accepts, checked_rows
@@ -83,8 +83,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     scale_, dof_ : float
         The squared scale alpha that all clusters share, and the degrees of freedom nu.
     cluster_weights_, cluster_sizes_, recent_sizes_ : ndarrays of shape (n_clusters,)
-        The probability of each cluster; how many rows of it are remembered, where rows that fade count in part; and how
-        many recent ones it has.
+        The probability of each cluster; how many of its rows are remembered, fading ones in part; how many are recent.
     lower_bound_, lower_bounds_ : float and list of float
         The log-likelihood per row, over all that is remembered; and of every batch (in a stream: of the last 1000),
         each judged before it was learned from.
@@ -116,8 +115,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     cluster_centers_: Floats
     inertia_: float
-    _checks = validation.SHARED | validation.STUDENT
-    _checks |= {"batch_size": validation.at_least_one, "half_life": _half_life}
+    _checks = validation.SHARED | validation.STUDENT | {"batch_size": validation.at_least_one, "half_life": _half_life}
     _checks |= dict.fromkeys(("init_size", "max_no_improvement"), validation.optional(validation.at_least_one))
     _checks |= {"verbose": validation.check_verbose, "compute_labels": validation.check_switch}
     _accepts = Accepts(array_api=False, refusal=NOT_IN_MEMORY)
@@ -170,9 +168,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             else:
                 yield from climbs(self, source, start, tol=SHARE_OF_TOL * self.tol, accelerate=True)
 
-    def _run_batches(
-        self, source: ArraySource, counted: Array, start: Start, *, observers: list[Observer], resume: None
-    ) -> Fit:
+    def _run_batches(self, source: Any, counted: Array, start: Start, *, observers: list[Any], resume: None) -> Fit:
         n_first = self._n_first()
         order = check_random_state(self.random_state).permutation(counted)
         with source.part(order[:n_first]) as first:
@@ -181,26 +177,20 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         if begun.interrupted:
             raise begun.interrupted
         batches = Batches(source, np.roll(order, -n_first), self.batch_size)
-        run = em(
-            batches,
-            self._stepwise(source, max(source.n_rows, source.total), begun.params),
-            Tracked(begun.params, begun.stats, begun.stats.total),
-            stop=Plateau(self.tol, times=int(self.max_no_improvement or batches.per_pass)),
-            max_iter=int(self.max_iter) * batches.per_pass,
-            observers=observers,
-        )
+        model = self._stepwise(source, max(source.n_rows, source.total), begun.params)
+        begin = Tracked(begun.params, begun.stats, begun.stats.total)
+        stop = Plateau(self.tol, times=int(self.max_no_improvement or batches.per_pass))
+        run = em(batches, model, begin, stop=stop, max_iter=int(self.max_iter) * batches.per_pass, observers=observers)
         params, memory, _ = run.params
-        scaled = memory.faded(source.total / memory.total)
-        return Outcome(params, scaled, run.history, run.n_passes, run.converged, run.interrupted)
+        return Outcome(params, memory.faded(source.total / memory.total), *run[2:])
 
     def _stream_after(self, training: Training, fit: Fit, source: ArraySource, found: dict[str, Any]) -> dict[str, Any]:
         """What is kept of a fit besides what all estimators keep."""
         kept = Distances.of(training.rows["d2"], training.rows["n_observed"], source.weight)
-        stream = Stream.after_fit(fit, training.order, source.frame, kept, found["lower_bounds_"], source.n_rows)
+        stream = Stream.after_fit(fit, training.order, source, kept, found["lower_bounds_"])
         found = distances_kept(training, fit, source, found) | stream.attributes() | {"_waiting": None}
         if self._takes_batches(source.n_counted):
-            batches_per_pass = -(-source.n_counted // int(self.batch_size))
-            found["n_iter_"] = -(-stream.n_steps // batches_per_pass)
+            found["n_iter_"] = -(-stream.n_steps // -(-source.n_counted // int(self.batch_size)))  # in passes
         return found
 
     def _takes_batches(self, n_rows: int) -> bool:

@@ -108,15 +108,13 @@ class Stream(NamedTuple):
     n_rows: int  # rows given so far
 
     @classmethod
-    def after_fit(
-        cls, fit: Fit, order: Array, frame: Frame, distances: Distances, bounds: list[float], n_rows: int
-    ) -> "Stream":
+    def after_fit(cls, fit: Fit, order: Array, source: Any, distances: Distances, bounds: list[float]) -> "Stream":
         """The state after a fit to rows at hand, with the clusters in another order."""
         params, memory = fit.params, fit.stats.take(order)
         params = params._replace(centers=params.centers[order], log_weights=params.log_weights[order])
         tracked = Tracked(params, memory, fit.stats.total)
         nothing = Latest(memory.faded(0.0), 0.0 * memory.n)  # before the first batch
-        return cls(frame, tracked, nothing, distances, bounds, len(fit.history) - 1, n_rows)
+        return cls(source.frame, tracked, nothing, distances, bounds, len(fit.history) - 1, source.n_rows)
 
     @property
     def remembered(self) -> float:
@@ -147,9 +145,8 @@ class Stream(NamedTuple):
         shifts = np.divide(wx, observed, out=np.zeros_like(wx), where=observed > 0)  # to where the latest rows are
         found = {"lower_bound_": self.per_row(self.tracked.memory), "lower_bounds_": self.bounds, "_stream": self}
         found |= {"cluster_sizes_": self.tracked.memory.n, "recent_sizes_": self.latest.stats.n}
-        found |= {"center_drift_": np.linalg.norm(shifts, axis=1) * self.frame.unit}
-        found |= {"drift_pvalues_": self.latest.pvalues(), "n_steps_": self.n_steps, "n_samples_seen_": self.n_rows}
-        return found
+        found |= {"center_drift_": np.linalg.norm(shifts, axis=1) * self.frame.unit, "n_steps_": self.n_steps}
+        return found | {"drift_pvalues_": self.latest.pvalues(), "n_samples_seen_": self.n_rows}
 
 
 def pull_variance(block: Block, model: Any, params: Params) -> Array:

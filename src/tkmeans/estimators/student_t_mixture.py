@@ -46,8 +46,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the components: any, any but shared by all, parallel to the axes, or round.
     size_ratio : float, default=25.0
-        The size of a component is det(Sigma)^(1/p), a variance. The largest is at most this many times the smallest.
-        ``inf`` for no bound.
+        At most, of the largest component to the smallest; sizes are det(Sigma)^(1/p), variances. ``inf`` for no bound.
     shrinkage : float, default=1.0
         A prior worth `shrinkage` (p + 2) rows holds each component near the pooled shape and an equal weight; 0: none.
     noise : {"auto", True, False}, default="auto"
@@ -55,8 +54,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         drops it if it would take more than 40 % of the rows: so many are a cluster.
     dof, shared_dof : "estimate" or float, default="estimate", and bool, default=True
         The degrees of freedom nu, and whether all components have one. The estimate is at most 200 (as good as
-        Gaussian) and at least 1; beside noise at least 3 and p/3. A number fixes it; a huge one gives a Gaussian
-        mixture.
+        Gaussian) and at least 1; beside noise at least 3 and p/3. A number fixes it; a huge one gives Gaussians.
     reg_covar : float, default=1e-4
         Added to the variance of each feature in a component of average weight, in units of the feature's squared
         median deviation: no cluster is thinner than about a hundredth of a column's spread.
@@ -158,12 +156,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     _checks: ClassVar[dict[str, validation.Check]] = {"n_components": validation.one_or_auto}
     _checks |= {"covariance_type": partial(validation.check_choice, choices=SHAPES)}
-    _checks |= {"size_ratio": validation.check_ratio}
     _checks |= dict.fromkeys(("shrinkage", "tol", "reg_covar"), validation.SHARED["tol"])
-    _checks |= {"noise": validation.check_auto}
     _checks |= dict.fromkeys(("shared_dof", "warm_start", "accelerate"), validation.check_switch) | validation.SEARCH
     _checks |= {"dof": validation.check_dof, "max_iter": partial(validation.check_integer, least=0)}
-    _checks |= {"n_init": validation.at_least_one}
+    _checks |= {"n_init": validation.at_least_one, "noise": validation.check_auto, "size_ratio": validation.check_ratio}
     _checks |= {"init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS))}
     _checks |= {name: validation.SHARED[name] for name in ("engine", "n_jobs")} | validation.LONG_FITS
     _accepts = Accepts(least_rows=2, sparse=False)
@@ -201,10 +197,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         return int(self._fitted_model.posterior.n_parameters())
 
     def _model(self, engine: Any) -> StudentMixture:
-        bounds: dict[str, Any] = {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}
-        bounds["size_ratio"] = float(self.size_ratio)
-        dof = {"estimate_dof": self.dof == "estimate", "shared_dof": self.shared_dof}
-        return StudentMixture(shape=SHAPES[self.covariance_type], engine=engine, **dof, **bounds)
+        dof: dict[str, Any] = {"estimate_dof": self.dof == "estimate", "shared_dof": self.shared_dof}
+        dof |= {"least_dof": LEAST_DOF, "most_trust": MOST_TRUST} if self.noise else {}
+        shape, size_ratio = SHAPES[self.covariance_type], float(self.size_ratio)
+        return StudentMixture(shape=shape, engine=engine, size_ratio=size_ratio, **dof)
 
     def _plan(self, source: Source) -> Plan:
         measure(source)

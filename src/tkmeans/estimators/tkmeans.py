@@ -78,11 +78,10 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    Missing values are NaN, in `fit` and in every method that takes rows. Nothing is filled in: over the features that
-    a row has, the model is a t mixture with the same scale and the same degrees of freedom, and a row counts in a
-    centre's features where it was observed. This is exact if values are missing at random. A row with no observed
-    value does not count; its probabilities are the cluster weights, its p-value is NaN, it is never an outlier, and
-    `fit` warns of it.
+    Missing values are NaN, in `fit` and in every method that takes rows. Nothing is filled in: over the features that a
+    row has, the model is a t mixture with the same scale and degrees of freedom, and a row counts in a centre's
+    features where it was observed. This is exact if values are missing at random. A row without any value does not
+    count; its probabilities are the cluster weights, its p-value is NaN, it is never an outlier, and `fit` warns of it.
 
     References
     ----------

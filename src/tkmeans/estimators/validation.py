@@ -21,8 +21,7 @@ def check_params(estimator: Any, checks: Mapping[str, Check]) -> None:
     """Complain about parameters that make no sense; defaults do."""
     defaults = type(estimator).__init__.__kwdefaults__ or {}
     for name, check in checks.items():
-        value = getattr(estimator, name)
-        if value is not defaults.get(name, check):
+        if (value := getattr(estimator, name)) is not defaults.get(name, check):
             check(name, value)
 
 

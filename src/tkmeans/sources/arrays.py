@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from tkmeans.sources import base
-from tkmeans.sources.base import Answer, Column, M, Sample, Source, Survey, T, to_numpy
+from tkmeans.sources.base import Answer, Column, M, Sample, Source, T, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
 TENSOR_ROWS = 65536  # the reference engine, which runs on tensors, wants fewer and larger operations
@@ -96,10 +96,6 @@ class BlockSource(Source):
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
         return base.merged(self.map(summarize))
-
-    def survey(self) -> Survey:
-        """Count rows and values, in one pass."""
-        return self.reduce(base.survey)
 
     def example(self, sample: Sample) -> Array:
         """All rows if they are in memory, else the sample."""

@@ -85,11 +85,12 @@ class Visited(Protocol):
 
     frame: Frame
 
+    @abstractmethod
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
 
 
-class Source(AbstractContextManager[Any], ABC):
+class Source(AbstractContextManager[Any], Visited, ABC):
     """Rows that are visited block by block; use as a context manager."""
 
     n_rows: int  # a survey may be needed to know it
@@ -123,16 +124,12 @@ class Source(AbstractContextManager[Any], ABC):
         """The summed weight of the rows."""
 
     @abstractmethod
-    def reduce(self, summarize: Callable[[Block], M]) -> M:
-        """The merged summaries of all blocks, in the order of the rows."""
-
-    @abstractmethod
     def collect(self, look: Callable[[Block], Answer], columns: list[Column]) -> tuple[list[Any], Any]:
         """What `look` answers for each row, in the kind of array the rows came in, and the merged summary."""
 
-    @abstractmethod
     def survey(self) -> Survey:
         """Count rows and values, in one pass."""
+        return self.reduce(survey)
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
@@ -159,11 +156,9 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     xp = namespace(X)
     with np.errstate(over="ignore"):  # no bound at all is infinite in single precision
         low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in (low, high))
-    outside = (low > X) | (high < X)
-    if not bool(xp.any(outside)):
+    if not bool(xp.any(outside := (low > X) | (high < X))):
         return outside
-    cells = (outside, ~xp.isnan(X))
-    n_outside, n_present = (xp.sum(xp.astype(each, xp.int64), axis=1, keepdims=True) for each in cells)
+    n_outside, n_present = (xp.sum(xp.astype(x, xp.int64), axis=1, keepdims=True) for x in (outside, ~xp.isnan(X)))
     return outside & ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)
 
 

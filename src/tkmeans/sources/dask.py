@@ -141,10 +141,8 @@ class DaskSource(Source):
 
         pick, ends = delayed(_picked, pure=False), np.cumsum(extents)
         owner = np.minimum(np.searchsorted(ends, places, side="right"), len(ends) - 1)
-        tasks = [
-            pick(self._parts[i], self._weights[i], places[owner == i] - (ends[i] - extents[i]), self.dtype, by_mass)
-            for i in np.unique(owner)
-        ]
+        own, pairs = places - (ends - extents)[owner], [*zip(self._parts, self._weights, strict=True)]
+        tasks = [pick(*pairs[i], own[owner == i], self.dtype, by_mass) for i in np.unique(owner)]
         X, weight = zip(*self._compute(tasks), strict=True)
         return np.concatenate(X), np.concatenate(weight)
 

@@ -22,9 +22,7 @@ def write_parquet(source: Source, look: Callable[[Block], Answer], column: Colum
     if not isinstance(source, BlockSource):
         raise TypeError("out is for rows in memory or in files; store what a dask collection gives with dask")
     check_not_input(out, source.path)
-    pa = pyarrow("to write Parquet")
-    import pyarrow.parquet as pq
-
+    pa, pq = (pyarrow("to write Parquet", module) for module in ("pyarrow", "pyarrow.parquet"))
     names = [column.name] if column.width is None else [f"{column.name}{k}" for k in range(column.width)]
     schema = pa.schema([(name, pa.from_numpy_dtype(np.dtype(column.dtype))) for name in names])
     values = (to_numpy(answer.rows[0]).astype(column.dtype, copy=False) for answer in source.map(look))

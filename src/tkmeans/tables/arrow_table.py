@@ -13,7 +13,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import Content, NoRows, imported, numpy_of, pyarrow
-from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
+from tkmeans.tables.numerals import Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, gone_numbers, no_header, unique_names
 from tkmeans.tables.text_layout import has_header
 
@@ -58,11 +58,8 @@ class ArrowTable(Table):
             return Cells(np.full(len(array), np.nan), np.flatnonzero(~gone & ~np.isnan(indices)), texts)
         if kind == "date":
             micros = array.cast(arrow.timestamp("us"), safe=False).cast(arrow.int64())
-            days = numpy_of(micros.cast(arrow.float64(), safe=False)) / 86_400_000_000
-            return Cells(self.known(days, kind))
-        if not (arrow.types.is_integer(array.type) or arrow.types.is_floating(array.type)):
-            array = array.cast(arrow.float64())
-        values = numpy_of(array)
+            return Cells(self.known(numpy_of(micros.cast(arrow.float64(), safe=False)) / 86_400_000_000, kind))
+        values = numpy_of(array if arrow.types.is_floating(array.type) else array.cast(arrow.float64(), safe=False))
         values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
         return Cells(self.known(values) if kind == "number" else values)
 
@@ -115,10 +112,9 @@ def _as_text(array: Any) -> Any:
 @contextmanager
 def naming(source: str, *others: type[Exception]) -> Iterator[None]:
     """What Arrow, or another reader, complains of, with the name of the file and in one sentence."""
-    arrow = pyarrow()
     try:
         yield
-    except (arrow.ArrowException, OSError, OverflowError, UnicodeError, *others) as fault:
+    except (pyarrow().ArrowException, OSError, OverflowError, UnicodeError, *others) as fault:
         raise TableError(f"{source} cannot be read: {str(fault).splitlines()[0]}") from fault
 
 
@@ -127,9 +123,8 @@ def read_parquet(content: Content) -> ArrowTable:
     arrow, parquet = (pyarrow("to read Parquet files", module) for module in ("pyarrow", "pyarrow.parquet"))
 
     def opened() -> Any:
-        packed = content.path is None or content.packing
         # A buffer per column instead of all columns of a row group, which may be large.
-        file = arrow.BufferReader(content.read()) if packed else content.native()[0]
+        file = arrow.BufferReader(content.read()) if content.path is None or content.packing else content.native()[0]
         return parquet.ParquetFile(file, buffer_size=1 << 14, pre_buffer=False)
 
     def batches(names: list[str], n_rows: int) -> Iterator[Any]:
@@ -146,9 +141,8 @@ def read_feather(content: Content) -> ArrowTable:
     arrow = pyarrow("to read Feather files")
     is_stream = content.read(4) == b"\xff\xff\xff\xff"
     if content.path is None or content.packing or is_stream:
-        read = arrow.ipc.open_stream if is_stream else arrow.ipc.open_file
         with naming(content.source):
-            found = read(content.read()).read_all()
+            found = (arrow.ipc.open_stream if is_stream else arrow.ipc.open_file)(content.read()).read_all()
             found.validate(full=True)  # Arrow reads offsets as they come: a damaged file would crash the process
             return held_table(content.source, found, format="feather")
 
@@ -197,10 +191,8 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
         rows = [[row.get(name) for name in names] for row in rows]
     shapes = {len(row) if isinstance(row, (list, tuple)) else None for row in rows or ()}
     if len(shapes) != 1 or None in shapes:
-        wanted = "an array of objects or of rows, one of them a line, or an object of columns of equal length"
-        raise TableError(
-            f"{source} is JSON but no table; wanted is {wanted}, as pandas' to_json(orient='records') writes"
-        )
+        wanted = "is an array of objects or of rows, one of them a line, or an object of columns of equal length"
+        raise TableError(f"{source} is JSON but no table; wanted {wanted}, as pandas' to_json(orient='records') writes")
     return _typed_cells(source, names, rows, reading) if names else _titled(source, rows, reading)[0]
 
 
@@ -209,9 +201,8 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     source = content.source
     calamine = imported("python_calamine", f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'")
     try:
-        data, errors = content.read(), []
-        if data.startswith(b"PK"):
-            errors = _check_extent(source, data)
+        data = content.read()
+        errors = _check_extent(source, data) if data.startswith(b"PK") else []
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         if reading.table is not None and reading.table not in sheets:
@@ -231,8 +222,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     for row in rows:  # nothing is None, and a whole number, of which a workbook knows no type, an int
         wholes = (type(cell) is float and cell.is_integer() and abs(cell) <= 2**53 for cell in row)
         row[:] = [None if cell == "" else int(cell) if whole else cell for cell, whole in zip(row, wholes, strict=True)]
-    filled = [[rows[i - 1][j] for j in used] for i in places]
-    table, header = _titled(f"{source}: sheet {name!r}", filled, reading)
+    table, header = _titled(f"{source}: sheet {name!r}", [[rows[i - 1][j] for j in used] for i in places], reading)
     table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     if errors:
@@ -318,7 +308,7 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         known = np.isfinite(numbers) & (table.notations[name] != "%")  # a number without the sign is none of these
         table.typed[name] = np.where(known, numbers, np.nan)
     table.has_points = table.numerals.decimal == "." and not table.numerals.thousands
-    table.kinds |= {name: kind if kind in KINDS else "number" for name, kind in table.notations.items()}
+    table.kinds |= {name: kind if kind in table.KINDS else "number" for name, kind in table.notations.items()}
     return table
 
 

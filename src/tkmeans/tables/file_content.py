@@ -100,8 +100,7 @@ def content_of(path: str | os.PathLike[str]) -> Content:
         except IsADirectoryError:
             raise TableError(f"{source} is a folder; name a file in it") from None
     kept = file if os.fspath(path) != "-" and file.is_file() else None
-    size = len(head) if kept is None else kept.stat().st_size
-    if not size:
+    if not (size := len(head) if kept is None else kept.stat().st_size):
         raise NoRows(f"{source} is empty")
     packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), "")
     return Content(source, kept, head, packing, size)

@@ -11,7 +11,6 @@ from tkmeans.stats import Array
 from tkmeans.tables.file_content import numpy_of
 from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, gone_numbers
 
-KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
 PLAIN = ("", "number", "code", "text")  # kinds whose cells are numbers as they stand there, or none
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "-nan", "+nan", "null", "none", "?", "-", "--", "."])
 SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
@@ -20,7 +19,6 @@ _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
 _UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
-_CODE = re.compile(r"0[0-9]+")
 
 
 @final
@@ -39,8 +37,7 @@ class Numerals:
 
     def is_missing(self, cell: str) -> bool:
         """Whether a cell marks a missing value."""
-        is_number = bool(self._gone) and self._number(cell.strip()) in self._gone
-        return is_number or cell.strip().casefold() in self.missing
+        return cell.strip().casefold() in self.missing or bool(self._gone and self._number(cell.strip()) in self._gone)
 
     def number(self, cell: str) -> float | None:
         """The number in a cell: NaN if it is missing, None if it is no number."""
@@ -56,8 +53,7 @@ class Numerals:
 
     def kind_of(self, cells: Iterable[str]) -> str:
         """What a column of such cells holds: one of `KINDS`, a unit of numbers, or "" if all are missing."""
-        known = [cell.strip() for cell in cells if not self.is_missing(cell)]
-        if not known:
+        if not (known := [cell.strip() for cell in cells if not self.is_missing(cell)]):
             return ""
         if all(map(DATE.fullmatch, known)):
             return "date"
@@ -66,7 +62,7 @@ class Numerals:
         unit, count = Counter(unit_of(cell) for cell in known).most_common(1)[0]
         if unit and 2 * count > len(known):
             return unit
-        if all(cell.isdecimal() for cell in known) and any(map(_CODE.fullmatch, known)):
+        if all(cell.isdecimal() for cell in known) and any(re.fullmatch("0[0-9]+", cell) for cell in known):
             return "code"
         return "number" if 2 * sum(self.number(cell) is not None for cell in known) >= len(known) else "text"
 

@@ -100,6 +100,7 @@ class Added(NamedTuple):
 class Table(ABC):
     """Named columns of equal length, read in chunks, that can be written again with more columns."""
 
+    KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
     layout = ""  # how the file is written, where that is worth a word
     encoding = "utf-8"  # of what is written as text
@@ -111,10 +112,10 @@ class Table(ABC):
     missing: tuple[str, ...] = ()  # further words for a missing value
     stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
-    def __init__(self, source: str, names: Sequence[str], kinds: Sequence[str], notes: Sequence[str] = ()) -> None:
+    def __init__(self, source: str, names: Sequence[str], kinds: Iterable[str], notes: Sequence[str] = ()) -> None:
         self.source = source  # for messages
         self.names, self.notes = list(names), list(notes)
-        self.kinds = dict(zip(names, kinds, strict=True))  # "number", "boolean", "date", "code" or "text"
+        self.kinds = {n: kind if kind in self.KINDS else "number" for n, kind in zip(names, kinds, strict=True)}
         self.notations: dict[str, str] = {}  # of columns of text: these kinds or, of numbers, a unit; "" if empty
         self.singles: set[str] = set()  # columns in single precision
         self.wholes: set[str] = set()  # columns of text whose first cells are whole numbers without decimals
@@ -221,8 +222,7 @@ class Table(ABC):
                 values[j][start + infinite] = np.nan
                 if cells.texts is not None or len(cells.wrong) or len(infinite):
                     held[j].append((start, cells if len(cells.wrong) else cells._replace(wrong=infinite)))
-            start = stop
-            if start >= n_rows:
+            if (start := stop) >= n_rows:
                 break
         for name, found, parts in zip(self.names, values, held, strict=True):
             found.resize(start, refcheck=False)
@@ -247,11 +247,9 @@ def texts_of(cells: Any) -> list[str]:
 
 def _indicator(cells: Cells, value: str, kind: str) -> Array:
     """1 where a cell is this value, however it is written, 0 where it is another, NaN where it is missing."""
-    equal = np.zeros(len(cells.values), dtype=bool)
+    equal = np.isin(cells.values, np.nan if kind == "text" else number_of(value))
     if cells.texts is not None:
         equal |= np.array(texts_of(cells.texts)) == value
-    if kind != "text":
-        equal |= np.isin(cells.values, number_of(value))
     missing = np.isnan(cells.values)
     missing[cells.wrong] = False
     return np.where(missing, np.nan, equal)
@@ -314,5 +312,4 @@ def unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
             again = f"there is more than one column {name!r}: number {j + 1}"
             notes.append(f"{again if name else f'column {j + 1} has no name: it'} is {new!r} here")
         unique[new] = None
-    more = [f"{len(notes) - most} more columns were renamed"] if len(notes) > most else []
-    return list(unique), [*notes[:most], *more]
+    return list(unique), notes[:most] + [f"{len(notes) - most} more columns were renamed"] * (len(notes) > most)

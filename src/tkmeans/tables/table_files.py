@@ -17,7 +17,7 @@ import numpy as np
 from tkmeans.stats import Array
 from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, NoRows, content_of, pyarrow
-from tkmeans.tables.numerals import KINDS, PLAIN, Numerals
+from tkmeans.tables.numerals import PLAIN, Numerals
 from tkmeans.tables.roles import listed
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
 from tkmeans.tables.text_table import TextTable, read_text
@@ -171,8 +171,7 @@ def _folder(path: Any, reading: Reading) -> Table:
 
 def _read(content: Content, reading: Reading) -> Table:
     """The table in a file, by its first bytes."""
-    head = content.read(64)
-    if not head:
+    if not (head := content.read(64)):
         raise NoRows(f"{content.source} is empty")
     readers: dict[Any, Any] = {b"\x93NUMPY": read_npy, b"PAR1": arrow_table.read_parquet}
     readers |= dict.fromkeys([b"ARROW1", b"\xff\xff\xff\xff"], arrow_table.read_feather)
@@ -182,8 +181,7 @@ def _read(content: Content, reading: Reading) -> Table:
         return read(content)
     if strange := next((meaning for magic, meaning in _STRANGERS.items() if head.startswith(magic)), None):
         raise TableError(f"{content.source} is {strange}")
-    suffix = Path(content.source).suffix.casefold()
-    if _FORMATS.get(suffix, "text") != "text":
+    if _FORMATS.get(suffix := Path(content.source).suffix.casefold(), "text") != "text":
         raise TableError(f"{content.source} does not begin like a {suffix} file; it is damaged or misnamed")
     begin = content.read(1 << 16).replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")  # which may be UTF-16
     if re.match(rb"<[!?]|<\w[^<>]*>(\s*[\r\n]\s*)?<", begin):  # columns may be called <DATE> and <OPEN>
@@ -205,8 +203,7 @@ class Concatenated(Table):
         for j, name in enumerate(first.names):  # whole numbers of one file may be codes, with zeros only in others
             held = {table.notations.get(name) for table in tables if name not in table.wholes}
             notations[j] = "code" if "code" in held <= {"code", ""} else notations[j]
-        kinds = [notation if notation in KINDS else "number" for notation in notations]
-        super().__init__(source, first.names, kinds, first.notes)
+        super().__init__(source, first.names, notations, first.notes)
         self.notations = dict(zip(first.names, notations, strict=True))
         more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
@@ -247,10 +244,9 @@ class Concatenated(Table):
 
 def _misfit(cells: Cells) -> Cells:
     """Cells of another unit or kind than those of other files: not one of them is a number of the column."""
-    wrong = np.union1d(cells.wrong, np.flatnonzero(~np.isnan(cells.values)))
     words = [None if x != x else repr(x).removesuffix(".0") for x in cells.values.tolist()]
     texts = pyarrow().array(words, "string").dictionary_encode() if cells.texts is None else cells.texts
-    return Cells(np.full(len(words), np.nan), wrong, texts)
+    return Cells(np.full(len(words), np.nan), np.union1d(cells.wrong, np.flatnonzero(~np.isnan(cells.values))), texts)
 
 
 def write_table(
@@ -297,8 +293,7 @@ def _with_points(table: Table, name: str) -> list[str]:
 
 def check_format(path: str | os.PathLike[str]) -> None:
     """Complain about a file name that asks for a format which cannot be written, or not here."""
-    suffix = Path(path).suffix.casefold()
-    if suffix in NOT_WRITTEN:
+    if (suffix := Path(path).suffix.casefold()) in NOT_WRITTEN:
         raise TableError(f"tkmeans writes .csv, .tsv, .txt, .parquet, .feather and .npy, not {suffix} as in {path}")
     if _FORMATS.get(suffix) in ("parquet", "feather"):
         pyarrow("to write Parquet and Feather files")

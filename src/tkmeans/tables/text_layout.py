@@ -175,8 +175,7 @@ def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
     """Whether the first record holds names: words above numbers, or not one number."""
     words = []  # whether those above numbers are
     for j, cell in enumerate(sample[0]):
-        below = [row[j] for row in sample[1:] if j < len(row) and not numerals.is_missing(row[j])]
-        kind = numerals.kind_of(below)
-        if below and kind != "text" and not numerals.is_missing(cell):
+        kind = numerals.kind_of(row[j] for row in sample[1:] if j < len(row))
+        if kind not in ("", "text") and not numerals.is_missing(cell):
             words.append(bool(numerals.values([cell], kind)[1]))
     return any(words) or (not words and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0]))

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import compress, islice
 from typing import Any, BinaryIO, NamedTuple, final
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
-from tkmeans.tables.numerals import KINDS, Numerals, guess_numerals
+from tkmeans.tables.numerals import Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
@@ -48,12 +49,11 @@ class TextTable(Table):
 
     def __init__(self, content: Content, names: list[str], layout: Layout, sample: Sequence[Sequence[str]]) -> None:
         unique, notes = unique_names(names)
-        notes = notes if layout.header else [no_header(unique)]
         numerals, sign, found = layout.numerals, layout.delimiter, layout.found
         columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
         notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
-        kinds = [kind if kind in KINDS else "number" for kind in notations.values()]
-        super().__init__(content.source, unique, kinds, notes)
+        notes = notes if layout.header else [no_header(unique)]
+        super().__init__(content.source, unique, notations.values(), notes)
         self.notations, self.has_points = notations, numerals.decimal == "." and not numerals.thousands
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
@@ -79,7 +79,7 @@ class TextTable(Table):
                 cells += islice((word for word in words if not word.isdecimal() or word[0] == "0"), _TELLING)
         for name, kind in ((name, self._layout.numerals.kind_of(cells)) for name, cells in seen.items()):
             if kind == "code" or not self.notations[name]:
-                self.notations[name], self.kinds[name] = kind, kind if kind in KINDS else "number"
+                self.notations[name], self.kinds[name] = kind, kind if kind in self.KINDS else "number"
 
     def _may_have_codes(self) -> bool:
         """Whether a cell begins with a zero before another digit, by a look at all bytes, which is quick."""
@@ -97,30 +97,23 @@ class TextTable(Table):
         self, names: Sequence[str], n_rows: int = CHUNK, made: Any = None, as_text: Collection[str] = ()
     ) -> Iterator[list[Any]]:
         """Cells, or what is made of them, of the columns in order; if Arrow stumbles, the rest is read cell by cell."""
-        made = made or self._cells
-        done = 0
+        made, done = made or self._cells, 0
         while True:
             skip = done
-            try:
+            with suppress(_Again):
                 for arrays in self._columns_by_hand(names) if self._by_hand else self._columns_by_arrow(names, as_text):
-                    n_found = len(arrays[0])
-                    if skip < n_found:
-                        chunk = [made(name, array[skip:]) for name, array in zip(names, arrays, strict=True)]
+                    if skip < (n_found := len(arrays[0])):
+                        yield [made(name, array[skip:]) for name, array in zip(names, arrays, strict=True)]
                         done += n_found - skip
-                        yield chunk
                     skip = max(0, skip - n_found)
-            except _Again:
-                continue
-            self.known_rows = done
-            return
+                self.known_rows = done
+                return
 
     def cells(self, name: str) -> list[str]:
         """A column as text, as it stands in the file; empty where missing."""
         words, held = super().cells(name), [cells.texts for _, cells in self._loaded[name][1]]
         if None in held or sum(map(len, held)) < len(words):  # some are held as numbers
-            words = [
-                word for (part,) in self.chunks([name], 0, lambda _, array: texts_of(array), [name]) for word in part
-            ]
+            words = [word for (part,) in self.chunks([name], 0, lambda _, x: texts_of(x), [name]) for word in part]
         return ["" if self._layout.numerals.is_missing(cell) else cell for cell in words]
 
     def places(self, rows: Sequence[int]) -> list[int]:
@@ -131,10 +124,9 @@ class TextTable(Table):
 
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
         """Write these rows as they were, with the added columns behind."""
-        layout = self._layout
-        encoding, unknown = layout.found.encoding, "NA" if layout.delimiter == " " else ""
-        write, decimal = "{:.6g}".format, layout.numerals.decimal
-        columns = [column.texts(lambda x: write(x).replace(".", decimal), unknown) for column in added.values()]
+        layout, encoding = self._layout, self._layout.found.encoding
+        decimal, unknown = layout.numerals.decimal, "NA" if layout.delimiter == " " else ""
+        columns = [column.texts(lambda x: f"{x:.6g}".replace(".", decimal), unknown) for column in added.values()]
         file.write(layout.found.mark + layout.preamble.encode(encoding))
         if layout.header:
             file.write(self._extended(layout.header, added).encode(encoding))
@@ -150,10 +142,8 @@ class TextTable(Table):
         text = arrow.dictionary(arrow.int32(), arrow.string())
         texts = {name for name, kind in self.notations.items() if kind not in ("", "number", "code")}
         texts |= self._by_cells | {*as_text}
-        types = {name: text if name in texts else arrow.float64() for name in names}
-        encoding = "utf8" if layout.found.encoding == "utf-8" else layout.found.encoding
-        behind = ["\0"] * layout.trailing
-        types |= dict.fromkeys(behind, text)
+        behind, encoding = ["\0"] * layout.trailing, layout.found.encoding.replace("utf-8", "utf8")
+        types = {name: text if name in texts else arrow.float64() for name in names} | dict.fromkeys(behind, text)
         read = csv.ReadOptions(block_size=1 << 20, column_names=[*self.names, *behind], encoding=encoding)
         parse = csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.found.n_quotes > 0)
         how = {"null_values": sorted(self._missing), "decimal_point": layout.numerals.decimal}
@@ -172,8 +162,7 @@ class TextTable(Table):
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
             if "Empty CSV" in str(fault):
                 return
-            culprit = re.search(r"column #(\d+)", str(fault))
-            word = re.search(r"invalid value '(.*)'", str(fault))
+            culprit, word = (re.search(what, str(fault)) for what in (r"column #(\d+)", r"invalid value '(.*)'"))
             if culprit and word and word[1] not in self._missing and layout.numerals.is_missing(word[1]):
                 self._missing.add(word[1])
             elif culprit and self.names[int(culprit[1])] not in self._by_cells:
@@ -184,7 +173,6 @@ class TextTable(Table):
 
     def _cells(self, name: str, array: Any) -> Cells:
         """Cells from Arrow: numbers as they are, text by its meaning."""
-        numerals = self._layout.numerals
         if not hasattr(array, "dictionary"):
             values = numpy_of(array)
             if np.any(np.isinf(values)):
@@ -192,7 +180,7 @@ class TextTable(Table):
                 raise _Again
             return Cells(self.known(values))
         kind = self.notations[name]
-        cells = numerals.cells(array, kind)
+        cells = self._layout.numerals.cells(array, kind)
         plain = kind in ("", "number") and not len(cells.wrong) and name not in self._by_cells
         return cells._replace(texts=None) if plain and len(array.dictionary) else cells
 
@@ -245,10 +233,9 @@ class TextTable(Table):
 
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
         body, sign = raw.rstrip("\r\n"), self._layout.delimiter
-        newline = raw[len(body) :] or self._layout.newline
-        body = body[: body.rindex(sign)] if trailing else body
+        kept = body[: body.rindex(sign)] if trailing else body
         quoted = ('"' + cell.replace('"', '""') + '"' if sign in cell or '"' in cell else cell for cell in cells)
-        return sign.join([body, *quoted]) + newline
+        return sign.join([kept, *quoted]) + (raw[len(body) :] or self._layout.newline)
 
 
 def _n_lines(text: str) -> int:
@@ -287,8 +274,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
 
 def _column_names(head: list[Record], header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
     """Names of the columns, empty without a header, and whether records end with one more delimiter than it."""
-    below = [len(record.cells) for record in head[header:]]
-    if not below:
+    if not (below := [len(record.cells) for record in head[header:]]):
         raise NoRows(f"{source} has the names of columns but no rows; add header=False if its only line is data")
     names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
     if len(names) == 1 and delimiter == "," and all(width == 2 for width in below):
