@@ -204,7 +204,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def _plan(self, source: Source) -> Plan:
         measure(source)
-        return Plan(partial(self._runs, source), lambda fit: float(fit.stats.objective), ("pvalue",), self._kept)
+        return Plan(partial(self._runs, source), lambda fit: float(fit.history[-1]), ("pvalue",), self._kept)
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
