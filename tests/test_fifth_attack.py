@@ -229,3 +229,23 @@ def test_the_mean_squared_error_of_many_clusters_takes_memory_by_rows_and_cluste
 def test_a_clusterer_that_cannot_predict_is_refused_by_describe():
     with pytest.raises(TypeError, match="model must be a clusterer with predict, such as TKMeans"):
         describe(HDBSCAN(copy=True).fit(three_groups()), three_groups())
+
+
+def test_a_heap_below_the_least_size_of_a_cluster_is_no_missed_cluster():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[-8, 6], [10, 2], [2, -2]], 200, axis=0) + rng.normal(size=(600, 2))
+    X[:12] = [60, 60]
+    with warnings.catch_warnings(action="error"):
+        assert np.all(TKMeans(3, min_cluster_size=20).fit(X).outliers(X)[:12])
+
+
+@pytest.mark.parametrize("what", ["sample_weight", "init"])
+def test_a_checkpoint_is_not_written_over_the_file_of_weights_or_of_first_centres(what, tmp_path):
+    X = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0], [9]], 100, axis=0)
+    path = tmp_path / "given.npy"
+    np.save(path, np.ones(200) if what == "sample_weight" else X[[0, 150]])
+    before, given = path.read_bytes(), np.load(path, mmap_mode="r")
+    model = TKMeans(2, checkpoint=path, **({"init": given} if what == "init" else {}))
+    with pytest.raises(FileExistsError, match="is the input"):
+        model.fit(X, sample_weight=given if what == "sample_weight" else None)
+    assert path.read_bytes() == before

@@ -34,7 +34,7 @@ n_init : "auto" or int, default="auto"
     How many starts to try; that with the least sum of distances is kept. "auto" is 10 for "random", 1 otherwise.
 bad_cells : {"auto", True, False}, default="auto"
     Whether values far from all others of their column are treated as missing, where the rest of their row is
-    ordinary; see :meth:`find_bad_cells`. Only with the "robust" start; True is as "auto".
+    ordinary; see :meth:`find_bad_cells`. Only with the "robust" start, not in sparse rows; True is as "auto".
 min_cluster_size : int, default=None
     The least number of rows, or their summed weight, that make a cluster. Smaller heaps, such as one error that was
     made many times, are left out of the search for a start, so that none of the clusters is spent on them. Only with

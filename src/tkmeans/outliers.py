@@ -119,10 +119,11 @@ def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[
     return part, model.begin * nearer, model.end * nearer
 
 
-def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array) -> None:
-    """Warn if outliers, with these row numbers, are not scattered: many within the radius of a cluster are a heap.
+def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array, least: float = 0) -> None:
+    """Warn if outliers, with these row numbers, are not scattered: `least` within the radius of a cluster are a heap.
 
-    These are more than of outliers that are spread evenly over the box of all and of the centres, by four deviations.
+    They are at least 10, a tenth of all, and more by four deviations than of outliers that are spread evenly over the
+    box of all and of the centres.
     """
     strays, numbers = (each[:: -(-len(each) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
     if not len(strays):
@@ -136,7 +137,7 @@ def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array)
     with np.errstate(over="ignore"):
         share = np.exp(log_volume(p, 0.0) - np.sum(np.log(2 * np.maximum(halves / radius, 1.0))))
     even = min(share, 1.0)  # of them in a ball
-    if len(heap) >= max(10, 0.1 * n) and len(heap) > n * even + 4 * np.sqrt(n * even * (1 - even)):
+    if len(heap) >= max(10, 0.1 * n, least) and len(heap) > n * even + 4 * np.sqrt(n * even * (1 - even)):
         named = f"{len(heap)} rows, such as {', '.join(map(str, heap[:3]))}"
         found = f"{len(heap) / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point ({named})"
         way_out = "Try a larger n_clusters; or, if they are one error made many times, leave them outliers:"

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tkmeans import engines, fit_warnings
-from tkmeans.atomic import check_not_input
+from tkmeans.atomic import check_not_input, mapped_file
 from tkmeans.docstrings import documented
 from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, measure, open_rows
@@ -194,7 +194,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if getattr(self, "verbose", 0):
             yield Verbose(type(self).__name__, self._objective)
         if getattr(self, "checkpoint", None) is not None:
-            check_not_input(self.checkpoint, source.path)
+            given = getattr(source, "weight", None), getattr(self, "init", None), getattr(self, "means_init", None)
+            for file in (source.path, *map(mapped_file, given)):
+                check_not_input(self.checkpoint, file)
             yield Checkpointer(self.checkpoint, self._fingerprint(source), source)
         if getattr(self, "max_time", None) is not None:
             yield TimeLimit(float(self.max_time))
@@ -386,7 +388,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
                 whole = ~np.any(np.isnan(strays), axis=1)
                 radius = 3 * np.sqrt(self.n_features_in_ * fitted.params.scale)
-                warn_of_clumps(strays[whole], numbers[whole], radius, fitted.params.centers)
+                least = getattr(self, "min_cluster_size", None) or 0
+                warn_of_clumps(strays[whole], numbers[whole], radius, fitted.params.centers, least)
         return found
 
     @unless_lacking

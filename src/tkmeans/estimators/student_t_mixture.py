@@ -106,7 +106,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     Missing values are NaN. Nothing is filled in: the marginal of a t distribution is a t distribution, and EM takes the
     conditional moments of what is missing. Clusters of "full" and "tied" hardly depend on the units of the columns, nor
     on linear maps of the rows. They are not exactly equivariant, because `reg_covar`, the bulk of the noise and the
-    search take the columns as they come.
+    search take the columns as they come. Leave out columns that are constant, copies or combinations of others:
+    several of them make large components take the rows of small ones.
 
     Examples
     --------
