@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans, describe, load, save, to_onnx
-from tkmeans.baselines import KMedians
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans, describe, load, save, to_onnx, trimming_curves
+from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.fitted import ENOUGH_COMPLETE_ROWS
 from tkmeans.metrics import clustering_mse
 
@@ -249,3 +249,13 @@ def test_a_checkpoint_is_not_written_over_the_file_of_weights_or_of_first_centre
     with pytest.raises(FileExistsError, match="is the input"):
         model.fit(X, sample_weight=given if what == "sample_weight" else None)
     assert path.read_bytes() == before
+
+
+def test_what_a_campaign_of_hostile_calls_has_met_ends_in_our_words_or_in_an_answer():
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)
+    with pytest.raises(ValueError, match="weights_init must be finite real numbers"):
+        StudentTMixture(2, weights_init=np.array([0.5 + 1j, 0.5])).fit(X)
+    assert [*trimming_curves(X, np.array([1, 2], dtype=np.int8), levels=[0.0])] == ["1 cluster", "2 clusters"]
+    with warnings.catch_warnings(action="error"):
+        model = KMedoids(2, max_iter=np.int8(127)).fit(X)
+    assert len(set(model.labels_)) == 2

@@ -210,7 +210,7 @@ def trimming_curves(
     fits = Parallel(n_jobs=n_jobs)(delayed(_trimmed)(estimator, X, K, share) for K in n_clusters for share in shares)
     values = np.reshape(fits, (len(n_clusters), len(shares), 1, 2))
     curves = (RobustnessCurve(shares, {"criterion": own[..., 0], "smallest": own[..., 1]}) for own in values)
-    return {f"{K} cluster{'s' * (K > 1)}": curve for K, curve in zip(n_clusters, curves, strict=True)}
+    return {f"{K} cluster{'s' * bool(K > 1)}": curve for K, curve in zip(n_clusters, curves, strict=True)}
 
 
 def _trimmed(estimator: Any, X: Array, n_clusters: int, level: float) -> tuple[float, float]:

@@ -320,7 +320,7 @@ def swapped(sample: Sample, distances: Array, medoids: Array, max_iter: int, **_
     weight, medoids, n_rows = sample.weight, medoids.copy(), len(distances)
     label, first, second = _two_nearest(distances, medoids)
     unchanged = 0  # rows tried since the last exchange
-    for step in range(max_iter * n_rows):
+    for step in range(int(max_iter) * n_rows):
         sweep, row = divmod(step, n_rows)
         to_row = distances[:, row]
         closer = to_row < first

@@ -45,7 +45,8 @@ def _named(value: Any) -> Any:
     if callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
     try:
-        return "array " + hashlib.sha256(np.ascontiguousarray(value, dtype=float).tobytes()).hexdigest()[:16]
+        numbers = np.ascontiguousarray(value, dtype=complex if np.iscomplexobj(value) else float)
+        return "array " + hashlib.sha256(numbers.tobytes()).hexdigest()[:16]
     except (TypeError, ValueError, OverflowError):  # what is no array of numbers is refused where it is used
         return type(value).__name__
 
