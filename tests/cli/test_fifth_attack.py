@@ -316,3 +316,14 @@ def test_a_compressed_file_is_read_as_text(run, table, tmp_path):
     file = table("a,b", *lines(groups(60)))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(file.read_bytes()))
     assert "Read as text compressed by gzip." in run("fit", tmp_path / "t.csv.gz", "-k", 2).stderr
+
+
+@pytest.mark.parametrize("name", [".", "./", ".."])
+def test_the_current_folder_and_the_one_above_it_are_inputs_like_others(run, table, tmp_path, monkeypatch, name):
+    table("a,b", *lines(groups(60)), name="f/a.csv")
+    (tmp_path / "f" / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "f" / ("below" if name == ".." else "."))
+    suggested = run("fit", name, "-k", 2, "--report", tmp_path / "r.html").stdout
+    assert "f-clustered" in suggested
+    run("fit", name, "-k", 2, "--out", tmp_path / "o.csv")
+    assert len(column(tmp_path / "o.csv", "cluster")) == 60

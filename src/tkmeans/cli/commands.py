@@ -75,8 +75,9 @@ def fit(
         summary.print_written({output.out: table, model: "the model", report: "the report"})
         again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
         same = options.typed_again(settings._replace(k=None), choice, reading)
-        suffix = ".csv" if Path(file).suffix.casefold() in NOT_WRITTEN else Path(file).suffix
-        to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{suffix}"))
+        place = Path(file) if Path(file).name.strip(".") else Path(file).resolve()  # a folder such as .
+        suffix = ".csv" if place.suffix.casefold() in NOT_WRITTEN else place.suffix
+        to = ("--out", place.parent / f"{place.stem}-clustered{suffix}")
         suggestions = [
             (output.out is None, ("fit", file, "-k", k, *same, *to), "writes your table with the cluster of each row"),
             (report is None, ("report", file, *given, *same), "writes a report to look at and to pass on"),
