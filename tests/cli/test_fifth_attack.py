@@ -81,6 +81,31 @@ def test_other_signs_within_text_divide_no_cells(run, table, row):
     assert "x1" in run("fit", file, "-k", 2, "--json").document["columns"]
 
 
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f", "'"])
+def test_commas_are_decimal_where_blanks_stand_between_groups_of_digits(run, table, blank):
+    sold = np.random.default_rng(1).integers(10_000, 40_000, 60)
+    prices = 1.111 + np.arange(60) % 7 / 500 + np.arange(60) % 2 / 2
+    pairs = [(f"{n:,}".replace(",", blank), f"{x:.3f}".replace(".", ",")) for n, x in zip(sold, prices, strict=True)]
+    file = table("station;sold;price", *(f"s{i};{n};{x}" for i, (n, x) in enumerate(pairs)))
+    found = run("fit", file, "-k", 2, "--columns", "price", "--json").document
+    centres = sorted(each["center"]["price"] for each in found["clusters"])
+    np.testing.assert_allclose(centres, [prices[::2].mean(), prices[1::2].mean()], atol=0.002)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        's{},12 345,"1,{:03}"',  # between commas, 1,234 is mostly English
+        "s{};12 345;1,{:03};1.234",
+        "s{};030 12 34 56;1,{:03}",  # blanks, but not between groups of three
+        "s{};25.07.2021;1,{:03}",
+    ],
+)
+def test_a_comma_before_three_digits_is_asked_about_whatever_stands_beside_it(run, table, row):
+    message = run("fit", table(*(row.format(i, 400 + 7 * i) for i in range(60))), "-k", 2, code=1).output
+    assert "'1,407' may be 1.407 or 1407" in message
+
+
 # ---- what the first rows do not show ------------------------------------------------------------------
 
 
