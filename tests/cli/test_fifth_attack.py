@@ -106,6 +106,52 @@ def test_a_comma_before_three_digits_is_asked_about_whatever_stands_beside_it(ru
     assert "'1,407' may be 1.407 or 1407" in message
 
 
+@pytest.mark.parametrize("more", [(), ("--header",)])
+@pytest.mark.parametrize(
+    ("above", "delimiter", "names"),
+    [
+        (["#,Name,HP,Attack"], ",", ["#", "Name", "HP", "Attack"]),
+        (["#CHROM\tPOS\tREF\tQUAL"], "\t", ["#CHROM", "POS", "REF", "QUAL"]),
+        (["# n label Na y"], " ", ["n", "label", "Na", "y"]),  # as numpy.savetxt writes it
+        (["# n,label,x,y"], ",", ["n", "label", "x", "y"]),
+        (["# by us", "", "# n;label;x;y"], ";", ["n", "label", "x", "y"]),
+    ],
+)
+def test_a_line_with_a_number_sign_directly_above_the_rows_names_their_columns(
+    run, table, tmp_path, more, above, delimiter, names
+):
+    rows = [f"{7 + i * i},p{i},{row}" for i, row in enumerate(lines(groups(60)))]
+    file = table(*above, *(row.replace(",", delimiter) for row in rows))
+    found = run("fit", file, "-k", 2, "--columns", ",".join(names[2:]), *more, "--out", tmp_path / "o.csv", "--json")
+    assert found.document["columns"] == names[2:]
+    assert found.document["rows"] == 60
+    written = (tmp_path / "o.csv").read_text().splitlines()
+    assert written[: len(above)] == [
+        *above[:-1],
+        delimiter.join([above[-1], "cluster", "probability", "outlier_pvalue"]),
+    ]
+    assert [line.rsplit(delimiter, 3)[0] for line in written[len(above) :]] == file.read_text().splitlines()[
+        len(above) :
+    ]
+    assert TKMeans(2).fit(DataFile(file, columns=names[2:])).feature_names_in_.tolist() == names[2:]
+    below = table(*above, delimiter.join("abcd"), *(row.replace(",", delimiter) for row in rows))
+    assert run("fit", below, "-k", 2, "--columns", "c,d", "--json").document["rows"] == 60  # names below are the names
+
+
+@pytest.mark.parametrize(
+    "above",
+    [["#1,2.5,3", "#2,9.5,1"], ["# from Ulm, 2021,b"], ["# a,b,c", ""], ["# a,b"]],  # a row, a remark, not directly
+)
+def test_lines_taken_for_comments_are_mentioned_where_the_rows_have_no_names(run, table, above):
+    rows = [f"z,{row}" for row in lines(groups(60))]
+    found = run("fit", table(*above, *rows), "-k", 2, "--json").document
+    assert found["rows"] == 60
+    (note,) = (note for note in found["notes"] if "x1 to x3" in note)
+    assert f"lines with # above the data ({sum(line.startswith('#') for line in above)}) are comments" in note
+    assert "--header" not in note
+    assert "lines with #" in run("fit", table(*above), "-k", 2, code=1).output  # and nothing else
+
+
 # ---- what the first rows do not show ------------------------------------------------------------------
 
 
