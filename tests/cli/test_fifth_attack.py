@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -275,7 +276,7 @@ def test_a_folder_names_what_it_does_not_read_and_passes_over_parts_without_rows
 def test_no_result_becomes_a_part_of_the_folder_that_it_is_about(run, table, tmp_path):
     table("a,b", *lines(groups(60)), name="f/a.csv")
     assert "another name" in run("fit", tmp_path / "f", "-k", 2, "--out", tmp_path / "f" / "o.csv", code=1).output
-    run("fit", tmp_path / "f", "-k", 2, "--model", tmp_path / "f" / "model.json")  # which is not read as a table
+    run("fit", tmp_path / "f" / "a.csv", "-k", 2, "--model", tmp_path / "f" / "model.json")  # no table
     with pytest.warns(UserWarning, match=r"model\.json"):
         fitted = TKMeans(2).fit(str(tmp_path / "f"))
     with pytest.warns(UserWarning, match=r"model\.json"), pytest.raises(FileExistsError, match="another name"):
@@ -398,3 +399,16 @@ def test_the_current_folder_and_the_one_above_it_are_inputs_like_others(run, tab
     assert "f-clustered" in suggested
     run("fit", name, "-k", 2, "--out", tmp_path / "o.csv")
     assert len(column(tmp_path / "o.csv", "cluster")) == 60
+
+
+def test_neither_models_nor_reports_are_written_to_the_folder_that_is_the_input(run, table, tmp_path, monkeypatch):
+    table("a,b", *lines(groups(60)), name="f/a.csv")
+    monkeypatch.chdir(tmp_path / "f")
+    for words in (("fit", ".", "--model", "m.json"), ("fit", ".", "--report", "r.html"), ("report", ".")):
+        assert "choose another name" in run(*words, "-k", 2, code=1).output
+    assert [path.name for path in (tmp_path / "f").iterdir()] == ["a.csv"]
+    suggested = run("fit", ".", "-k", 2).stdout
+    typed = next(line for line in suggested.splitlines() if "tkmeans report" in line)
+    assert shlex.split(typed)[: typed.split().index("--out") + 2][-1] == str(tmp_path / "report.html")
+    run("report", ".", "-k", 2, "--out", tmp_path / "report.html")
+    assert (tmp_path / "report.html").exists()
