@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 import shlex
 
 import numpy as np
@@ -412,3 +413,13 @@ def test_neither_models_nor_reports_are_written_to_the_folder_that_is_the_input(
     assert shlex.split(typed)[: typed.split().index("--out") + 2][-1] == str(tmp_path / "report.html")
     run("report", ".", "-k", 2, "--out", tmp_path / "report.html")
     assert (tmp_path / "report.html").exists()
+
+
+def test_a_column_that_a_file_of_a_folder_lacks_is_named_with_the_files_that_have_it(table, tmp_path):
+    for name in "bc":
+        table("a,b", *lines(groups(60)), name=f"f/{name}.csv")
+    result = TKMeans(2).fit(tmp_path / "f").predict(tmp_path / "f" / "b.csv")
+    with pytest.raises(
+        ValueError, match=rf"b\.csv has no column 'cluster'; .*; 'cluster' is in {re.escape(str(result))}$"
+    ):
+        TKMeans(2).fit(tmp_path / "f")
