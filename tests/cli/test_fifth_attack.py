@@ -3,6 +3,8 @@
 import csv
 import gzip
 import json
+import re
+import shlex
 
 import numpy as np
 import pytest
@@ -79,6 +81,77 @@ def test_dates_between_blanks_are_values_and_words_beside_a_comma_and_blanks_are
 def test_other_signs_within_text_divide_no_cells(run, table, row):
     file = table(*(row.format(x) for x in lines(groups(60)[:, :1])))
     assert "x1" in run("fit", file, "-k", 2, "--json").document["columns"]
+
+
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u202f", "'"])
+def test_commas_are_decimal_where_blanks_stand_between_groups_of_digits(run, table, blank):
+    sold = np.random.default_rng(1).integers(10_000, 40_000, 60)
+    prices = 1.111 + np.arange(60) % 7 / 500 + np.arange(60) % 2 / 2
+    pairs = [(f"{n:,}".replace(",", blank), f"{x:.3f}".replace(".", ",")) for n, x in zip(sold, prices, strict=True)]
+    file = table("station;sold;price", *(f"s{i};{n};{x}" for i, (n, x) in enumerate(pairs)))
+    found = run("fit", file, "-k", 2, "--columns", "price", "--json").document
+    centres = sorted(each["center"]["price"] for each in found["clusters"])
+    np.testing.assert_allclose(centres, [prices[::2].mean(), prices[1::2].mean()], atol=0.002)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        's{},12 345,"1,{:03}"',  # between commas, 1,234 is mostly English
+        "s{};12 345;1,{:03};1.234",
+        "s{};030 12 34 56;1,{:03}",  # blanks, but not between groups of three
+        "s{};25.07.2021;1,{:03}",
+    ],
+)
+def test_a_comma_before_three_digits_is_asked_about_whatever_stands_beside_it(run, table, row):
+    message = run("fit", table(*(row.format(i, 400 + 7 * i) for i in range(60))), "-k", 2, code=1).output
+    assert "'1,407' may be 1.407 or 1407" in message
+
+
+@pytest.mark.parametrize("more", [(), ("--header",)])
+@pytest.mark.parametrize(
+    ("above", "delimiter", "names"),
+    [
+        (["#,Name,HP,Attack"], ",", ["#", "Name", "HP", "Attack"]),
+        (["#CHROM\tPOS\tREF\tQUAL"], "\t", ["#CHROM", "POS", "REF", "QUAL"]),
+        (["# n label Na y"], " ", ["n", "label", "Na", "y"]),  # as numpy.savetxt writes it
+        (["# n,label,x,y"], ",", ["n", "label", "x", "y"]),
+        (["# by us", "", "# n;label;x;y"], ";", ["n", "label", "x", "y"]),
+    ],
+)
+def test_a_line_with_a_number_sign_directly_above_the_rows_names_their_columns(
+    run, table, tmp_path, more, above, delimiter, names
+):
+    rows = [f"{7 + i * i},p{i},{row}" for i, row in enumerate(lines(groups(60)))]
+    file = table(*above, *(row.replace(",", delimiter) for row in rows))
+    found = run("fit", file, "-k", 2, "--columns", ",".join(names[2:]), *more, "--out", tmp_path / "o.csv", "--json")
+    assert found.document["columns"] == names[2:]
+    assert found.document["rows"] == 60
+    written = (tmp_path / "o.csv").read_text().splitlines()
+    assert written[: len(above)] == [
+        *above[:-1],
+        delimiter.join([above[-1], "cluster", "probability", "outlier_pvalue"]),
+    ]
+    assert [line.rsplit(delimiter, 3)[0] for line in written[len(above) :]] == file.read_text().splitlines()[
+        len(above) :
+    ]
+    assert TKMeans(2).fit(DataFile(file, columns=names[2:])).feature_names_in_.tolist() == names[2:]
+    below = table(*above, delimiter.join("abcd"), *(row.replace(",", delimiter) for row in rows))
+    assert run("fit", below, "-k", 2, "--columns", "c,d", "--json").document["rows"] == 60  # names below are the names
+
+
+@pytest.mark.parametrize(
+    "above",
+    [["#1,2.5,3", "#2,9.5,1"], ["# from Ulm, 2021,b"], ["# a,b,c", ""], ["# a,b"]],  # a row, a remark, not directly
+)
+def test_lines_taken_for_comments_are_mentioned_where_the_rows_have_no_names(run, table, above):
+    rows = [f"z,{row}" for row in lines(groups(60))]
+    found = run("fit", table(*above, *rows), "-k", 2, "--json").document
+    assert found["rows"] == 60
+    (note,) = (note for note in found["notes"] if "x1 to x3" in note)
+    assert f"lines with # above the data ({sum(line.startswith('#') for line in above)}) are comments" in note
+    assert "--header" not in note
+    assert "lines with #" in run("fit", table(*above), "-k", 2, code=1).output  # and nothing else
 
 
 # ---- what the first rows do not show ------------------------------------------------------------------
@@ -204,7 +277,7 @@ def test_a_folder_names_what_it_does_not_read_and_passes_over_parts_without_rows
 def test_no_result_becomes_a_part_of_the_folder_that_it_is_about(run, table, tmp_path):
     table("a,b", *lines(groups(60)), name="f/a.csv")
     assert "another name" in run("fit", tmp_path / "f", "-k", 2, "--out", tmp_path / "f" / "o.csv", code=1).output
-    run("fit", tmp_path / "f", "-k", 2, "--model", tmp_path / "f" / "model.json")  # which is not read as a table
+    run("fit", tmp_path / "f" / "a.csv", "-k", 2, "--model", tmp_path / "f" / "model.json")  # no table
     with pytest.warns(UserWarning, match=r"model\.json"):
         fitted = TKMeans(2).fit(str(tmp_path / "f"))
     with pytest.warns(UserWarning, match=r"model\.json"), pytest.raises(FileExistsError, match="another name"):
@@ -316,3 +389,37 @@ def test_a_compressed_file_is_read_as_text(run, table, tmp_path):
     file = table("a,b", *lines(groups(60)))
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(file.read_bytes()))
     assert "Read as text compressed by gzip." in run("fit", tmp_path / "t.csv.gz", "-k", 2).stderr
+
+
+@pytest.mark.parametrize("name", [".", "./", ".."])
+def test_the_current_folder_and_the_one_above_it_are_inputs_like_others(run, table, tmp_path, monkeypatch, name):
+    table("a,b", *lines(groups(60)), name="f/a.csv")
+    (tmp_path / "f" / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "f" / ("below" if name == ".." else "."))
+    suggested = run("fit", name, "-k", 2, "--report", tmp_path / "r.html").stdout
+    assert "f-clustered" in suggested
+    run("fit", name, "-k", 2, "--out", tmp_path / "o.csv")
+    assert len(column(tmp_path / "o.csv", "cluster")) == 60
+
+
+def test_neither_models_nor_reports_are_written_to_the_folder_that_is_the_input(run, table, tmp_path, monkeypatch):
+    table("a,b", *lines(groups(60)), name="f/a.csv")
+    monkeypatch.chdir(tmp_path / "f")
+    for words in (("fit", ".", "--model", "m.json"), ("fit", ".", "--report", "r.html"), ("report", ".")):
+        assert "choose another name" in run(*words, "-k", 2, code=1).output
+    assert [path.name for path in (tmp_path / "f").iterdir()] == ["a.csv"]
+    suggested = run("fit", ".", "-k", 2).stdout
+    typed = next(line for line in suggested.splitlines() if "tkmeans report" in line)
+    assert shlex.split(typed)[: typed.split().index("--out") + 2][-1] == str(tmp_path / "report.html")
+    run("report", ".", "-k", 2, "--out", tmp_path / "report.html")
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_column_that_a_file_of_a_folder_lacks_is_named_with_the_files_that_have_it(table, tmp_path):
+    for name in "bc":
+        table("a,b", *lines(groups(60)), name=f"f/{name}.csv")
+    result = TKMeans(2).fit(tmp_path / "f").predict(tmp_path / "f" / "b.csv")
+    with pytest.raises(
+        ValueError, match=rf"b\.csv has no column 'cluster'; .*; 'cluster' is in {re.escape(str(result))}$"
+    ):
+        TKMeans(2).fit(tmp_path / "f")

@@ -75,11 +75,14 @@ def fit(
         summary.print_written({output.out: table, model: "the model", report: "the report"})
         again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
         same = options.typed_again(settings._replace(k=None), choice, reading)
-        suffix = ".csv" if Path(file).suffix.casefold() in NOT_WRITTEN else Path(file).suffix
-        to = ("--out", Path(file).with_name(f"{Path(file).stem}-clustered{suffix}"))
+        inside = Path.cwd().is_relative_to(Path(file).resolve())  # a folder such as .
+        place = Path(file).resolve() if inside else Path(file)
+        suffix = ".csv" if place.suffix.casefold() in NOT_WRITTEN else place.suffix
+        to = ("--out", place.parent / f"{place.stem}-clustered{suffix}")
+        beside = ("--out", place.parent / "report.html") if inside else ()
         suggestions = [
             (output.out is None, ("fit", file, "-k", k, *same, *to), "writes your table with the cluster of each row"),
-            (report is None, ("report", file, *given, *same), "writes a report to look at and to pass on"),
+            (report is None, ("report", file, *given, *same, *beside), "writes a report to look at and to pass on"),
             (model is not None, ("predict", model, "NEW.csv"), "finds the clusters of other rows"),
             (True, ("outliers", file, "-k", k, *same), "lists the rows that belong to no cluster"),
             (bool(given), ("select-k", file, *again), f"checks whether {k} is a good number of clusters"),

@@ -42,7 +42,7 @@ def check_files(table: Path | None, *others: Path | None, sources: Iterable[str 
         if not os.access(path if path.exists() else target.parent, os.W_OK):
             raise TableError(f"{path} cannot be written: no permission")
     for path in [*paths, Path("/dev/stdout")] if str(table) == "-" else paths:
-        for source in sources if path.is_file() or path is table else ():  # a terminal can be both
+        for source in sources if path.is_file() or path is table or not path.exists() else ():  # a terminal can be both
             check_not_input(path, "/dev/stdin" if str(source) == "-" else source)
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise typer.BadParameter(f"one file cannot take two things: {', '.join(map(str, paths))}")

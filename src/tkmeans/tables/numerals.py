@@ -112,7 +112,10 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
     decimal = other.get(thousands or "") if reading.decimal is None else reading.decimal
     # What groups digits does not stand before decimals; between commas, a cell such as 1,2 may be a list.
     guess = "," if before[","] + between["."] > before["."] + between[","] else "."
-    sign = "." if guess == "," == reading.delimiter and not between["."] else "," * (not before and not between)
+    is_open = not before.total() + between["."] + between[","]
+    if is_open and between[" "] and either[","] and not either["."] and reading.delimiter != ",":
+        guess = ","  # where blanks stand between groups, commas do not
+    sign = "." if guess == "," == reading.delimiter and not between["."] else "," * (is_open and guess == ".")
     if decimal is None and either[sign]:
         plain = (_UNIT.sub("", cell).strip() for cell in cells)
         found = next(cell for cell in plain if re.fullmatch(_GROUPS.format(re.escape(sign)), cell))
@@ -132,7 +135,7 @@ def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter
     plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells)
     for text in (numeric[1] for numeric in map(_NUMERIC.fullmatch, plain) if numeric):
         if any(sign in text for sign in SPACES):
-            between[" "] += 1
+            between[" "] += bool(re.fullmatch(rf"{_GROUPS.format(f'[{SPACES}]')}(?:[.,][0-9]*)?", text))
             text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
         signs = [sign for sign in text if sign in ".,"]
         if len(set(signs)) == 2:

@@ -293,9 +293,12 @@ def complaint(source: str, column: Column) -> str:
     return f"{source}: {numbers} {'is' if column.n_bad == 1 else 'are'} not: {'; '.join(named)}; {way_out}"
 
 
-def no_header(names: Sequence[str]) -> str:
-    """A note on the names of columns that have none."""
+def no_header(names: Sequence[str], n_comments: int = 0) -> str:
+    """A note on the names of columns that have none, and on lines above them that were taken for comments."""
     named = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    if n_comments:
+        passed = f"lines with # above the data ({n_comments}) are comments"
+        return f"{passed}, so columns are called {named}; delete the # of one that is a row or has their names"
     return f"the first line looks like data, so columns are called {named}; add header=True if it has their names"
 
 

@@ -221,7 +221,9 @@ class Concatenated(Table):
             if table.is_matrix and len(table.names) != len(self.names):
                 raise TableError(f"{table.source} has {len(table.names)} columns, and others {len(self.names)}")
             if lost := [name for name in names if name not in table.kinds]:
-                raise TableError(f"{table.source} has no column {lost[0]!r}; its columns are {listed(table.names)}")
+                having = listed([each.source for each in self.tables if lost[0] in each.kinds])
+                found_there = f"its columns are {listed(table.names)}; {lost[0]!r} is in {having}"
+                raise TableError(f"{table.source} has no column {lost[0]!r}; {found_there}")
             found = {name: {table.notations.get(name, table.kinds[name]), self.notations[name]} for name in names}
             strange = {name for name, both in found.items() if len(both - {""}) > 1 and both - {*PLAIN}}
             for chunk in table.chunks(names, n_rows):

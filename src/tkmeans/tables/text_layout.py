@@ -48,6 +48,16 @@ class Survey(NamedTuple):
             start += len(line)
         return self.head[:start], self.head[start:], delimiter
 
+    def names_above(self, width: int, delimiter: str, numerals: Numerals) -> "Record | None":
+        """The header that begins with # directly above rows of this width: words, and not one number; None without."""
+        raw = (lines := ["", *io.StringIO(self.parted()[0], newline="")])[-1]
+        for text in (raw.removeprefix("# "), raw) if raw.startswith("#") else ():
+            cells = next((record.cells for record in records(text, delimiter)), [])
+            kinds = {numerals.kind_of([cell.lstrip("#")]) for cell in cells}
+            if len(cells) == width and "text" in kinds <= {"", "text"}:
+                return Record(cells, raw, len(lines) - 1)
+        return None
+
 
 def survey(content: Content, encoding: str | None) -> Survey:
     """Look at all bytes: the encoding must fit the last of them, too."""

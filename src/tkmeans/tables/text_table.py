@@ -52,7 +52,7 @@ class TextTable(Table):
         numerals, sign, found = layout.numerals, layout.delimiter, layout.found
         columns = {name: [row[j] for row in sample if j < len(row)] for j, name in enumerate(unique)}
         notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
-        notes = notes if layout.header else [no_header(unique)]
+        notes = notes if layout.header else [no_header(unique, len(re.findall("(?m)^#", layout.preamble)))]
         super().__init__(content.source, unique, notations.values(), notes)
         self.notations, self.has_points = notations, numerals.decimal == "." and not numerals.thousands
         self._content, self._layout, self.stamp = content, layout, content.stamp
@@ -247,23 +247,27 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     found, source = survey(content, reading.encoding), content.source
     preamble, text, given = found.parted()
     if not text.strip():
-        raise NoRows(f"{source} is empty")
+        raise NoRows(f"{source} is empty{' but for lines with #' * bool(preamble.strip())}")
     delimiter = reading.delimiter or given or guess_delimiter(text, reading.decimal, source)
     reading = reading._replace(delimiter=delimiter)
     newline = "\r\n" if "\r\n" in text else "\n" if "\n" in text else "\r" if "\r" in text else "\n"
-    n_before = _n_lines(preamble)
-    head = list(islice(records(text, delimiter, source, 1 + n_before), _SAMPLED + 1))
+    head = list(islice(records(text, delimiter, source, 1 + _n_lines(preamble)), _SAMPLED + 1))
     head = head if found.is_all or len(head) > _SAMPLED else head[:-1]  # which may be cut off
     if not head:
         raise TableError(f"{source}: its first line is longer than a table's; add delimiter='...'")
     head = head[: max(20, _SAMPLED_CELLS // max(1, len(head[-1].cells)))]
     sample = [record.cells for record in head]
     numerals = guess_numerals([cell for row in sample[1:] or sample for cell in row], reading, source)
-    with_names = has_header(sample, numerals) if reading.header is None else reading.header
+    is_named = has_header(sample, numerals)
+    above = None if is_named else found.names_above(len(sample[0]), delimiter, numerals)
+    if above is not None and reading.header is not False:
+        preamble, text = preamble.removesuffix(above.raw), above.raw + text
+        head, sample, is_named = [above, *head], [above.cells, *sample], True
+    with_names = is_named if reading.header is None else reading.header
     names, trailing = _column_names(head, with_names, delimiter, source)
     header = head[0].raw if with_names else ""
     first = head[0].line + _n_lines(header)
-    start = preamble + "".join(islice(io.StringIO(text, newline=""), first - 1 - n_before))
+    start = "".join(islice(io.StringIO(found.head, newline=""), first - 1))
     n_bytes = len(found.mark + start.encode(found.encoding))
     layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, trailing)
     table = TextTable(content, names, layout, sample[with_names:])
