@@ -253,10 +253,10 @@ def test_ctrl_c_in_a_choice_of_k_on_threads_ends_them_and_the_process():
     code = """
 import _thread, threading, numpy as np
 from tkmeans import select_clusters
-rows = np.random.default_rng(0).normal(size=(6000, 8))
-threading.Timer(1.5, _thread.interrupt_main).start()
+rows = np.random.default_rng(0).normal(size=(6000, 20))
+threading.Timer(1.0, _thread.interrupt_main).start()
 try:
-    select_clusters(rows, range(1, 21), shapes=("full", "diag", "tied"), n_jobs=2)
+    select_clusters(rows, range(1, 61), shapes=("full", "diag", "tied"), n_jobs=2)
 except KeyboardInterrupt:
     print("ended with", threading.active_count())
 """
