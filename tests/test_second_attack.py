@@ -251,10 +251,10 @@ def test_names_of_columns_are_used_for_frames_too():
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
 def test_ctrl_c_in_a_choice_of_k_on_threads_ends_them_and_the_process():
     code = """
-import _thread, threading, numpy as np
+import os, signal, threading, numpy as np
 from tkmeans import select_clusters
 rows = np.random.default_rng(0).normal(size=(6000, 20))
-threading.Timer(1.0, _thread.interrupt_main).start()
+threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
 try:
     select_clusters(rows, range(1, 61), shapes=("full", "diag", "tied"), n_jobs=2)
 except KeyboardInterrupt:
