@@ -13,7 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from tkmeans import FastTKMeans, StudentTMixture, TKMeans, describe, load, save, to_onnx, trimming_curves
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.fitted import ENOUGH_COMPLETE_ROWS
+from tkmeans.fitting.starts import _unlike
 from tkmeans.metrics import clustering_mse
+from tkmeans.sources import Sample
 
 GROUPS = np.repeat(range(3), 100)
 
@@ -259,3 +261,10 @@ def test_what_a_campaign_of_hostile_calls_has_met_ends_in_our_words_or_in_an_ans
     with warnings.catch_warnings(action="error"):
         model = KMedoids(2, max_iter=np.int8(127)).fit(X)
     assert len(set(model.labels_)) == 2
+
+
+def test_a_single_complete_row_is_compared_with_rows_with_holes_without_a_warning_of_numpy():
+    X = np.array([[0.0, np.nan], [np.nan, 9.0], [9.0, 9.0], [np.nan, np.nan]])
+    with warnings.catch_warnings(action="error"):
+        found = _unlike(Sample(X, np.ones(4)), np.array([False, False, True, False]))
+    assert not np.any(found)

@@ -407,7 +407,8 @@ def _unlike(sample: Sample, whole: Array) -> Array:
     known = known[:: -(-len(known) // DONORS)]
     apart = nan_euclidean_distances(known, squared=True)
     np.fill_diagonal(apart, np.inf)
-    most = STRANGE ** (2 / known.shape[1]) * np.quantile(np.min(apart, axis=1), NEIGHBOURS)
+    near = np.quantile(np.min(apart, axis=1), NEIGHBOURS) if len(known) > 1 else np.inf
+    most = STRANGE ** (2 / known.shape[1]) * near
     found = np.zeros(len(whole), bool)  # rows without any value too
     found[~whole] = np.min(nan_euclidean_distances(sample.X[~whole], known, squared=True), axis=1) > most
     return found
