@@ -68,10 +68,7 @@ def to_onnx(model: Any) -> Any:
     words = map(str.split, NODES.split(", "))
     nodes = [helper.make_node(name, inputs, [output], **options.get(output, {})) for name, *inputs, output in words]
     numbers = [numpy_helper.from_array(np.asarray(value, np.float64), name) for name, value in constants.items()]
-    whole = {
-        "features": np.array([1]),
-        "order": fitted.posterior.order,
-    }  # the axis; of equals the first one, as predict
+    whole = {"features": np.array([1]), "order": fitted.posterior.order}  # the axis; of equals the first, as predict
     numbers += [numpy_helper.from_array(value, name) for name, value in whole.items()]
     info = helper.make_tensor_value_info
     given = [info("labels", TensorProto.INT64, ["n"])]

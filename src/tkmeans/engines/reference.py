@@ -35,8 +35,9 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     if e.x.dtype == xp.float32:
         wx = xp.where(observed > CRUMBS_SINGLE, wx, xp.zeros_like(wx))
     log_u = e.log_u + _by_row(kernel.log_u_bias, e.n_observed, e.x)[:, None]  # eqn: un
+    log_tau = xp.log(xp.where(e.tau > 0, e.tau, xp.ones_like(e.tau)))
     cells, objective = (float(_total(weight * each)) for each in (_like(e.n_observed, e.x), e.log_density))
-    entropy = -float(xp.sum(_total(tau * xp.log(xp.where(e.tau > 0, e.tau, xp.ones_like(e.tau))))))
+    entropy = -float(xp.sum(_total(tau * log_tau)))
     return Stats(_total(tau), w, observed, wx, _total(wtau * e.d2), _total(tau * log_u), cells, objective, entropy)
 
 
@@ -65,12 +66,13 @@ def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
     log_base = xp.log1p(kernel.slope * d2)  # one logarithm serves both tau and u
     gain = _by_row(kernel.gain, n_observed, x)[:, None]
     u = gain / (1 + kernel.slope * d2)
+    log_u = xp.log(gain) - log_base
     log_f = _like(params.log_weights, x)[None, :] - _by_row(kernel.exponent, n_observed, x)[:, None] * log_base
     top = xp.max(log_f, axis=1, keepdims=True)
     f = xp.exp(log_f - top)
     total = xp.sum(f, axis=1, keepdims=True)
     log_density = (top + xp.log(total))[:, 0] + _by_row(kernel.log_norm, n_observed, x)
-    return _EStep(x, observed, n_observed, d2, f / total, u, xp.log(gain) - log_base, log_density)
+    return _EStep(x, observed, n_observed, d2, f / total, u, log_u, log_density)
 
 
 def _enter(block: Block) -> tuple[Array, Array | None, Array]:

@@ -112,11 +112,12 @@ class StudentMixture:
             for part, observed, _ in by_observed(block):
                 kernel = whole if observed is None else self.kernel(params, observed)
                 stats = self.engine_for(kernel).summarize(part, kernel)
-                half = kernel.exponent  # E(ln u) - ln E(u)
+                half = kernel.exponent
+                bias = digamma(half) - np.log(half) + np.log(kernel.gain)  # E(ln u) - ln E(u)
                 stats = ShapeStats(*map(to_numpy, stats))
                 log_volume = stats.total * kernel.centers.shape[1] * math.log(block.frame.unit)
                 likelihood = stats.log_likelihood - log_volume  # in the user's units, whatever was observed
-                log_u = stats.log_u + stats.n * (digamma(half) - np.log(half) + np.log(kernel.gain))
+                log_u = stats.log_u + stats.n * bias
                 stats = stats._replace(log_u=log_u, log_likelihood=likelihood, log_prior=log_prior)
                 if params.noise > 0 and not kernel.centers.shape[1]:  # beyond as often as not known
                     stats = stats._replace(beyond=stats.noise * params.beyond / (params.noise + params.beyond))
