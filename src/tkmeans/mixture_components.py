@@ -28,6 +28,12 @@ class Components(NamedTuple):
     bulk_center: Array = 0.0  # (p,)
     bulk: Array = 1.0  # (...) like one covariance: where the density of the noise is flat
     box: float = 0.0  # 1 if it is flat in the box around that ellipsoid
+    relations: Array | None = None  # of all columns of the rows to those above: `tkmeans.fitting.relations`
+
+    @property
+    def columns(self) -> tuple[int, ...] | None:
+        """The columns of rows that the components are of; None for all."""
+        return None if self.relations is None else tuple(np.flatnonzero(self.relations[:, 0] == 0).tolist())
 
     @property
     def scale(self) -> float:
@@ -55,11 +61,20 @@ class Components(NamedTuple):
         if model.shape.tied:
             covariances = np.broadcast_to(covariances, (len(centers), *covariances.shape))
         covariances = covariances[:, None] if covariances.ndim == 1 else covariances
+        relations = fitted.get("_relations")
+        columns: Any = slice(None) if relations is None else np.flatnonzero(relations[:, 0] == 0)
         noise: tuple[Any, ...] = ()
         if fitted.get("noise_weight_"):
-            where = fitted["noise_center_"], fitted["noise_covariance_"], float(fitted.get("noise_in_box_", False))
+            bulk = model.shape.part(fitted["noise_covariance_"][None], columns)[0]
+            where = fitted["noise_center_"][columns], bulk, float(fitted.get("noise_in_box_", False))
             noise = (*fitted["_noise_shares"], *where)
-        return cls(centers, covariances, fitted["dof_"], fitted["weights_"], model.shape, *noise)
+        shapes = np.ascontiguousarray(model.shape.part(covariances, columns))
+        found = cls(centers[:, columns], shapes, fitted["dof_"], fitted["weights_"], model.shape, *noise)
+        found = found._replace(relations=relations)
+        with np.errstate(all="ignore"):  # of relations that no fit has found
+            if relations is not None and not np.allclose(found.attributes()["covariances_"], fitted["covariances_"]):
+                raise ValueError("the relations of its columns are not those of its shapes")
+        return found
 
     def take(self, order: Array) -> "Components":
         """The same with the components in another order."""
@@ -67,14 +82,37 @@ class Components(NamedTuple):
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes, by name."""
-        covariances = self.covariances[0] if self.shape.tied else self.covariances
-        covariances = covariances[:, 0] if self.shape.round else covariances
-        attributes = {"weights_": self.weights, "means_": self.centers, "dof_": self.dof, "covariances_": covariances}
-        attributes["noise_weight_"] = float(self.noise + self.beyond)
+        covariances = self._over_all(self.covariances[:1] if self.shape.tied else self.covariances)
+        covariances = covariances[0] if self.shape.tied else covariances[:, 0] if self.shape.round else covariances
+        attributes = {"weights_": self.weights, "means_": self._of_all(self.centers), "dof_": self.dof}
+        attributes |= {"covariances_": covariances, "noise_weight_": float(self.noise + self.beyond)}
         if self.noise:
-            attributes |= {"noise_center_": self.bulk_center, "noise_covariance_": self.bulk}
+            where = self._of_all(self.bulk_center[None])[0], self._over_all(self.bulk[None])[0]
+            attributes |= dict(zip(("noise_center_", "noise_covariance_"), where, strict=True))
             attributes |= {"noise_in_box_": bool(self.box), "_noise_shares": [self.noise, self.beyond]}
-        return attributes
+        return attributes if self.relations is None else attributes | {"_relations": self.relations}
+
+    def _of_all(self, points: Array) -> Array:
+        """Points, with the columns that follow from theirs."""
+        if self.relations is None:
+            return points
+        whole, seen = np.repeat(self.relations[None, :, 1], len(points), axis=0), self.relations[:, 0] == 0
+        if self.relations.shape[1] > 2:
+            whole += points @ self.relations[:, 2:][:, seen].T
+        whole[:, seen] = points
+        return whole.astype(points.dtype)
+
+    def _over_all(self, covariances: Array) -> Array:
+        """Shapes, with the columns that follow from theirs: what these vary beside is as thin as a cluster may be."""
+        if self.relations is None:
+            return covariances
+        thin, seen = self.relations[:, 0], self.relations[:, 0] == 0
+        if covariances.ndim == 3:
+            loadings = self.relations[:, 2:][:, seen]
+            return loadings @ covariances @ loadings.T + np.diag(thin)
+        whole = np.repeat(thin[None], len(covariances), axis=0)
+        whole[:, seen] = covariances
+        return whole
 
     def frame(self, dtype: Any) -> Frame:
         """The unit is a standard deviation, averaged over features and components."""
@@ -111,7 +149,7 @@ class Components(NamedTuple):
             u = rng.chisquare(self.dof[k], own.sum()) / self.dof[k]
             colored = np.linalg.solve(factor, noise[own].T).T if factor.ndim == 2 else noise[own] / factor
             noise[own] = params.centers[k] + colored / np.sqrt(u)[:, None]
-        return frame.leave(noise).astype(self.centers.dtype), labels
+        return self._of_all(frame.leave(noise)).astype(self.centers.dtype), labels
 
 
 @final

@@ -18,6 +18,7 @@ from support.mixture_oracle import (
     random_params,
     random_shapes,
     round_shapes,
+    rounded,
 )
 from support.model_inputs import never, plain_frame, t_mixture
 
@@ -41,10 +42,11 @@ def with_holes(X, rng, share=0.3):
     return np.where(rng.random(X.shape) < share, np.nan, X)
 
 
-def some_prior(kind, p, rng, *, rows=4.0, ridge=0.1, mass=1.5):
-    """With every part that a prior may have."""
-    pooled = random_shapes(kind, 1, p, rng)[0]
-    return Prior(rows, rows * pooled + ridge * SHAPES[kind].diagonal(np.ones(p)), rng.normal(), mass)
+def some_prior(kind, p, rng, *, rows=4.0, ridge=0.1, mass=1.5, grain=0.3):
+    """With every part that a prior may have; `grain` is the variance of rounding, in half of the columns."""
+    pooled, diagonal = random_shapes(kind, 1, p, rng)[0], SHAPES[kind].diagonal
+    rounding = diagonal(grain * (np.arange(p) % 2 == 0)) if grain else None
+    return Prior(rows, rows * pooled + ridge * diagonal(np.ones(p)), rng.normal(), mass, rounding)
 
 
 def model_of(kind, engine="reference", **options):
@@ -76,7 +78,7 @@ def test_the_objective_of_a_mixture_is_scipys_log_likelihood_in_the_units_of_the
             X = X[~np.isnan(X).all(axis=1)]
         weight = rng.uniform(0, 2, len(X))
         stats = model_of(kind, engine, prior=prior).e_step(params)(Block(X, weight, frame))
-        likelihood, penalty = weight @ log_density(X, params, frame), log_prior(params, prior)
+        likelihood, penalty = weight @ log_density(X, rounded(params, prior), frame), log_prior(params, prior)
         assert stats.log_likelihood == pytest.approx(likelihood, rel=1e-10)
         assert stats.log_prior == pytest.approx(penalty, rel=1e-10)
         assert stats.objective == pytest.approx(likelihood + penalty, rel=1e-10)
@@ -145,8 +147,8 @@ def model_and_start(problem, X, rng):
     kind, K, p = problem["kind"], problem["n_components"], problem["p"]
     prior = {
         "none": Prior(),
-        "ridge": some_prior(kind, p, rng, rows=0.0, mass=0.0),
-        "rows": some_prior(kind, p, rng, rows=p + 2.0, ridge=1e-3, mass=0.0),
+        "ridge": some_prior(kind, p, rng, rows=0.0, mass=0.0, grain=0.0),
+        "rows": some_prior(kind, p, rng, rows=p + 2.0, ridge=1e-3, mass=0.0, grain=0.0),
         "all": some_prior(kind, p, rng),
     }[problem["prior"]]
     model = model_of(
@@ -274,7 +276,7 @@ class Step:
         old = random_params(kind, self.K, self.p, rng, noise=choice.get("noise", False))
         if dof != "own":
             old = old._replace(dof=np.full(self.K, 4.0))
-        self.moments, self.kind = expected(self.X, old), kind
+        self.moments, self.kind = expected(self.X, rounded(old, prior)), kind
         stats = as_is(self.X, self.weight).reduce(self.model.e_step(old))
         self.new = self.model.m_step(stats, old)
         self.expanded = prior.scatter is None and self.model.size_ratio == math.inf
@@ -328,7 +330,8 @@ class Step:
 
     def __call__(self, vector):
         params, log_alpha = self.params(vector)
-        return expected_log_likelihood(self.X, self.weight, self.moments, params, self.model.prior, log_alpha)
+        lost = self.weight @ self.moments[0] @ (rounded(params, self.model.prior).log_weights - params.log_weights)
+        return lost + expected_log_likelihood(self.X, self.weight, self.moments, params, self.model.prior, log_alpha)
 
     def room(self, vector):
         """How much each pair of sizes may grow apart, and nu within its bounds: not negative where admissible."""

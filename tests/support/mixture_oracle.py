@@ -112,6 +112,16 @@ def log_prior(params, prior):
     return total
 
 
+def rounded(params, prior):
+    """The same with what rounding takes from the density of every component, tr(Sigma_k^-1 G)/2, in its weight."""
+    if prior.grain is None:
+        return params
+    G = matrix(prior.grain, params.centers.shape[1])
+    return params._replace(
+        log_weights=params.log_weights - [np.trace(np.linalg.solve(shape, G)) / 2 for shape in matrices(params)]
+    )
+
+
 def expected(X, params):
     """Of complete rows under `params`: tau (n, K), u (n, K), E(ln u) (n, K), noise (n,) and whether beyond (n,)."""
     p = X.shape[1]

@@ -29,7 +29,7 @@ from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
-from tkmeans.sources.base import out_of_bounds, to_numpy
+from tkmeans.sources.base import out_of_bounds, to_numpy, with_columns
 from tkmeans.sources.sparse import SparseSource
 from tkmeans.stats import Array, Block
 
@@ -141,6 +141,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _selection(self, source: Source, least_rows: int, numbers: Any, shapes: Any, *options: Any) -> Any:
         """The number of clusters, chosen among ellipses with noise, whatever shapes are fitted then."""
         from tkmeans.estimators.student_t_mixture import StudentTMixture
+        from tkmeans.fitting.relations import leave_out_related
         from tkmeans.fitting.selections import UP_TO_20, compared
 
         if isinstance(source, SparseSource):
@@ -148,9 +149,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         survey, names = source.survey(), getattr(self, "feature_names_in_", None)
         check_survey(survey, "n_clusters", least_rows, names, source.dtype.name)
         source.n_counted = survey.n_counted
-        measure(source)
         mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
-        return compared(source, numbers or UP_TO_20, shapes or [mixture.covariance_type], mixture, *options)
+        shapes = shapes or [mixture.covariance_type]
+        leave_out_related(source, measure, shapes, float(mixture.reg_covar))
+        found = compared(source, numbers or UP_TO_20, shapes, mixture, *options)
+        source.columns = source.relations = None
+        return found
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit_source(self, source: Source, resume: Any = None) -> None:
@@ -208,6 +212,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """The fitted attributes, in the user's coordinates; without those of each row if the fit was interrupted."""
         model, dtype, training = self._model(self._engine(source)), source.dtype, None
         params, sizes, log_volume = self._family.leaving(fit, source.frame, dtype, model)
+        params = params if source.relations is None else params._replace(relations=source.relations)
         if getattr(self, "means_init", None) is not None:
             sizes = None  # components stay in the order in which they were given
         bounds = [value - log_volume for value in fit.history]
@@ -385,9 +390,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 return answer(source, lambda block: Answer((fitted.fields(block, "pvalue")[0] < level,)), column)
             found = answer(source, partial(astray, fitted, self._strays(level), level), column)
             if isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
-                strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
+                strays = with_columns(source.rows(numbers := np.flatnonzero(to_numpy(found))), source.columns)
                 whole = ~np.any(np.isnan(strays), axis=1)
-                radius = 3 * np.sqrt(self.n_features_in_ * fitted.params.scale)
+                radius = 3 * np.sqrt(strays.shape[1] * fitted.params.scale)
                 least = getattr(self, "min_cluster_size", None) or 0
                 warn_of_clumps(strays[whole], numbers[whole], radius, fitted.params.centers, least)
         return found
@@ -426,8 +431,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
-        scale = getattr(self._fitted_model.params, "scale", 1.0)  # shapes measure distances in their own
-        return fit_outlier_model(self._training_distances, self.n_features_in_, level, scale)
+        params = self._fitted_model.params
+        scale = getattr(params, "scale", 1.0)  # shapes measure distances in their own
+        return fit_outlier_model(self._training_distances, params.centers.shape[1], level, scale)
 
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
     def find_bad_cells(self, X: Any) -> Any:
@@ -458,7 +464,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             if isinstance(source, SparseSource):
                 raise TypeError("X is sparse, and bad cells are found among its zeros, too; pass X.toarray()")
             bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
-            low, high = to_numpy(bounds)
+            (low, high), source.columns = to_numpy(bounds), None
             column = Column("bad", np.bool_, source.n_features)
             return answer(source, lambda block: Answer((out_of_bounds(block.X, low, high),)), column)
 

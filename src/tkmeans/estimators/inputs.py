@@ -75,6 +75,7 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
     if not reset:
         fitted = estimator._fitted_model
         source.frame = fitted.frame if fitted.frame.origin.dtype == source.dtype else fitted.params.frame(source.dtype)
+        source.columns = getattr(fitted.params, "columns", None)
     return source
 
 
@@ -187,13 +188,18 @@ def _of_finite(names: Any, function: Callable[[Block], Any], block: Block) -> An
     return function(block)
 
 
-def measure(source: Source) -> None:
-    """Give the source its frame; complain if squared distances, up to the farthest row's, would not fit a number."""
+def measure(source: Source) -> Array:
+    """Give the source its frame; complain if squared distances, up to the farthest row's, would not fit a number.
+
+    Returns the rows that the frame was measured on.
+    """
     source.frame = source.measure()
     (least, most), spread = SPREADS[source.dtype.name], source.frame.unit
     if not least < spread < most:
         found = f"the spread of X is {spread:.3g}, and squared distances do not fit into {source.dtype.name}"
         raise ValueError(f"{found} unless it is between {least:g} and {most:g}; rescale X first")
+    rows, source.measured = source.measured, None
+    return rows
 
 
 def _features(marked: Array, names: Any) -> str:

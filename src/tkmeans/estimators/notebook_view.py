@@ -26,7 +26,7 @@ def html_repr(estimator: Any) -> str:
     diagram: str = estimator_html_repr(estimator)
     if not hasattr(estimator, "_fitted_model"):
         return diagram
-    centers = to_numpy(estimator._fitted_model.params.centers)
+    centers = to_numpy(estimator.cluster_centers_)
     K, p = centers.shape
     labels, sizes = getattr(estimator, "labels_", None), [""] * K
     shares = getattr(estimator, "cluster_weights_", getattr(estimator, "weights_", [np.nan] * K))

@@ -17,6 +17,7 @@ from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Sketch, Training
 from tkmeans.fitting import mixture_starts
 from tkmeans.fitting.linear_algebra import on_one_thread
+from tkmeans.fitting.relations import leave_out_related
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import SHAPES
@@ -106,8 +107,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     Missing values are NaN. Nothing is filled in: the marginal of a t distribution is a t distribution, and EM takes the
     conditional moments of what is missing. Clusters of "full" and "tied" hardly depend on the units of the columns, nor
     on linear maps of the rows. They are not exactly equivariant, because `reg_covar`, the bulk of the noise and the
-    search take the columns as they come. Leave out columns that are constant, copies or combinations of others:
-    several of them make large components take the rows of small ones.
+    search take the columns as they come. Columns that are constant, or linear combinations of others in all rows, are
+    not looked at; attributes have them, as they follow from the others.
 
     Examples
     --------
@@ -204,7 +205,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         return StudentMixture(shape=shape, engine=engine, size_ratio=size_ratio, **dof)
 
     def _plan(self, source: Source) -> Plan:
-        measure(source)
+        leave_out_related(source, measure, [self.covariance_type], float(self.reg_covar))
         return Plan(partial(self._runs, source), lambda fit: float(fit.history[-1]), ("pvalue",), self._kept)
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:

@@ -119,7 +119,8 @@ def resuming(estimator: Any, path: Any) -> Iterator[None]:
 
 def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]) -> Checkpoint:
     """A checkpoint from the entries of a file, each of which has its type, its shape and its range."""
-    K, p = fit["n_components" if "n_components" in fit else "n_clusters"], fit["n_features"]
+    K = fit["n_components" if "n_components" in fit else "n_clusters"]
+    p = len(fit["the median of the rows"])  # of all columns that the fit looks at
     form = {"full": (p, p), "tied": (p, p), "diag": (p,), "spherical": (1,)}.get(fit.get("covariance_type", ""), ())
     shapes = {"params_centers": [(K, p)], "stats_wx": [(K, p)], "params_covariances": [(K, *form)]}
     shapes |= {"params_bulk": [form, ()], "params_bulk_center": [(p,), ()]}  # the latter without noise

@@ -24,7 +24,7 @@ from tkmeans.sources import Sample
 from tkmeans.stats import Array, Block, Frame
 
 ENTROPY = 0.25
-RIDGE = 1e-4  # of a column's squared unit, in every shape
+RIDGE = 1e-4  # of a column's squared unit, in every shape, beside its grain
 POWERS = np.array([1.0, 1.25, 1.6, 2.0, 2.6, 4.0, 8.0])  # of profiles; 1 is the Gaussian
 # Nats, a factor of 20: more is asked of a cluster beyond the bulk, which may be a heap of outliers, and for each row of
 # a component in which most rows have hardly any influence: these are strays, and no cluster.
@@ -50,7 +50,8 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     bic = n_parameters * log_rows - 2 * stats.log_likelihood
     n, w, column = np.maximum(stats.n, 1e-9), np.maximum(stats.w, 1e-9), (-1, *[1] * (params.covariances.ndim - 1))
     total, step = np.sum(n), stats.wx / w[:, None]
-    scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * (RIDGE * shape.diagonal(bulk.units**2))
+    least = shape.diagonal(RIDGE * bulk.units**2 + (0.0 if shape.round else bulk.grain))
+    scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * least
     pooled = np.sum(scatter, axis=0, keepdims=True) / total
     covariances = (scatter + rows * pooled) / (n + rows).reshape(column)
     covariances = np.repeat(pooled, K, axis=0) if shape.tied else covariances

@@ -18,6 +18,7 @@ from scipy.special import chdtri, polygamma
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
+from tkmeans.fitting import relations
 from tkmeans.fitting import starts as of_centers
 from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.observers import TimeLimit
@@ -30,7 +31,7 @@ from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.search import same_clusters, seeding
 from tkmeans.search.shape_search import FARTHEST, MANY_FEATURES, moments, start_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, quantile, usual
+from tkmeans.sources.base import out_of_bounds, quantile, usual, with_columns
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 
@@ -56,6 +57,7 @@ class Bulk(NamedTuple):
     units: Array  # (p,) of the columns
     radius: float  # in these units
     box: Array = 0.0  # (2, p) its centre, and half of its sides
+    grain: Array = 0.0  # (p,) variances of rounding, in columns of steps
 
     @property
     def log_volume(self) -> float:
@@ -93,11 +95,7 @@ def bulk_of(sample: Sample, spread: Any = None) -> Bulk:
     X, weight = sample
     center = quantile(X, weight) if spread is None else spread[0]
     away = np.abs(X - center)
-    units = quantile(away, weight)
-    for j in np.flatnonzero(units == 0):  # most values are equal: let the nearest of the others speak
-        some = away[:, j] > 0
-        units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
-    units = np.maximum(units, 1e-100)  # whose square is a number
+    units, grain = relations.column_units(away, weight)
     p, squares = len(units), np.sum(np.minimum(away / units, 1e120) ** 2, axis=1)  # beyond, as good as infinitely far
     core = within_reach(sample, spread)
     outer = quantile(squares[core], weight[core], IN_BULK)
@@ -105,7 +103,7 @@ def bulk_of(sample: Sample, spread: Any = None) -> Bulk:
     radius = np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12)) * (1 + 1e-6)  # no row lies on the rim
     low, high = (end(X[core & (weight > 0)], axis=0) for end in (np.min, np.max))
     box = np.stack([low / 2 + high / 2, (high / 2 - low / 2) * (1 + 1e-6) + 1e-6 * units])
-    return Bulk(center, units, float(radius), box)
+    return Bulk(center, units, float(radius), box, grain)
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
@@ -127,7 +125,7 @@ def starts(
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
     ridge = min(float(settings.reg_covar), 1e12) * source.total / K  # with more, shapes are round to the last digit
-    prior = min(float(settings.shrinkage), 1e12) * (source.n_features + 2) * row, ridge
+    prior = min(float(settings.shrinkage), 1e12) * (sample.X.shape[1] + 2) * row, ridge
     dof = None if settings.dof == "estimate" else float(settings.dof)
     bulk, model = bulk_of(sample, known), settings._model(settings._engine(source))
     reach = FARTHEST * bulk.units  # what is farther is as far
@@ -136,8 +134,9 @@ def starts(
     limit = source.search_limit = FOREVER if unlimited else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
     setting = Setting(model, K, *prior, bulk, settings.noise, dof, source.total / row, limit, known)
     width = source.frame.unit * np.max(bulk.units) * bulk.radius
-    form = before and (before.shape, *before.centers.shape)  # and of rows in about this unit:
-    goes_on = form == (model.shape, K, source.n_features) and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3
+    form = before and (before.shape, before.columns, *before.centers.shape)  # and of rows in about this unit:
+    goes_on = form == (model.shape, source.columns, K, sample.X.shape[1])
+    goes_on = goes_on and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3
     for number in range(1 if given or goes_on else settings.n_init):
         if goes_on:
             params = _gone_on(before.entered(source.frame), setting)
@@ -156,7 +155,7 @@ def starts(
         if robust and settings.bad_cells and number == 0:
             low, high = limits(whole, params.centers, spread)
             if np.any(out_of_bounds(whole.X, low, high)):
-                source.bounds = source.frame.leave(low), source.frame.leave(high)
+                source.bounds = relations.cell_bounds(source, low, high)
         params = params if goes_on else _as_given(settings, source, params, setting)
         yield with_prior(params, setting), params
 
@@ -184,7 +183,7 @@ def _seeded(settings: Any, source: Source, sample: Sample, setting: Setting, rng
     if settings.means_init is not None:
         shape = (settings.n_components, source.n_features)
         centers = checked_centers(settings.means_init, "means_init", shape, "n_components")
-        centers = source.frame.enter(centers) / setting.bulk.units
+        centers = source.frame.enter(with_columns(centers, source.columns)) / setting.bulk.units
     elif len(sample.X) <= settings.n_components:
         return np.arange(len(sample.X))
     else:
@@ -211,7 +210,7 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
     K, p, kind = settings.n_components, source.n_features, settings.covariance_type
     if settings.means_init is not None:
         centers = checked_centers(settings.means_init, "means_init", (K, p), "n_components")
-        params = params._replace(centers=source.frame.enter(centers))
+        params = params._replace(centers=source.frame.enter(with_columns(centers, source.columns)))
     if settings.weights_init is not None:
         log_weights = log_shares(checked_weights(settings.weights_init, K))
         params = params._replace(log_weights=log_weights + np.log1p(-params.noise - params.beyond))
@@ -220,6 +219,8 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
         covariances = np.linalg.inv(precisions) if kind in ("full", "tied") else 1 / precisions
         form = (K, 1) if kind == "spherical" else (K, *covariances.shape[kind != "tied" :])
         covariances = np.broadcast_to(covariances.reshape(-1, *form[1:]), form)
+        if source.columns is not None:
+            covariances = setting.model.shape.part(covariances, np.array(source.columns))
         mass = np.exp(params.log_weights)
         params = params._replace(covariances=setting.model.bounded(covariances / source.frame.unit**2, mass))
     return params
@@ -373,7 +374,8 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     caution = min(1.0, MANY_TIMES * len(weights) * (p + 2) / max(setting.n_rows, 1.0))
     pooled = shape.pooled(params.covariances, weights, caution) + THINNEST * squares
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
-    prior = Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows)
+    grain = None if shape.round or not np.any(setting.bulk.grain) else shape.diagonal(setting.bulk.grain)
+    prior = Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows, grain)
     return replace(setting.model, prior=prior)
 
 
@@ -416,6 +418,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
     pooled = np.tensordot(mass / np.sum(mass), covariances, 1) + THINNEST * squares
     rows = p + 2.0  # a start is shrunk in any case: few rows may have no volume
     covariances = ((mass * covariances.T + rows * pooled[..., None]) / (mass + rows)).T
+    covariances = covariances + (setting.bulk.grain if aligned else np.diag(setting.bulk.grain))
     covariances = setting.model.bounded(setting.model.shape.of_matrices(covariances, mass), mass)
     params = MixtureParams(centers, covariances, np.full(K, dof), np.log(mass / np.sum(mass)))
     return with_noise(params, float(np.average(strays, weights=weight)), setting)

@@ -13,8 +13,10 @@ around the new centre, A_k = S_k + B and m_k = n_k + a,
     Sigma_k = (t_k/d_k) A_k/m_k,    d_k = |A_k|^(1/p)/m_k,
 
 where t are the most likely sizes within the ratio (`covariances.sizes_within`), because the best shape for
-any size is that of A_k. Without prior, u has a free scale in each component (parameter-expanded EM, as in
-`tkmeans.models.student`); with one, that has no closed form.
+any size is that of A_k. Where columns are measured in steps, a row stands for all values that round to it: with G the
+variance of rounding ln f_k loses tr(Sigma_k^-1 G)/2, as the mean of a Gaussian's does, and S_k becomes S_k + n_k G. So
+components are not dense because their rows agree. Without prior, u has a free scale in each component
+(parameter-expanded EM, as in `tkmeans.models.student`); with one, that has no closed form.
 
 Missing values: the marginal of a t is a t with the same nu. Rows are grouped by what was observed, and
 their sums continued to all features by conditional moments: exact for the components, no imputation. Noise over some of
@@ -61,6 +63,7 @@ class Prior(NamedTuple):
     scatter: Array | None = None  # B, of the form of one covariance; None for nothing
     constant: float = 0.0  # of each component, so that the prior is 1 where all is as expected
     mass: float = 0.0  # rows that each component's weight is worth more
+    grain: Array | None = None  # G, the variance that rounding adds to every row, of the form of one covariance
 
 
 @final
@@ -91,6 +94,9 @@ class StudentMixture:
         ratios = {nu: log_gamma_ratio(nu / 2, p / 2) for nu in {*dof.tolist()}}  # most often all have the same
         log_norm = np.array([ratios[nu] for nu in dof.tolist()]) - p / 2 * math.log(2 * math.pi)
         height = params.log_weights + log_norm - log_det / 2
+        if self.prior.grain is not None:
+            whole = factors if observed is None else self.shape.whitening(params.covariances, len(observed))[0]
+            height = height - self.shape.squares(whole, self.prior.grain) / 2
         noise = None
         if params.noise > 0:
             center, bulk = params.bulk_center, params.bulk[None]
@@ -132,7 +138,7 @@ class StudentMixture:
 
     def log_prior(self, params: MixtureParams, factors: Array, log_det: Array) -> float:
         """Of parameters whose shapes have these whitening factors and ln det."""
-        rows, scatter, constant, mass = self.prior
+        rows, scatter, constant, mass, _ = self.prior
         K = len(factors)
         log_prior = mass * float(np.sum(params.log_weights) + K * math.log(K)) if mass else 0.0
         if scatter is None:
@@ -146,9 +152,11 @@ class StudentMixture:
         step = stats.wx / np.where(lost, np.inf, np.maximum(stats.w, np.finfo(float).tiny))[:, None]
         scatter = self.shape.around(stats.scatter, stats.w, step)
         expansion = self._expansion(stats, n, params.dof)
-        rows, prior_scatter, _, mass = self.prior
+        rows, prior_scatter, _, mass, grain = self.prior
         if prior_scatter is not None:
             scatter = scatter + prior_scatter
+        if grain is not None:
+            scatter = scatter + np.multiply.outer(n, grain)
         # Where a ridge is all there is, the best size is the largest within the ratio; without a ratio it has none.
         kept = lost & (rows == 0) & (prior_scatter is None or self.size_ratio == math.inf)
         masses = np.maximum(n * expansion + rows, 1e-30 * stats.total)

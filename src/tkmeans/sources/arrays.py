@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from itertools import cycle
 from typing import Any, final
 
@@ -57,14 +56,15 @@ class BlockSource(Source):
             places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
             picked, times = np.unique(places.astype(np.int64), return_counts=True)
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
-        return Sample(self.frame.enter(self.rows(picked), coarse=True), weight)
+        return Sample(self.frame.enter(base.with_columns(self.rows(picked), self.columns), coarse=True), weight)
 
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
         weight = to_numpy(self.weight)
         counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
         picked = counted[:: max(1, len(counted) // base.MEASURED_ROWS)]
-        return base.measure(self.rows(picked), None if weight is None else weight[picked])
+        self.measured = base.with_columns(self.rows(picked), self.columns)
+        return base.measure(self.measured, None if weight is None else weight[picked])
 
     def blocks(self) -> Iterator[Block]:
         """The rows in blocks of fixed size."""
@@ -78,9 +78,7 @@ class BlockSource(Source):
 
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """`function` of every block, in the order of the rows."""
-        if self.bounds is not None:
-            function = partial(base.of_masked, function, self.bounds)
-        function = function if self.guard is None else partial(self.guard, function)
+        function = self.seen_by(function)
         if self._pool is None:
             yield from map(function, self.blocks())
             return

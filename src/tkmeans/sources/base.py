@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -109,6 +109,9 @@ class Source(AbstractContextManager[Any], Visited, ABC):
     search_limit: Any = None  # of the time for these searches
     resumed = False  # whether a fit goes on from a checkpoint, of which the search was complete
     bounds: Bounds | None = None  # what is outside is treated as missing
+    columns: tuple[int, ...] | None = None  # that a fit looks at, to which its frame belongs; None for all
+    relations: Array | None = None  # of the others to these: `tkmeans.fitting.relations`
+    measured: Array | None = None  # the rows that the frame was measured on
     guard: Any = None  # calls functions of blocks that no survey has looked at
     lean = False  # whether rows are too many to keep more than a label of each
     label_dtype: Any = np.int64  # of labels: those of many rows take as little room as they can
@@ -139,6 +142,12 @@ class Source(AbstractContextManager[Any], Visited, ABC):
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
 
+    def seen_by(self, function: Callable[[Block], T]) -> Callable[[Block], T]:
+        """`function` of blocks as a fit sees them: checked, without bad cells, with the columns that tell something."""
+        if self.columns is not None or self.bounds is not None:
+            function = partial(_of_seen, function, self.bounds, self.columns)
+        return function if self.guard is None else partial(self.guard, function)
+
     def beside(self, name: str) -> Any:
         """The file that results about these rows go to; None for rows that are not in a file."""
         return None
@@ -162,11 +171,19 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     return outside & ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)
 
 
-def of_masked(function: Callable[[Block], T], bounds: Bounds, block: Block) -> T:
-    """`function` of a block without the cells that are out of bounds."""
+def with_columns(X: Array, columns: tuple[int, ...] | None) -> Array:
+    """These columns of some rows; None for all."""
+    if columns is None:
+        return X
+    return namespace(X).take(X, namespace(X).asarray(columns, device=X.device), axis=1)
+
+
+def _of_seen(function: Callable[[Block], T], bounds: Bounds | None, columns: Any, block: Block) -> T:
+    """`function` of a block without the cells that are out of bounds, and with some of its columns."""
     X, xp = block.X, namespace(block.X)
-    bad = out_of_bounds(X, *bounds)
-    return function(block._replace(X=xp.where(bad, xp.full_like(X, xp.nan), X)) if bool(xp.any(bad)) else block)
+    if bounds is not None and bool(xp.any(bad := out_of_bounds(X, *bounds))):
+        X = xp.where(bad, xp.full_like(X, xp.nan), X)
+    return function(block._replace(X=with_columns(X, columns)))
 
 
 def survey(block: Block) -> Survey:

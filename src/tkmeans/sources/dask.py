@@ -1,7 +1,6 @@
 """Rows in dask collections: visited where they are, by the scheduler that is there."""
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, final
 
@@ -88,9 +87,7 @@ class DaskSource(Source):
     def _on_every_partition(self, join: Any, function: Callable[[Block], Any], weight_dtype: Any = None) -> list[Any]:
         from dask import delayed
 
-        if self.bounds is not None:
-            function = partial(base.of_masked, function, self.bounds)
-        function = function if self.guard is None else partial(self.guard, function)
+        function = self.seen_by(function)
         # One node of the graph, so that parameters travel once to each worker, not once with each task.
         shared = SimpleNamespace(join=join, function=function, n_features=self.n_features, dtype=self.dtype)
         shared.weight_dtype, shared.frame = weight_dtype or self.dtype, getattr(self, "frame", None)  # none in a survey
@@ -118,7 +115,8 @@ class DaskSource(Source):
         n_counted = self._of_partitions("n_counted")
         stride = max(1, int(sum(n_counted)) // base.MEASURED_ROWS)
         X, weight = self._rows(np.arange(0, sum(n_counted), stride), n_counted)
-        return base.measure(X, None if self.weight is None else weight)
+        self.measured = base.with_columns(X, self.columns)
+        return base.measure(self.measured, None if self.weight is None else weight)
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
         """About `size` rows in proportion to weight, evenly along the rows; all rows if no more."""
@@ -129,7 +127,7 @@ class DaskSource(Source):
             each = float(sum(masses)) / size
             X, times = self._rows((np.arange(size) + rng.random_sample(size)) * each, masses, by_mass=True)
             weight = times * each
-        return Sample(self.frame.enter(X, coarse=True), weight)
+        return Sample(self.frame.enter(base.with_columns(X, self.columns), coarse=True), weight)
 
     def _of_partitions(self, field: str) -> list[float]:
         self.survey()

@@ -1,0 +1,115 @@
+"""Columns that tell nothing: they are constant, or follow from others by a linear equation in every row.
+
+An ellipse has no width along such an equation. What width a prior gives it there depends on its rows, so that with
+every equation large components become more probable for any row. Columns that follow from others are left out instead.
+
+Equations are found in the rows that the frame was measured on, and must then hold in all rows. Relations are an array
+(p, p + 2) with a row for each column, in the user's coordinates: a variance, a constant and the coefficients of all
+columns. Of columns that are looked at these are 0, 0, and 1 for itself. Where columns are constant alone, as
+those along axes are, (p, 2) is enough.
+"""
+
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from tkmeans.sources import Source
+from tkmeans.sources.base import Bounds, quantile, to_numpy
+from tkmeans.stats import Array, Block
+
+LOOKED_AT, CORE = 1000, 1e4  # rows, at least; units from the median: what is farther would take the digits of others
+SUSPECT = 1e-5  # of a column's squared unit is left by the others, on average
+# Equations hold to this part of the least deviation that `reg_covar` leaves a cluster, but for rounding, a multiple of
+# a number's precision: a difference of so little parts no clusters, by a squared distance of 0.1.
+THIN, RIDGES, ROUNDING = 0.3, (1e-10, 1e-4), 16.0
+ROWS_PER_COLUMN = 2  # in fewer any columns follow from each other
+
+
+class Excess(NamedTuple):
+    """By how much columns miss their equations, in any row."""
+
+    most: Array  # (p,)
+
+    def merge(self, other: "Excess") -> "Excess":
+        """That of both sets of rows."""
+        return Excess(np.maximum(self.most, other.most))
+
+
+def leave_out_related(
+    source: Source, measure: Callable[[Source], Array], shapes: Collection[str], ridge: float
+) -> None:
+    """Have a source show only the columns that tell something to mixtures of these shapes, with this `reg_covar`.
+
+    `measure` gives it its frame, and returns the rows that this was measured on.
+    """
+    rows, (origin, unit), p = measure(source), source.frame, source.n_features
+    if p == 1 or "spherical" in shapes:
+        return
+    X = source.frame.enter(rows[:: max(1, len(rows) // max(LOOKED_AT, 4 * p))], coarse=True)
+    weight, width = np.ones(len(X)), 0 if "diag" in shapes else p
+    center, loadings = quantile(X, weight), np.zeros((p, width))
+    away, rounding = np.abs(X - center), ROUNDING * float(np.finfo(source.dtype).eps)
+    (units, _), slack = column_units(away, weight), rounding * np.abs(origin.astype(np.float64)) / unit
+    related = np.fmax.reduce(away) <= slack
+    if width and not np.any(np.isnan(X)):
+        _follow(X, units, center, related, loadings)
+    if np.any(related):
+        limits = slack + np.any(loadings, axis=1) * THIN * np.sqrt(np.clip(ridge, *RIDGES)) * units
+        related &= source.reduce(partial(_missed, center, loadings, limits, rounding)).most <= 0
+    if np.all(related) or not np.any(related):
+        return
+    loadings[~related], center = np.eye(p, width)[~related], source.frame.leave(center)
+    thin = np.maximum(max(ridge, 1e-8) * (units * unit) ** 2, 1e-250)
+    source.relations = np.column_stack([thin, center - loadings @ center[:width], loadings])
+    source.relations[~related, :2] = 0.0
+    source.columns = tuple(np.flatnonzero(~related).tolist())
+    measure(source)
+
+
+def _follow(X: Array, units: Array, center: Array, related: Array, loadings: Array) -> None:
+    """Note which columns follow from others, from which centre and how, as far as these rows can tell."""
+    left, Z = np.flatnonzero(~related), (X - center) / units
+    Z = Z[np.max(np.abs(Z), axis=1) < CORE][:, left]
+    mean = np.mean(Z, axis=0) if len(Z) else np.zeros(len(left))
+    second = (Z - mean).T @ (Z - mean) / max(len(Z), 1)
+    _, pivots, rank, _ = dpstrf(second, tol=SUSPECT)  # takes the column of which the others leave most
+    first, others = pivots[:rank] - 1, pivots[rank:] - 1
+    if not len(others) or len(np.unique(Z, axis=0)) < ROWS_PER_COLUMN * (rank + 1):
+        return
+    found = np.linalg.solve(second[np.ix_(first, first)], second[np.ix_(first, others)])  # (rank, d)
+    loadings[np.ix_(left[others], left[first])] = found.T * units[left[others], None] / units[left[first]]
+    center[left] += units[left] * mean
+    related[left[others]] = True
+
+
+def _missed(center: Array, loadings: Array, limits: Array, rounding: float, block: Block) -> Excess:
+    """By how much rows of a block miss the equations, beyond what rounding explains."""
+    X = to_numpy(block.frame.enter(block.X)).astype(np.float64)
+    X -= center
+    known = np.where(np.isnan(X), 0.0, X)[:, : loadings.shape[1]]
+    away = np.abs(X - known @ loadings.T) - rounding * (np.abs(known) @ np.abs(loadings.T))
+    return Excess(np.fmax.reduce(away - limits, initial=-np.inf))
+
+
+def column_units(away: Array, weight: Array) -> tuple[Array, Array]:
+    """The median deviation of each column, and its grain.
+
+    Where most values are equal, the nearest of the others speak: such a column is measured in steps, and rounding to a
+    step has a variance of a twelfth of its square (Sheppard 1898). Elsewhere the grain is 0.
+    """
+    units, grain = quantile(away, weight), np.zeros(away.shape[1])
+    for j in np.flatnonzero(units == 0):
+        some = away[:, j] > 0
+        units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
+        grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
+    return np.maximum(units, 1e-100), grain  # squares of units are numbers
+
+
+def cell_bounds(source: Source, *bounds: Array) -> Bounds:
+    """Bounds of the columns that are looked at, in the frame, as those of all; the others have none."""
+    whole = np.full((2, source.n_features), [[-np.inf], [np.inf]])
+    whole[:, slice(None) if source.columns is None else [*source.columns]] = [*map(source.frame.leave, bounds)]
+    return whole[0], whole[1]
