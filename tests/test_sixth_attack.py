@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from tkmeans import FastTKMeans, StudentTMixture, TKMeans, to_onnx
+from tkmeans.fitting.starts import canonical
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import AxisAligned
+from tkmeans.search.shape_search import round_labels
+from tkmeans.sources import Sample
 
 # ---- rows beyond all others ----------------------------------------------------------------------
 
@@ -30,6 +33,28 @@ def test_labels_of_rows_beyond_the_horizon_are_what_predict_gives(shape):
         options |= {"covariance_type": shape, "init_params": "random_from_data", "random_state": seed}
         model = StudentTMixture(4, **options).fit(X)
         np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+# ---- few rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_rows", "n_components"), [(6, 1), (8, 1), (10, 2)])
+@pytest.mark.filterwarnings("ignore")
+def test_few_rows_in_a_plane_of_many_dimensions_are_fitted(n_rows, n_components):
+    for seed in range(50):
+        rows = np.random.default_rng(seed).normal(size=(n_rows, 2)) + np.repeat([[0], [3]], n_rows // 2, axis=0)
+        model = StudentTMixture(n_components).fit(np.pad(rows, ((0, 0), (0, 2))))
+        assert np.all(np.isfinite(model.means_))
+        assert np.all(model.means_[:, 2:] == 0)
+
+
+@pytest.mark.parametrize("n_pieces", [2, 3])
+def test_a_round_search_that_leaves_every_centre_a_single_row_still_tells_the_nearest_centre_of_each(n_pieces):
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(8, 2)) + np.repeat([[0], [3]], 4, axis=0)
+        sample = canonical(Sample(np.pad(rows, ((0, 0), (0, 4))), np.ones(8)))
+        assert np.any(round_labels(sample, n_pieces, np.random.RandomState(seed), None, 0) >= 0)
 
 
 # ---- classes in place of instances ----------------------------------------------------------------
