@@ -62,7 +62,7 @@ def test_the_model_has_names_for_what_goes_in_and_comes_out():
 
 def test_what_has_no_round_clusters_is_refused():
     pytest.importorskip("onnx", reason="onnx is not installed: pip install 'tkmeans[onnx]'")
-    with pytest.raises(TypeError, match="to_onnx takes TKMeans, FastTKMeans and MiniBatchTKMeans, got StudentTMixture"):
+    with pytest.raises(TypeError, match="to_onnx takes a fitted TKMeans, FastTKMeans or MiniBatchTKMeans, got Student"):
         to_onnx(StudentTMixture(2).fit(X[:, :2]))
 
 

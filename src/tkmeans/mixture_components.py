@@ -115,8 +115,9 @@ class Components(NamedTuple):
         return whole
 
     def frame(self, dtype: Any) -> Frame:
-        """The unit is a standard deviation, averaged over features and components."""
-        return Frame(nearest_to_zero(self.centers).astype(dtype), float(np.exp(np.mean(np.log(self._variances)) / 2)))
+        """The unit is a standard deviation, averaged over features and components, in whatever order these are."""
+        variances = np.sort(self._variances, axis=None)
+        return Frame(nearest_to_zero(self.centers).astype(dtype), float(np.exp(np.mean(np.log(variances)) / 2)))
 
     def entered(self, frame: Frame) -> MixtureParams:
         """The parameters in the coordinates of a frame."""

@@ -50,8 +50,8 @@ def to_onnx(model: Any) -> Any:
     """
     onnx = imported("onnx", "to_onnx needs the package onnx: pip install 'tkmeans[onnx]'")
     TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
-    if getattr(model, "_family", None) is not Clusters:
-        raise TypeError(f"to_onnx takes TKMeans, FastTKMeans and MiniBatchTKMeans, got {model!r}")
+    if isinstance(model, type) or getattr(model, "_family", None) is not Clusters:
+        raise TypeError(f"to_onnx takes a fitted TKMeans, FastTKMeans or MiniBatchTKMeans, got {model!r}")
     check_is_fitted(model)
     if hasattr(model, "cell_bounds_"):
         raise ValueError("to_onnx cannot leave out bad cells, as this model does; fit it with bad_cells=False")

@@ -234,7 +234,9 @@ def _check_distances(model: Any, rows: np.ndarray, distances: np.ndarray) -> Non
     eps = 16 * np.finfo(distances.dtype).eps * np.sqrt(rows.shape[1])
     size = np.nanmax(np.abs(_centers(model).astype(np.longdouble)), initial=0)
     size = np.maximum(size, np.nanmax(np.abs(np.nan_to_num(rows)).astype(np.longdouble), axis=1))[:, None]
-    wrong = np.abs(distances - exact) > eps * np.maximum(exact, size)
+    # The latter: in the unit of the model, the square of each coordinate is a normal number or as good as zero.
+    least = np.finfo(distances.dtype).smallest_normal * rows.shape[1] * np.longdouble(getattr(model, "scale_", 0.0))
+    wrong = np.abs(distances - exact) > eps * np.maximum(exact, size) + np.sqrt(least)
     _hold(not np.any(wrong & known), "a distance is wrong")
 
 

@@ -147,7 +147,8 @@ def _changed_tree(random: Random, document: Any) -> None:
     elif how < 0.35 and isinstance(within, dict):
         within[random.choice(["x", "predict", "checkpoint", "n_jobs", "__class__", "labels_"])] = random.choice(THINGS)
     elif how < 0.5 and isinstance(within[key], float):
-        within[key] *= random.choice([-1.0, 1e-10, 1e10, 1e150, 1e-150, 0.0])
+        value = within[key] * random.choice([-1.0, 1e-10, 1e10, 1e150, 1e-150, 0.0])
+        within[key] = value if np.isfinite(value) else {"float": str(value)}  # as model files write it
     else:
         within[key] = copy.deepcopy(random.choice(NUMBERS if isinstance(within[key], (int, float)) else THINGS))
 

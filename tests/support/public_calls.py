@@ -221,6 +221,7 @@ PARAMETERS |= {"overlap": "count", "shapes": "shapes"}
 SPECIAL = dict.fromkeys(("select_clusters.n_clusters", "select_n_clusters.n_clusters"), "counts")
 SPECIAL |= {"trimming_curves.n_clusters": "counts"}
 SPECIAL |= dict.fromkeys(("select_clusters.estimator", "select_n_clusters.estimator"), "TKMeans or None")
+SPECIAL |= {"trimming_curves.estimator": "model or None"}
 SPECIAL |= {"fetch_benchmark.return_X_y": "switch or None"}
 SPECIAL |= {
     "contaminate.y": "labels",
@@ -319,6 +320,7 @@ VALUES: dict[str, list[Hostile] | list[Callable[[np.ndarray], Any]]] = {
     "path or None": PATHS,
     "out": _all([None, "/nowhere/at/all", "/", 5, "", "\x00", *JUNK[:9]]),
     "model": MODELS,
+    "model or None": [each for each in MODELS if each.value is not None] + _all([None], taken=True),
     "TKMeans or None": [*_all([None, TKMeans(2), TKMeans(3, dof=1.0), MODEL], taken=True), *MODELS[:1], *MODELS[2:6]],
     "scaler": _all(
         [None, RobustScaler(), RobustScaler().fit(ROWS), RobustScaler().fit(ROWS[:, :1]), "x", 5, TKMeans(2)]

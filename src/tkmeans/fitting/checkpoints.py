@@ -24,7 +24,6 @@ _RANGES = {"params_centers": (-1e101, 1e101), "params_scale": (1e-290, 1e290), "
 _RANGES |= {f"stats_{name}": (0.0, _LARGEST) for name in ("n", "w", "observed", "wd2", "cells", "noise", "beyond")}
 _RANGES |= {"params_dof": (1e-6, _LARGEST), "params_noise": (0.0, 1.0), "params_beyond": (0.0, 1.0)}
 _RANGES |= {"n_passes": (0, 2**62), "total": (1e-290, _LARGEST), "movement": (0.0, np.inf)}
-_RECORDS: dict[str, Any] = {"Params": (Params, Stats), "MixtureParams": (MixtureParams, ShapeStats)}
 
 # What may change between a fit and its continuation.
 _FREE = {"checkpoint", "engine", "max_iter", "max_time", "n_jobs", "random_state", "tol", "verbose"}
@@ -122,33 +121,37 @@ def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]
     K = fit["n_components" if "n_components" in fit else "n_clusters"]
     p = len(fit["the median of the rows"])  # of all columns that the fit looks at
     form = {"full": (p, p), "tied": (p, p), "diag": (p,), "spherical": (1,)}.get(fit.get("covariance_type", ""), ())
-    shapes = {"params_centers": [(K, p)], "stats_wx": [(K, p)], "params_covariances": [(K, *form)]}
-    shapes |= {"params_bulk": [form, ()], "params_bulk_center": [(p,), ()]}  # the latter without noise
-    for name, array in arrays.items():
-        place, _, field = name.partition("_")
-        of_numbers = array.dtype == np.float64 or (field == "n_passes" and array.dtype.kind == "i")
-        if name in ("meta", "rng_key") or field == "records" or name == "best_converged":
-            continue
+    shapes: dict[str, Any] = {f"stats_{name}": [(K,)] for name in ("n", "w", "wd2", "log_u")}
+    shapes |= {"params_centers": [(K, p)], "stats_wx": [(K, p)], "params_covariances": [(K, *form)]}
+    shapes |= {"params_dof": [(K,) if form else ()], "params_log_weights": [(K,)], "stats_observed": [(K, p), (K, 1)]}
+    shapes |= {"stats_scatter": [(K, *form), (K, p)], "params_bulk": [form, ()], "params_bulk_center": [(p,), ()]}
+
+    def entry(name: str) -> Any:
+        array, field = arrays[name], name.partition("_")[2]
         low, high = _RANGES.get(field, (-_LARGEST, _LARGEST))
-        empty = place in ("best", "run") and not array.size
-        if not of_numbers or empty or not np.all((array >= low) & (array <= high)):
+        of_numbers = array.dtype == np.float64 or (field == "n_passes" and array.dtype.kind == "i")
+        if not of_numbers or (field and not array.size) or not np.all((array >= low) & (array <= high)):
             raise ValueError(f"{name} is not numbers between {low:g} and {high:g}")
-        if place in ("best", "run") and array.shape not in shapes.get(field, [array.shape]):
-            raise ValueError(f"{name} has the shape {array.shape} in place of {shapes[field][0]}")
+        if field and array.shape not in shapes.get(field, [(array.size,)] if field == "history" else [()]):
+            raise ValueError(f"{name} has the shape {array.shape}, not that of a fit of {K} clusters and {p} features")
+        return array if array.ndim else array.item()
+
+    def outcome(prefix: str, converged: bool) -> Fit:
+        records: Any = {"params": MixtureParams, "stats": ShapeStats} if form else {"params": Params, "stats": Stats}
+        params, stats = (of(*(entry(f"{prefix}_{kind}_{name}") for name in of._fields)) for kind, of in records.items())
+        return Outcome(params, stats, entry(f"{prefix}_history").tolist(), entry(f"{prefix}_n_passes"), converged)
+
     state = meta["rng"] | {"state": meta["rng_inner"] | {"key": arrays["rng_key"]}}
     np.random.RandomState().set_state(state)
-    best = _fit(arrays, "best", bool(arrays["best_converged"])) if "best_history" in arrays else None
+    best = outcome("best", bool(arrays["best_converged"])) if "best_history" in arrays else None
     run = None
     if "run_history" in arrays:
-        params, stats, history, n_passes, *_ = _fit(arrays, "run", converged=False)
-        movement, total = float(arrays["run_movement"]), float(arrays["run_total"])
-        run = Progress(history, movement, params, stats, total, n_passes, Anderson() if "residuals" in arrays else None)
-        if run.mixer is not None:
-            run.mixer.residuals.extend(arrays["residuals"])
-            run.mixer.images.extend(arrays["images"])
-    wanted = MixtureParams if "n_components" in fit else Params
-    if not all(isinstance(each.params, wanted) for each in (best, run) if each is not None):
-        raise ValueError(f"its parameters are no {wanted.__name__}")
+        params, stats, history, n_passes, *_ = outcome("run", converged=False)
+        mixer = Anderson() if "residuals" in arrays else None
+        run = Progress(history, entry("run_movement"), params, stats, entry("run_total"), n_passes, mixer)
+        if mixer is not None:
+            mixer.residuals.extend(entry("residuals"))
+            mixer.images.extend(entry("images"))
     n_finished = meta["n_finished"]
     if type(n_finished) is not int or not 0 <= n_finished < 2**31 or (n_finished > 0) != (best is not None):
         raise ValueError(f"it has {n_finished!r} runs that are done, and {'the' if best else 'no'} best of them")
@@ -158,15 +161,5 @@ def _checked(meta: dict[str, Any], arrays: dict[str, Array], fit: dict[str, Any]
 def _flat(prefix: str, fit: Fit | Progress) -> dict[str, Any]:
     fields = {f"params_{name}": value for name, value in fit.params._asdict().items()}
     fields |= {f"stats_{name}": value for name, value in fit.stats._asdict().items()}
-    fields |= {"records": type(fit.params).__name__, "history": fit.history, "n_passes": fit.n_passes}
+    fields |= {"history": fit.history, "n_passes": fit.n_passes}
     return {f"{prefix}_{name}": np.asarray(value) for name, value in fields.items()}
-
-
-def _fit(arrays: dict[str, Any], prefix: str, converged: bool) -> Fit:
-    def field(name: str) -> Any:
-        value = arrays[f"{prefix}_{name}"]
-        return value if value.ndim else value.item()
-
-    records = zip(("params", "stats"), _RECORDS[field("records")], strict=True)
-    params, stats = (record(*(field(f"{kind}_{name}") for name in record._fields)) for kind, record in records)
-    return Outcome(params, stats, field("history").tolist(), field("n_passes"), converged)

@@ -66,9 +66,10 @@ def start_labels(sample: Sample, units: Array, log_volume: float, n_components: 
 
 
 def round_labels(sample: Sample, K: int, rng: RandomState, tails: Any = None, breaths: int = QUIET_BREATHS) -> Array:
-    """The nearest of the centres that the round search finds; -1 where none is in reach."""
+    """The nearest of the centres that the round search finds; -1 where none is in reach, unless that is everywhere."""
     found = robust_search(sample, K, rng, tails, breaths)
-    return np.where(found.nearest < NOISE_REACH * sample.X.shape[1] * found.scale, found.labels, -1)
+    near = found.nearest < NOISE_REACH * sample.X.shape[1] * found.scale
+    return np.where(near | ~np.any(near), found.labels, -1)  # few rows may leave every centre a single one
 
 
 def joined_labels(sample: Sample, log_volume: float, K: int, rng: RandomState, quick: bool = False) -> Iterator[Array]:

@@ -1,0 +1,93 @@
+"""What campaigns of hostile inputs found later, each with a test that fails if it comes back."""
+
+import numpy as np
+import pytest
+
+from tkmeans import FastTKMeans, StudentTMixture, TKMeans, to_onnx
+from tkmeans.fitting.starts import canonical
+from tkmeans.mixture_components import Components
+from tkmeans.models.covariances import AxisAligned
+from tkmeans.search.shape_search import round_labels
+from tkmeans.sources import Sample
+
+# ---- rows beyond all others ----------------------------------------------------------------------
+
+
+def test_the_frame_of_a_mixture_is_the_same_to_the_last_bit_in_whatever_order_the_components_are():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        centers, covariances = rng.normal(size=(6, 3)), rng.lognormal(0, 9, (6, 3))
+        components = Components(centers, covariances, np.ones(6), np.full(6, 1 / 6), AxisAligned())
+        turned = components.take(rng.permutation(6)).frame(np.float64)
+        np.testing.assert_array_equal(components.frame(np.float64).origin, turned.origin)
+        assert components.frame(np.float64).unit == turned.unit
+
+
+@pytest.mark.parametrize("shape", ["full", "diag", "spherical"])
+@pytest.mark.filterwarnings("ignore")
+def test_labels_of_rows_beyond_the_horizon_are_what_predict_gives(shape):
+    options = {"noise": True, "shared_dof": False, "size_ratio": np.inf, "max_iter": 20}
+    for seed in range(60):
+        X = np.random.default_rng(seed).normal(size=(6, 6))
+        X[2] = 1e300
+        options |= {"covariance_type": shape, "init_params": "random_from_data", "random_state": seed}
+        model = StudentTMixture(4, **options).fit(X)
+        np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+# ---- few rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_rows", "n_components"), [(6, 1), (8, 1), (10, 2)])
+@pytest.mark.filterwarnings("ignore")
+def test_few_rows_in_a_plane_of_many_dimensions_are_fitted(n_rows, n_components):
+    for seed in range(50):
+        rows = np.random.default_rng(seed).normal(size=(n_rows, 2)) + np.repeat([[0], [3]], n_rows // 2, axis=0)
+        model = StudentTMixture(n_components).fit(np.pad(rows, ((0, 0), (0, 2))))
+        assert np.all(np.isfinite(model.means_))
+        assert np.all(model.means_[:, 2:] == 0)
+
+
+@pytest.mark.parametrize("n_pieces", [2, 3])
+def test_a_round_search_that_leaves_every_centre_a_single_row_still_tells_the_nearest_centre_of_each(n_pieces):
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(8, 2)) + np.repeat([[0], [3]], 4, axis=0)
+        sample = canonical(Sample(np.pad(rows, ((0, 0), (0, 4))), np.ones(8)))
+        assert np.any(round_labels(sample, n_pieces, np.random.RandomState(seed), None, 0) >= 0)
+
+
+# ---- classes in place of instances ----------------------------------------------------------------
+
+
+def test_a_class_in_place_of_a_fitted_model_is_refused_by_the_onnx_export_in_our_words():
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'tkmeans[onnx]'")
+    with pytest.raises(TypeError, match=r"to_onnx takes a fitted TKMeans, .* got <class 'tkmeans.*TKMeans'>"):
+        to_onnx(TKMeans)
+
+
+# ---- checkpoints ------------------------------------------------------------------------------------
+
+ROWS = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [9]], 20, axis=0)
+FITS = [FastTKMeans(2, init=ROWS[[0, 1]], max_iter=3), TKMeans(2, init=ROWS[[0, 1]], max_iter=3, tol=0)]
+FITS += [StudentTMixture(2, covariance_type=shape, max_iter=2) for shape in ("full", "tied", "diag", "spherical")]
+
+
+def checkpoint_of(model, path):
+    model.set_params(checkpoint=path).fit(ROWS)
+    with np.load(path) as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize("model", FITS)
+@pytest.mark.filterwarnings("ignore")
+def test_entries_of_a_checkpoint_with_another_shape_are_refused(model, tmp_path):
+    path = tmp_path / "forged.npz"
+    arrays = checkpoint_of(model, path)
+    model.set_params(checkpoint=None).fit(ROWS, resume=path)  # as it is, a fit goes on from it
+    numbers = [name for name in arrays if name.startswith(("run_", "best_")) and arrays[name].dtype.kind == "f"]
+    assert any("history" in name for name in numbers)
+    for name in numbers:
+        np.savez(path, **arrays | {name: arrays[name][..., None]})
+        with pytest.raises(ValueError, match=rf"forged.*not a whole checkpoint.*{name} has the shape"):
+            model.fit(ROWS, resume=path)
