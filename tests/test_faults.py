@@ -27,6 +27,7 @@ from support.model_inputs import t_mixture
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, save
 from tkmeans.baselines import KMedoids
 from tkmeans.estimators import clusterer
+from tkmeans.fitted import FittedModel
 from tkmeans.paper import experiment_runs
 from tkmeans.sources import ArraySource
 
@@ -90,7 +91,7 @@ def test_a_fit_without_memory_for_its_labels_keeps_the_fit_before(monkeypatch):
 def interrupted(function, *arguments):
     """Call it, and press Ctrl-C as soon as it looks at rows one by one."""
     with (
-        mock.patch.object(ArraySource, "collect", mock.Mock(side_effect=KeyboardInterrupt)),
+        mock.patch.object(FittedModel, "fields", mock.Mock(side_effect=KeyboardInterrupt)),
         pytest.raises(KeyboardInterrupt) as said,
     ):
         function(*arguments)

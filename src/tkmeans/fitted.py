@@ -212,17 +212,19 @@ class FittedModel:
                 if not isinstance(n_observed, int):
                     n_observed = namespace(n_observed).astype(n_observed, rows.log_density.dtype)
                 fields.append(rows.log_density - n_observed * float(np.log(self.frame.unit)))
-            elif name == "pvalue":
-                observed = to_numpy(n_observed)
-                p = np.where(np.greater(observed, 0), observed, np.nan)  # none, no answer
-                dof, d2 = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN), to_numpy(rows.d2).astype(np.float64)
-                dof = dof[to_numpy(rows.label)] if np.ptp(dof) else np.max(dof)  # each component may have its own
-                pvalue = tail_of_f(p, dof, d2)  # the special function is SciPy's, wherever the rows are
-                elsewhere = not isinstance(rows.d2, np.ndarray)
-                fields.append(namespace(rows.d2).asarray(pvalue, device=rows.d2.device) if elsewhere else pvalue)
+            elif name == "pvalue":  # the special function is SciPy's, wherever the rows are
+                pvalue = self.pvalues(*map(to_numpy, (rows.d2, n_observed, rows.label)))
+                fields.append(namespace(rows.d2).asarray(pvalue, device=rows.d2.device))
             else:
-                fields.append(getattr(rows, name))
+                fields.append(rows.d2 if name == "z" else getattr(rows, name))
         return tuple(fields)
+
+    def pvalues(self, z: Array, n_observed: Any, label: Any = 0) -> Array:
+        """The probabilities of larger squared distances, over the squared scale, than these."""
+        p = np.where(np.greater(n_observed, 0), n_observed, np.nan)  # none, no answer
+        dof = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN)
+        dof = dof[label] if np.ptp(dof) else np.max(dof)  # each component may have its own
+        return tail_of_f(p, dof, z.astype(np.float64))
 
     # -- the training rows
 

@@ -17,7 +17,7 @@ from scipy.optimize import brentq, minimize
 from scipy.spatial import cKDTree
 from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
 
-from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, FittedModel, Sketch
+from tkmeans.fitted import FittedModel, Sketch
 from tkmeans.models.noise import log_volume
 from tkmeans.sources import Answer
 from tkmeans.sources.base import observed_features, to_numpy
@@ -40,19 +40,6 @@ class OutlierModel(NamedTuple):
     begin: float  # squared distance from which on there are strays
     end: float  # squared distance of the farthest row
     threshold: float  # squared distance from which on a row is an outlier
-
-
-def comparable(d2: Array, n_observed: Array, n_features: int, weight: Array | None) -> tuple[Array, Array | None]:
-    """The squared distances, and weights, of rows that can be compared with each other.
-
-    Those of complete rows if there are enough: over few features there is nearly always some
-    centre close by. Else all, in proportion to the features that were observed.
-    """
-    if np.ndim(n_observed) == 0:
-        return d2, weight
-    complete = (n_observed == n_features) & (True if weight is None else weight > 0)
-    kept = complete if np.count_nonzero(complete) >= ENOUGH_COMPLETE_ROWS else n_observed > 0
-    return d2[kept] * (n_features / n_observed[kept]), None if weight is None else weight[kept]
 
 
 def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5, scale: float = 0.0) -> OutlierModel:

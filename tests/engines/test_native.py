@@ -67,6 +67,24 @@ def test_native_statistics_agree_with_the_reference_engine(dtype, kind):
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
 @pytest.mark.parametrize("dtype", TOLERANCE)
+def test_the_sum_of_squared_pulls_is_that_of_memberships_trusts_and_distances(instruction_set, dtype, monkeypatch):
+    monkeypatch.setattr(native, "_INSTRUCTION_SET", instruction_set)
+    for p, K, n in [(1, 13, 300), (3, 7, 61), (17, 13, 300), (64, 30, 300), (200, 5, 130)]:
+        for kind in ({}, {"missing": True}, {"equal": False, "dof": 30.0}):
+            block, params, kernel = case(p, K, n, dtype, **kind)
+            tau, away = reference.memberships(in_double(block), params, kernel), reference.distances(block, params)
+            gain = kernel.gain[np.sum(~np.isnan(block.X), axis=1)][:, None]
+            wanted = np.sum((tau * gain / (1 + kernel.slope * away.astype(float) ** 2) * away) ** 2, axis=0)
+            for log_sums in (True, False):
+                wanting, sums = kernel._replace(log_sums=log_sums), np.zeros((5, K))
+                stats = native.summarize(block, params, wanting, sums=sums)
+                np.testing.assert_allclose(sums[4], wanted, rtol=0, atol=20 * TOLERANCE[dtype] * wanted.max())
+                for ours, plain in zip(stats, native.summarize(block, params, wanting), strict=True):
+                    np.testing.assert_array_equal(ours, plain)
+
+
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
 def test_every_instruction_set_of_this_machine_agrees_with_the_reference_engine(instruction_set, dtype, monkeypatch):
     monkeypatch.setattr(native, "_INSTRUCTION_SET", instruction_set)
     assert native.instruction_set() == instruction_set
@@ -330,6 +348,13 @@ def test_the_native_engine_refuses_parameters_of_shapes_that_do_not_match(change
     block, params, kernel = case(2, 3, 10)
     with pytest.raises(ValueError, match=words):
         native.summarize(block, params._replace(**change), kernel)
+
+
+def test_the_native_engine_refuses_room_for_any_number_of_sums_but_four_or_five():
+    block, params, kernel = case(2, 3, 10)
+    for shape in ((3, 3), (5, 2), (6, 3)):
+        with pytest.raises(ValueError, match="4 or 5 sums of each center"):
+            native.summarize(block, params, kernel, sums=np.zeros(shape))
 
 
 def test_the_stub_is_what_nanobind_writes_for_the_module():

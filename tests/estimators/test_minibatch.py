@@ -288,6 +288,33 @@ def test_attributes_of_the_last_batch_equal_the_methods_applied_to_it():
     assert (model.n_steps_, model.n_samples_seen_) == (started().n_steps_ + 1, 1500)
 
 
+def test_pvalues_and_outliers_are_those_of_the_last_batch_whether_earlier_ones_were_asked_for_or_not():
+    far = np.random.default_rng(0).uniform(-300, 300, (400, 3))
+    asked, silent = (MiniBatchTKMeans(4, init_size=600, random_state=0) for _ in range(2))
+    for batch in (X[:300], X[300:600], X[600:900], np.vstack([far, X[900:1500]]), X[1500:1700]):
+        for model in (asked, silent):
+            model.partial_fit(batch)
+        np.testing.assert_array_equal(asked.outlier_pvalues_, asked.outlier_pvalues(batch))
+        found = asked.outliers(far)
+    np.testing.assert_array_equal(silent.outlier_pvalues_, asked.outlier_pvalues_)
+    np.testing.assert_array_equal(silent.outliers(far), found)
+    again = pickle.loads(pickle.dumps(silent.partial_fit(X[:100])))
+    np.testing.assert_array_equal(again.outlier_pvalues_, again.outlier_pvalues(X[:100]))
+    for model in (asked, silent):
+        model.fit(X[:1000])
+        np.testing.assert_array_equal(model.outlier_pvalues_, model.outlier_pvalues(X[:1000]))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("share_missing", [0.0, 0.2])
+def test_native_and_reference_engine_find_the_same_drift(dtype, share_missing):
+    rows = np.where(np.random.default_rng(0).random(X.shape) < [0.0, share_missing, share_missing], np.nan, X)
+    rows = rows.astype(dtype)
+    models = [started(engine=engine).partial_fit(rows[1000:]) for engine in ("native", "reference")]
+    ours, reference = (model.drift_pvalues_ for model in models)
+    np.testing.assert_allclose(ours, reference, rtol=1e-3 if dtype == "f4" else 1e-9)
+
+
 def test_outliers_of_a_stream_are_flagged_by_its_latest_rows():
     rng = np.random.default_rng(0)
     model = streamed(MiniBatchTKMeans(4, init_size=500, random_state=0), X[:2000], 250)

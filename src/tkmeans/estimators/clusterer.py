@@ -241,7 +241,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             raise fit.interrupted
         elif sizes is not None:
             params = params.take(by_size(params.centers, sizes))
-        self._publish(params, dtype, found, source)
+        self._publish(FittedModel(self._model(None), params, params.frame(dtype)), found, source)
         if training is None:
             checkpoint = getattr(self, "checkpoint", None)
             words = f"{type(self).__name__} was interrupted after {found['n_iter_']} iterations. The best parameters "
@@ -249,22 +249,22 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             words += "rows is missing." + f" fit(X, resume={str(checkpoint)!r}) goes on." * (checkpoint is not None)
             raise Interrupted(words, self, fit.interrupted) from None
 
-    def _publish(self, params: Any, dtype: Any, found: dict[str, Any], source: Source | None = None) -> None:
+    def _publish(self, fitted: FittedModel, found: dict[str, Any], source: Source | None = None) -> None:
         """Take the place of what an earlier fit has left, in one swap."""
-        attributes = params.attributes()
+        attributes = fitted.params.attributes()
         like = getattr(source, "like", None) or np.asarray  # makes arrays of the library that the rows came in
         # Copies: who edits an attribute changes no answer.
         attributes |= {name: like(value.copy()) for name, value in attributes.items() if isinstance(value, np.ndarray)}
         attributes |= {name: value for name, value in found.items() if name not in self._lacks}
-        attributes["_fitted_model"] = FittedModel(self._model(None), params, params.frame(dtype))
+        attributes["_fitted_model"] = fitted
         kept = {name: value for name, value in vars(self).items() if name not in getattr(self, "_published", ())}
         self.__dict__ = kept | attributes | {"_published": frozenset(attributes)}
 
     def _restore(self, found: dict[str, Any]) -> None:
         """Become what a model file tells of: the fitted attributes that `_publish` had published."""
-        params = self._family.from_attributes(found, self._model(None))
+        params = self._family.from_attributes(found, model := self._model(None))
         self.__dict__ |= {name: found.pop(name) for name in ("n_features_in_", "feature_names_in_") if name in found}
-        self._publish(params, params.centers.dtype, found)
+        self._publish(FittedModel(model, params, params.frame(params.centers.dtype)), found)
 
     # ---- clusters of rows --------------------------------------------------------------
 

@@ -65,9 +65,7 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         X, weight = checked_rows(estimator, X, sample_weight, reset=reset, single=single, xp=xp)
         # What cannot read blocks from elsewhere looks at all rows at once.
         block_rows = None if accepts.elsewhere else max(len(X), 1)
-        n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None)) if X.shape[0] > BLOCK_ROWS.get() else 1
-        of_kind = SparseSource if isinstance(X, SparseRows) else ArraySource
-        source = TensorSource(X, weight) if tensor else of_kind(X, weight, n_threads=n_jobs, block_rows=block_rows)
+        source = TensorSource(X, weight) if tensor else in_memory(estimator, X, weight, block_rows=block_rows)
         source.path = file  # that an array is mapped to
     if reset and kind != "array" and accepts.refusal is not None:  # before the first look, which may take hours
         source.__exit__()
@@ -77,6 +75,13 @@ def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool,
         source.frame = fitted.frame if fitted.frame.origin.dtype == source.dtype else fitted.params.frame(source.dtype)
         source.columns = getattr(fitted.params, "columns", None)
     return source
+
+
+def in_memory(estimator: Any, X: Any, weight: Any, frame: Any = None, **options: Any) -> ArraySource | SparseSource:
+    """The source of checked rows, dense or sparse, with the threads that the estimator asks for."""
+    n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None)) if X.shape[0] > BLOCK_ROWS.get() else 1
+    kind = SparseSource if isinstance(X, SparseRows) else ArraySource
+    return kind(X, weight, frame, n_threads=n_jobs, **options)
 
 
 def checked_rows(
@@ -92,7 +97,10 @@ def checked_rows(
     wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing else True}
     wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1, "accept_sparse": accepts.sparse and "csr"}
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
-        X = validate_data(estimator, X if plain else as_numbers(X, "X"), **wanted)
+        usual = plain and X.size and not reset and (single or X.dtype == np.float64)  # scikit-learn's way is a long one
+        usual = usual and X.shape[1:] == (estimator.n_features_in_,) and not hasattr(estimator, "feature_names_in_")
+        if not usual or not np.isfinite(np.sum(X)):
+            X = validate_data(estimator, X if plain else as_numbers(X, "X"), **wanted)
     if sparse and np.any(np.isnan(X.data)):
         raise ValueError("Input X contains NaN, but sparse rows have no missing values; pass X.toarray()")
     X = SparseRows.of(X) if sparse else X

@@ -1,11 +1,11 @@
 """MiniBatchTKMeans: t-k-means for rows that arrive in batches."""
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, Self, final
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -14,19 +14,17 @@ from tkmeans.docstrings import documented
 from tkmeans.em import Plateau, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats, transaction
-from tkmeans.estimators.inputs import Accepts, checked_rows
+from tkmeans.estimators.inputs import Accepts, checked_rows, in_memory
 from tkmeans.estimators.stream_state import Distances, Stream, Waiting
 from tkmeans.estimators.tkmeans import climbs, distances_kept, student, student_merit, student_plan
 from tkmeans.fit_warnings import warn_of_empty_rows, warn_user
-from tkmeans.fitted import Clusters, FittedModel, Training
+from tkmeans.fitted import Clusters, FittedModel, Sketch, Training
 from tkmeans.fitting.restarts import Plan, Run, best_run
 from tkmeans.fitting.starts import SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER, Start, n_starts, starts
 from tkmeans.models import Stepwise, Student, Tracked
 from tkmeans.models.dof import BOUNDS
 from tkmeans.sources import ArraySource, Batches, Source
-from tkmeans.sources.sparse import SparseSource
-from tkmeans.sparse_rows import SparseRows
-from tkmeans.stats import Array, Fit, Frame, Outcome, Params
+from tkmeans.stats import Array, Fit, Outcome, Params
 
 # Rows that are fitted as a whole are fitted to the tolerance of TKMeans, or by default the first ones are.
 FIRST_TOL, SHARE_OF_TOL = 1e-6, 1e-3
@@ -34,7 +32,6 @@ FIRST_TOL, SHARE_OF_TOL = 1e-6, 1e-3
 NOT_IN_MEMORY = "MiniBatchTKMeans takes batches from arrays in memory, of NumPy or SciPy; hand the blocks of larger "
 NOT_IN_MEMORY += "data to partial_fit, or fit TKMeans, which reads files and dask collections"
 
-FIELDS = ("pvalue", "d2", "n_observed")  # what is kept of every row
 _half_life = validation.optional(partial(validation.check_real, positive=True, hint=" of rows, or None"))
 
 
@@ -157,7 +154,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         if self.init_size is not None and self.init_size < self.n_clusters:
             few = f"init_size={self.init_size} should be larger than n_clusters={self.n_clusters}"
             warn_user(f"{few}; as many rows as there are clusters are taken.", RuntimeWarning)
-        return student_plan(self, source, partial(self._runs, source), extras=self._stream_after, fields=FIELDS)
+        fields = ("pvalue", "d2", "n_observed")
+        return student_plan(self, source, partial(self._runs, source), extras=self._stream_after, fields=fields)
 
     def _runs(self, source: ArraySource, rng: np.random.RandomState) -> Iterator[Run]:
         """From every start EM over the rows or, if they are many, over the first ones and then over batches."""
@@ -242,9 +240,9 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         waiting = Waiting(X, weights) if waiting is None else waiting.joined(X, weights)
         enough = waiting.counted >= self._n_first()
         if enough or (waiting.counted >= 2 * waiting.searched and waiting.can_start(self.n_clusters)):
-            with self._source(waiting.X, waiting.weight.astype(waiting.X.dtype)) as source:
+            with in_memory(self, waiting.X, waiting.weight.astype(waiting.X.dtype)) as source:
                 self._fit_source(source)
-            found, _ = self._described(self._fitted_model.params, X, weight)
+            found, _ = self._described(self._fitted_model, X, weight)
             waiting = waiting._replace(searched=waiting.counted)
             self.__dict__ |= found
             if enough and len(np.unique(self._fitted_model.params.centers, axis=0)) < self.n_clusters:
@@ -269,30 +267,38 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         if self.cluster_weights == "equal":
             last = last._replace(log_weights=np.full_like(last.log_weights, -np.log(len(last.log_weights))))
         stream = stream._replace(tracked=stream.tracked._replace(params=last))
-        with self._source(X, weight, stream.frame) as source:
+        with in_memory(self, X, weight, stream.frame) as source:
             source.least_dof = known.dof if known.dof > BOUNDS[1] else 0.0  # of very many columns
             stream = stream.learn(source, self._stepwise(source, stream.remembered, last), self.batch_size)
-        params = stream.clusters(X.dtype)
-        found, distances = self._described(params, X, weight)
-        stream = stream._replace(distances=stream.distances.then(distances))
-        found |= stream.attributes() | {"_training_distances": stream.distances.sketch(self.n_features_in_)}
+        params = Clusters.leaving(Outcome(*stream.tracked[:2], [], 0, False), stream.frame, X.dtype).params
+        fitted = FittedModel(self._model(None), params, params.frame(X.dtype))
+        found, distances = self._described(fitted, X, weight)
+        found |= stream._replace(distances=stream.distances.then(distances)).attributes()
         found |= {name: vars(self)[name] for name in ("n_iter_", "converged_", "_waiting")}
-        self._publish(params, X.dtype, found)
+        self.__dict__.pop("_training_distances", None)
+        self._publish(fitted, found)
 
-    def _described(self, params: Clusters, X: Array, weight: Array | None) -> tuple[dict[str, Any], Distances]:
+    def _described(self, fitted: FittedModel, X: Array, weight: Array | None) -> tuple[dict[str, Any], Distances]:
         """The fitted attributes that are about the rows of one batch, and their distances."""
-        with self._source(X, weight, params.frame(X.dtype)) as source:
-            fitted = FittedModel(self._model(self._engine(source)), params, source.frame)
-            training = fitted.training(source, ("label", *FIELDS), tallied=False)
-            rows, survey = training.rows, source.survey()
-        if survey.n_empty:
-            warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
-        found = {"labels_": rows["label"], "outlier_pvalues_": rows["pvalue"], "inertia_": training.review.inertia}
-        return found, Distances.of(rows["d2"], rows["n_observed"], weight)
+        with in_memory(self, X, weight, fitted.frame) as source:
+            fitted = replace(fitted, model=self._model(self._engine(source)))
+            blocks = list(source.map(lambda block: fitted.fields(block, "z", "n_observed", "d2", "label")))
+        _, n_observed, d2, label = map(np.concatenate, zip(*blocks, strict=True))
+        if len(empty := np.flatnonzero(n_observed == 0)):
+            warn_of_empty_rows(len(empty), len(d2), empty[:5].tolist())
+        found = {"labels_": label, "inertia_": float(np.sum(d2) if weight is None else d2 @ weight)}
+        self.__dict__.pop("outlier_pvalues_", None)
+        return found | {"_outlier_pvalues": [block[:2] for block in blocks]}, Distances.of(d2, n_observed, weight)
 
-    def _source(self, X: Any, weight: Array | None, frame: Frame | None = None) -> ArraySource | SparseSource:
-        kind = SparseSource if isinstance(X, SparseRows) else ArraySource
-        return kind(X, weight, frame, n_threads=effective_n_jobs(self.n_jobs))
+    @cached_property
+    def outlier_pvalues_(self) -> Floats:
+        """Of the rows of the last batch; after :meth:`fit`, those of its rows take the place of this."""
+        return np.concatenate([self._fitted_model.pvalues(*block) for block in self._outlier_pvalues])
+
+    @cached_property
+    def _training_distances(self) -> Sketch:
+        """Of the latest rows of a stream; after :meth:`fit`, those of its rows take the place of this."""
+        return self._stream.distances.sketch(self.n_features_in_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")

@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
-from tkmeans.fitted import Clusters, Sketch, tally
+from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, Sketch, tally
 from tkmeans.models import Stepwise, Tracked
 from tkmeans.models.stepwise import halved
-from tkmeans.outliers import comparable
-from tkmeans.sources.base import observed_features
+from tkmeans.sources.base import merged, observed_features
 from tkmeans.sparse_rows import SparseRows
-from tkmeans.stats import Array, Block, Fit, Frame, Outcome, Params, Stats
+from tkmeans.stats import Array, Block, Fit, Frame, Params, Stats
 
 KEPT_DISTANCES, LATEST_BATCHES = 4096, 1000  # the latest rows and batches of which something is kept
 
@@ -61,12 +60,13 @@ class Distances(NamedTuple):
         """Those of one batch or, at equal intervals, of as many of its rows as are kept."""
         thin = slice(None, None, -(-len(d2) // KEPT_DISTANCES))
         weight = np.ones(len(d2)) if weight is None else weight
-        kept = (np.array(values[thin]) for values in (d2, np.broadcast_to(n_observed, d2.shape), weight))
-        return cls(*kept)  # copies: a view would hold all rows
+        return cls(*(np.array(values[thin]) for values in (d2, n_observed, weight)))  # a view would hold all rows
 
     def sketch(self, n_features: int) -> Sketch:
-        """Those that can be compared, in a few hundred points."""
-        return tally(*comparable(self.d2, self.n_observed, n_features, self.weight)).sketch()
+        """Those of complete rows, or if these are few, of all in proportion to what was observed; in some points."""
+        complete = (self.n_observed == n_features) & (self.weight > 0)
+        kept = complete if np.count_nonzero(complete) >= ENOUGH_COMPLETE_ROWS else self.n_observed > 0
+        return tally(self.d2[kept] * (n_features / self.n_observed[kept]), self.weight[kept]).sketch()
 
     def then(self, newer: "Distances") -> "Distances":
         """With those of one more batch, and the oldest forgotten."""
@@ -124,16 +124,11 @@ class Stream(NamedTuple):
     def learn(self, batch: Any, model: Stepwise, recent: float) -> "Stream":
         """One step of stepwise EM; what came more than `recent` rows ago counts less than half as recent."""
         before = self.tracked
-        stats = batch.reduce(model.e_step(before))
-        variance = sum(batch.map(partial(pull_variance, model=model.model, params=before.params)))
+        judged = zip(*batch.map(partial(judge, model=model.model, params=before.params)), strict=True)
+        stats, variance = merged(next(judged)), sum(next(judged))
         bounds, latest = [*self.bounds, self.per_row(stats)], self.latest.after(stats, variance, recent)
         after = self._replace(tracked=model.m_step(stats, before), latest=latest, bounds=bounds[-LATEST_BATCHES:])
         return after._replace(n_steps=self.n_steps + 1, n_rows=self.n_rows + batch.n_rows)
-
-    def clusters(self, dtype: Any) -> Clusters:
-        """The parameters in the user's coordinates, for rows of this type."""
-        clusters: Clusters = Clusters.leaving(Outcome(*self.tracked[:2], [], 0, False), self.frame, dtype).params
-        return clusters
 
     def per_row(self, stats: Stats) -> float:
         """The log-likelihood per row, in the user's units."""
@@ -149,13 +144,15 @@ class Stream(NamedTuple):
         return found | {"drift_pvalues_": self.latest.pvalues(), "n_samples_seen_": self.n_rows}
 
 
-def pull_variance(block: Block, model: Any, params: Params) -> Array:
-    """What a block adds to the variance of a feature of `Stats.wx`: the sum of (tau u)^2 |x - mu|^2 / p, (K,)."""
-    kernel = model.kernel(params)
-    pull = model.engine.memberships(block, params, kernel)  # (n, K)
-    away = model.engine.distances(block, params)  # (n, K)
+def judge(block: Block, model: Any, params: Params) -> tuple[Stats, Array]:
+    """The statistics of a block, and the variance of a feature of its wx: the sum of (tau u)^2 |x - mu|^2 / p, (K,)."""
+    kernel, engine, (K, p) = model.kernel(params), model.engine, params.centers.shape
+    if block.weight is None and getattr(engine, "NAME", None) == "native":
+        sums = np.zeros((5, K))
+        return engine.summarize(block, params, kernel, sums=sums), sums[4] / p
+    pull, away = engine.memberships(block, params, kernel), engine.distances(block, params)  # (n, K)
     pull *= away
     away *= kernel.slope * away
     pull *= np.reshape(kernel.gain[observed_features(block.X)], (-1, 1)).astype(pull.dtype) / (1 + away)
     weight = np.ones(len(pull)) if block.weight is None else block.weight
-    return np.einsum("i,ik,ik->k", weight, pull, pull, dtype=float) / params.centers.shape[1]
+    return engine.summarize(block, params, kernel), np.einsum("i,ik,ik->k", weight, pull, pull, dtype=float) / p

@@ -49,21 +49,21 @@ def new_search(
     return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1], seconds)
 
 
-def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = True) -> Stats:
+def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = True, sums: Any = None) -> Stats:
     """The sums of an E-step over one block.
 
-    Memberships below 1e-16 may be left out, which changes nothing visible;
-    ``skip_far=False`` is for those who measure just that.
+    Memberships below 1e-16 may be left out, which changes nothing visible; ``skip_far=False`` is for those who measure
+    just that. Zeros of shape (5, K) take up n, w, wd2, log_u and, of rows without weights, the sum of (tau u)^2 D.
     """
     X, origin, inverse_unit, model = _prepared(block, params, kernel)
-    K, p = params.centers.shape
     weight = None if block.weight is None else np.ascontiguousarray(block.weight, X.dtype)
-    n, w, wd2, log_u = (np.zeros(K) for _ in range(4))
-    observed, wx = np.zeros((K, p)), np.zeros((K, p))
-    sums, wide = (n, w, observed, wx, wd2, log_u), len(X) < SINGLE_FROM
+    K, p = params.centers.shape
+    sums = np.zeros((4, K)) if sums is None else sums
+    observed, wx, wide = np.zeros((K, p)), np.zeros((K, p)), len(X) < SINGLE_FROM
     missing, cells, objective, entropy = _native.summarize(
-        _INSTRUCTION_SET, X, weight, origin, inverse_unit, model, skip_far, wide, *sums
+        _INSTRUCTION_SET, X, weight, origin, inverse_unit, model, skip_far, wide, sums, observed, wx
     )
+    n, w, wd2, log_u = sums[:4]
     observed = observed if missing else w[:, None]
     if X.dtype == np.float32:
         wx *= observed > CRUMBS_SINGLE
@@ -90,8 +90,7 @@ def memberships(block: Block, params: Params, kernel: Kernel) -> Array:
 def distances(block: Block, params: Params) -> Array:
     """Euclidean distance of each row to every centre, (n, K), in the frame."""
     K, p = params.centers.shape
-    tables = np.ones(p + 1)  # distances need no kernel
-    X, origin, inverse_unit, model = _prepared(block, params, Kernel(1.0, 1, tables, tables, tables, tables))
+    X, origin, inverse_unit, model = _prepared(block, params, Kernel(1.0, 1, *np.ones((4, p + 1))))  # as good as any
     out = np.empty((X.shape[0], K), X.dtype)
     _native.distances(_INSTRUCTION_SET, X, origin, inverse_unit, model, out)
     return out

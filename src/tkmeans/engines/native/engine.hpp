@@ -37,7 +37,8 @@ struct Block {
 
 // `Stats` of stats.py. The arrays are zero on entry.
 struct Sums {
-    double *n, *w, *wx, *wd2, *log_u;
+    double *n, *w, *wd2, *log_u, *wx;
+    double* pull;      // (K,) sum of (tau u^q)^2 |x - mu|^2, or null
     double* observed;  // (K, p); filled only if a row has a missing feature
     bool missing;
     double cells, objective, entropy;

@@ -47,24 +47,15 @@ struct ModelArrays {
     bool log_sums;
 
     Model model() const {
-        const size_t tables = centers.shape(1) + 1;
-        require(centers.shape(0) >= 1 && centers.shape(1) >= 1, "centers must have at least one row and one column");
-        require(log_weights.shape(0) == centers.shape(0), "log_weights must have one entry per center");
-        require(exponent.shape(0) == tables && log_norm.shape(0) == tables && gain.shape(0) == tables &&
-                    log_u_bias.shape(0) == tables,
-                "the kernel's tables must have one entry more than there are features");
+        const size_t K = centers.shape(0), p = centers.shape(1);
+        require(K >= 1 && p >= 1, "centers must have at least one row and one column");
+        require(log_weights.shape(0) == K, "log_weights must have one entry per center");
+        for (const auto* table : {&exponent, &log_norm, &gain, &log_u_bias})
+            require(table->shape(0) == p + 1, "the kernel's tables must have one entry more than there are features");
         require(power == 0 || power == 1, "power must be 0 or 1");
-        return {Index(centers.shape(0)),
-                Index(centers.shape(1)),
-                centers.data(),
-                log_weights.data(),
-                exponent.data(),
-                log_norm.data(),
-                gain.data(),
-                log_u_bias.data(),
-                slope,
-                power,
-                log_sums};
+        return {Index(K),        Index(p),        centers.data(), log_weights.data(),
+                exponent.data(), log_norm.data(), gain.data(),    log_u_bias.data(),
+                slope,           power,           log_sums};
     }
 };
 
@@ -90,24 +81,23 @@ void bind_functions(nb::module_& m) {
     m.def(
         "summarize",
         [](const std::string& set, X x, Weight weight, Origin origin, Origin inverse_unit, const ModelArrays& arrays,
-           bool skip_far, bool wide, Vector<double> n, Vector<double> w, Matrix<double> observed,
-           Matrix<double> wx, Vector<double> wd2, Vector<double> log_u) {
+           bool skip_far, bool wide, Matrix<double> by_cluster, Matrix<double> observed, Matrix<double> wx) {
             const Model model = arrays.model();
             const Block<In> block = as_block<In>(x, weight, origin, inverse_unit, model);
-            for (const auto* sums : {&n, &w, &wd2, &log_u})
-                require(Index(sums->shape(0)) == model.clusters, "sums must have one entry per center");
+            const size_t K = size_t(model.clusters), p = size_t(model.features), lines = by_cluster.shape(0);
+            require((lines == 4 || lines == 5) && by_cluster.shape(1) == K, "there are 4 or 5 sums of each center");
             for (const auto* sums : {&observed, &wx})
-                require(Index(sums->shape(0)) == model.clusters && Index(sums->shape(1)) == model.features,
-                        "sums must have the shape of centers");
-            Sums sums{n.data(), w.data(), wx.data(), wd2.data(), log_u.data(), observed.data(), false, 0, 0, 0};
+                require(sums->shape(0) == K && sums->shape(1) == p, "sums must have the shape of centers");
+            double *n = by_cluster.data(), *pull = lines == 5 ? n + 4 * K : nullptr;
+            Sums sums{n, n + K, n + 2 * K, n + 3 * K, wx.data(), pull, observed.data(), false, 0, 0, 0};
             {
                 nb::gil_scoped_release release;
                 functions<In>(set).summarize(block, model, skip_far, wide, sums);
             }
             return std::make_tuple(sums.missing, sums.cells, sums.objective, sums.entropy);
         },
-        "set"_a, "x"_a, "weight"_a, "origin"_a, "inverse_unit"_a, "model"_a, "skip_far"_a, "wide"_a, result("n"),
-        result("w"), result("observed"), result("wx"), result("wd2"), result("log_u"),
+        "set"_a, "x"_a, "weight"_a, "origin"_a, "inverse_unit"_a, "model"_a, "skip_far"_a, "wide"_a,
+        result("by_cluster"), result("observed"), result("wx"),
         "Fill arrays of zeros with the sums of an E-step; return if values are missing, cells, objective, entropy.");
 
     m.def(

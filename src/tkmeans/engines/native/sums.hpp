@@ -14,7 +14,7 @@ class Accumulator {
           out_(out),
           clusters_(kernel.model.clusters),
           features_(kernel.model.features),
-          by_cluster_(clusters_, 4 * Pack<T>::size),
+          by_cluster_(clusters_, 5 * Pack<T>::size),
           wx_(clusters_, features_),
           w_complete_(clusters_),
           weight_per_total_(capacity),
@@ -31,9 +31,10 @@ class Accumulator {
  private:
     void add_rows(const Tile<T>& tile, const EStep<T>& e);
     void adjust(const Tile<T>& tile, EStep<T>& e);
-    template <bool LogSums, bool Trim, int Features, class Pairs>
+    // The sums `Wanted`: 0 those of the centres, 1 log_u as well, 2 pull as well.
+    template <int Wanted, bool Trim, int Features, class Pairs>
     Index add_clusters(const Tile<T>& tile, const Pairs& pairs, EStep<T>& e);
-    template <bool LogSums, class Pairs>
+    template <int Wanted, class Pairs>
     void add_pairs(const Tile<T>& tile, const Pairs& pairs, bool trim, EStep<T>& e);
     void flush();
 
@@ -46,7 +47,7 @@ class Accumulator {
     const Kernel<T>& kernel_;
     Sums& out_;
     const Index clusters_, features_;
-    Grid<T> by_cluster_;  // (K, 4 packs): tau, tau u^q, tau u^q D, tau log2(base)
+    Grid<T> by_cluster_;  // (K, 5 packs): tau, tau u^q, tau u^q D, tau log2(base), (tau u^q)^2 D
     Products<T> wx_, observed_;
     Line<double> w_complete_;   // (K,) w over tiles with all features
     Line<T> weight_per_total_;  // (rows,) weight / total: tau = f * this
@@ -105,10 +106,10 @@ void Accumulator<T>::adjust(const Tile<T>& tile, EStep<T>& e) {
     }
 }
 
-// The four sums of each cluster and, if their number is given, those of the features.
+// The sums of each cluster and, if their number is given, those of the features.
 // Otherwise tau u^q replaces f. Returns how many memberships count.
 template <class T>
-template <bool LogSums, bool Trim, int Features, class Pairs>
+template <int Wanted, bool Trim, int Features, class Pairs>
 Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, EStep<T>& e) {
     constexpr Index size = Pack<T>::size, depth = 2 * size;
     const T* x = tile.x().panels[0];
@@ -116,7 +117,7 @@ Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, ESte
     Index active = 0;
     for (Index k = 0; k < clusters_; ++k) {
         T *d2 = e.d2[k], *relative_u = e.relative_u[k], *log_base = e.log_base[k], *f = e.f[k];
-        auto n = splat(T(0)), w = n, wd2 = n, tau_log_base = n, counted = n;
+        auto n = splat(T(0)), w = n, wd2 = n, tau_log_base = n, pull = n, counted = n;
         Pack<T> wx[Features + 1];  // one more: C++ has no empty arrays
         TKM_UNROLL
         for (int j = 0; j < Features; ++j) wx[j] = load(wx_.lanes(k) + j * size);
@@ -132,7 +133,8 @@ Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, ESte
             n = n + tau;
             w = w + tau_u;
             wd2 = wd2 + tau_u * load(d2 + i);
-            if constexpr (LogSums) tau_log_base = tau_log_base + tau * load(log_base + i);
+            if constexpr (Wanted > 0) tau_log_base = tau_log_base + tau * load(log_base + i);
+            if constexpr (Wanted > 1) pull = pull + tau_u * tau_u * load(d2 + i);
             if constexpr (Features > 0) {
                 const T* x_i = x + i / depth * (Features * depth) + i % depth;
                 TKM_UNROLL
@@ -143,7 +145,7 @@ Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, ESte
         }
         T* sums = by_cluster_[k];
         int at = 0;
-        for (const auto& part : {n, w, wd2, tau_log_base}) {
+        for (const auto& part : {n, w, wd2, tau_log_base, pull}) {
             store(sums + at, load(sums + at) + part);
             at += size;
         }
@@ -156,17 +158,17 @@ Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, ESte
 
 // All sums over pairs; those of the features apart from the others unless features are few.
 template <class T>
-template <bool LogSums, class Pairs>
+template <int Wanted, class Pairs>
 void Accumulator<T>::add_pairs(const Tile<T>& tile, const Pairs& pairs, bool trim, EStep<T>& e) {
     if constexpr (!Pairs::few)
         if (features_ <= few_features && !tile.missing())
             return with_count<few_features>(features_, [&](auto features) {
-                add_clusters<LogSums, false, decltype(features)::value>(tile, pairs, e);
+                add_clusters<Wanted, false, decltype(features)::value>(tile, pairs, e);
             });
     const Index all = clusters_ * tile.panels() * Tile<T>::depth;
     Index active = all;
-    if (trim) active = add_clusters<LogSums, true, 0>(tile, pairs, e);
-    else add_clusters<LogSums, false, 0>(tile, pairs, e);
+    if (trim) active = add_clusters<Wanted, true, 0>(tile, pairs, e);
+    else add_clusters<Wanted, false, 0>(tile, pairs, e);
     if (Pairs::few || 4 * active < all) wx_.add_few(tile.x(), pairs, e.f);
     else wx_.add(tile.x(), tile.panels(), e.f);
 }
@@ -181,8 +183,9 @@ void Accumulator<T>::add(const Tile<T>& tile, const Pairs& pairs, bool trim, ESt
 
     add_rows(tile, e);
     adjust(tile, e);
-    if (kernel_.model.log_sums) add_pairs<true>(tile, pairs, trim, e);
-    else add_pairs<false>(tile, pairs, trim, e);
+    if (out_.pull) add_pairs<2>(tile, pairs, trim, e);
+    else if (kernel_.model.log_sums) add_pairs<1>(tile, pairs, trim, e);
+    else add_pairs<0>(tile, pairs, trim, e);
     if (tile.missing()) {
         out_.missing = true;
         if (observed_.empty()) observed_.resize(clusters_, features_);
@@ -200,6 +203,7 @@ void Accumulator<T>::flush() {
         out_.w[k] += w;
         out_.wd2[k] += sum_in_double(load(sums + 2 * size));
         out_.log_u[k] += sum_in_double(load(sums + 3 * size));
+        if (out_.pull) out_.pull[k] += sum_in_double(load(sums + 4 * size));
         if (!pending_missing_) w_complete_[k] += w;
     }
     by_cluster_.clear();
@@ -223,6 +227,7 @@ void Accumulator<T>::finish() {
         }
         out_.w[k] *= gain_q;
         out_.wd2[k] *= gain_q;
+        if (out_.pull) out_.pull[k] *= gain_q * gain_q;
         out_.log_u[k] = model.log_sums ? log_u * out_.n[k] - ln2 * out_.log_u[k] : 0.0;
     }
     if (!model.log_sums) out_.entropy = 0;
