@@ -144,10 +144,8 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column is scaled by {what} (--scale {scale}; there are also {others})"]
     if scale in (Scale.robust, Scale.none):
-        # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.
-        few = [
-            x if len(x) <= _ENOUGH else np.random.default_rng(0).choice(x, _ENOUGH) for x in columns
-        ]  # always the same
+        # As RobustScaler().fit does, but with one look at each column, and of very many rows at some, always the same.
+        few = [x if len(x) <= _ENOUGH else np.random.default_rng(0).choice(x, _ENOUGH) for x in columns]
         seen = [some if np.any(~np.isnan(some)) else x for some, x in zip(few, columns, strict=True)]
         low, middle, high = np.transpose([np.nanquantile(x, [0.25, 0.5, 0.75]) for x in seen])
         scaler = preprocessing.RobustScaler().fit(np.zeros((2, len(columns))))

@@ -90,7 +90,10 @@ def write_report(
 
 
 def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
-    sheet, script = part("style.css"), "".join(map(part, ("geometry.js", "picture.js", "report.js")))
+    shown = {"style": part("style.css"), "script": "".join(map(part, ("geometry.js", "picture.js", "report.js")))}
+    sums = {name: hashlib.sha256(content.encode()).digest() for name, content in shown.items()}
+    # What a Content-Security-Policy knows an element by: nothing else may run.
+    shown |= {f"{name}_hash": "sha256-" + base64.b64encode(digest).decode() for name, digest in sums.items()}
     outliers, sentences = sections.outliers(found), found.description.sentences()
     title_of_outliers = "Rows of least weight" if found.rows.outlier is None else "Outliers"
     n_drawn = len(base64.b64decode((data := drawing(found, scaler))["outliers"]))
@@ -101,19 +104,13 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
     about |= dict.fromkeys(("fit_facts", "convergence"), (estimator,)) | {"made_by": (estimator, call)}
     about |= {"data_facts": (found, scaler)}
     return Template(part("page.html")).substitute(
-        **{"style": sheet, "style_hash": _hash(sheet), "script": script, "script_hash": _hash(script)},
-        **{name: getattr(sections, name)(*given) for name, given in about.items()},
+        **shown | {name: getattr(sections, name)(*given) for name, given in about.items()},
         **{"data": embedded(data), "title": text(title), "drawn": "" if n_drawn == len(found.values) else sample},
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
         legend="".join(fragment("legend", cluster=k, swatch=swatch(k), rows=rows) for k, rows in enumerate(sizes)),
         outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
         outliers_link='<a href="#outliers">Outliers</a>' if outliers else "",
     )
-
-
-def _hash(content: str) -> str:
-    """What a Content-Security-Policy knows an element by: nothing else may run."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:

@@ -110,9 +110,8 @@ def data_facts(found: Clustering, scaler: Any) -> str:
 
 def fit_facts(estimator: Any) -> str:
     """What was estimated, with what it means."""
-    converged = ", converged" if getattr(estimator, "converged_", False) else ""
     meanings: dict[str, tuple[str, Callable[[Any], str]]] = {
-        "n_iter_": ("Iterations", lambda n: f"{n}{converged}"),
+        "n_iter_": ("Iterations", lambda n: f"{n}" + ", converged" * bool(getattr(estimator, "converged_", False))),
         "agreement_": ("Agreement", lambda share: fragment("agreement", share=percent(float(share)))),
         "lower_bound_": (objective_name(estimator).capitalize(), lambda value: number(float(value), 6)),
         "inertia_": ("Sum of squared distances", lambda value: number(float(value), 6)),
@@ -226,8 +225,8 @@ def _histogram(found: Clustering, k: int, j: int) -> str:
     paths = []
     for rows in (values, values[own]):
         heights = np.histogram(np.clip(rows[~np.isnan(rows)], low, high), _BINS, (low, high))[0]
-        steps = "".join(f"V{20 - 18 * height / max(1, heights.max()):.1f}h4" for height in heights)
-        paths.append(f"M2 20{steps}V20z")
+        steps = (f"V{20 - 18 * height / max(1, heights.max()):.1f}h4" for height in heights)
+        paths.append(f"M2 20{''.join(steps)}V20z")
     return fragment("histogram", all=paths[0], own=paths[1], color=style.color(k))
 
 
@@ -250,7 +249,7 @@ def _centers(found: Clustering) -> str:
         for j, value in zip(shown, found.centers[k, shown], strict=True):
             level = int(np.clip(found.effects[k, j] / NOTABLE, -3, 3))
             tint = f"low{-level}" if level < 0 else f"high{level}" if level else None
-            rows[-1].append(tag("td", cell(value, found.digits[j]), data_v=_bare(value), class_=tint))
+            rows[-1].append(_td(cell(value, found.digits[j]), value, tint))
     note = "" if len(shown) == len(found.names) else f" (the {len(shown)} columns that tell clusters apart best)"
     centers = markup.table(header, rows, label="Centres of all clusters", kind="sortable centers")
     return fragment("centers", unfolded=" open" if len(shown) <= _CARD_COLUMNS else "", note=note, table=centers)
@@ -292,10 +291,6 @@ def _value(found: Clustering, i: int, j: int) -> str:
     return _td(cell(found.values[i, j], found.digits[j]), found.values[i, j])
 
 
-def _td(content: str, value: float) -> str:
-    return f'<td class="number" data-v="{_bare(value)}">{content}</td>'
-
-
-def _bare(value: float) -> str:
-    """A number for a script to sort by."""
-    return "" if np.isnan(value) else repr(float(value))
+def _td(content: str, value: float, kind: str | None = "number") -> str:
+    """A cell with the number that a script sorts it by."""
+    return tag("td", content, class_=kind, data_v="" if np.isnan(value) else repr(float(value)))

@@ -108,8 +108,7 @@ class QuietFor:
         return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
-@dataclass(frozen=True)
-class Released:
+class Released(NamedTuple):
     """One method: where it begins, what it does and when it ends."""
 
     start: Callable[[Array, int, np.random.RandomState], Array]
