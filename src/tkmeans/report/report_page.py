@@ -138,9 +138,7 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     return {"columns": columns, "view": view, **rows, "colors": style.COLORS, "shapes": shapes}
 
 
-def _packed(
-    kind: str, name: str, values: Array, centers: Array, slope: float | None, decimals: int | None = None
-) -> dict[str, Any]:
+def _packed(kind: str, name: str, values: Array, centers: Array, slope: Any, decimals: Any = None) -> dict[str, Any]:
     """Values as float32 around their middle, so that no digit is spent on what all have in common.
 
     The slope is that of what the estimator saw, by these values: there distances are what they seem.
