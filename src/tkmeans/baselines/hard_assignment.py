@@ -259,9 +259,8 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
     method : {"swap", "alternate"}, default="swap"
-        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
-        Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
-        like k-means: quicker, worse.
+        "swap" exchanges a medoid for a row whenever that helps (PAM, as in Schubert and Rousseeuw 2021), with all
+        pairwise distances in memory. "alternate" labels rows and moves medoids in turn, like k-means: quicker, worse.
 
     Attributes
     ----------

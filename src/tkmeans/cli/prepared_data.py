@@ -13,11 +13,10 @@ from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 from tkmeans.tables.file_content import WATCH
 from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
 
-_SCALERS = {  # scikit-learn's, and what they scale a column by
-    Scale.robust: ("RobustScaler", "its median and interquartile range"),
-    Scale.standard: ("StandardScaler", "its mean and standard deviation"),
-    Scale.minmax: ("MinMaxScaler", "its least and largest value"),
-}
+# scikit-learn's, and what they scale a column by
+_SCALERS = {Scale.robust: ("RobustScaler", "its median and interquartile range")}
+_SCALERS |= {Scale.standard: ("StandardScaler", "its mean and standard deviation")}
+_SCALERS |= {Scale.minmax: ("MinMaxScaler", "its least and largest value")}
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
 
 

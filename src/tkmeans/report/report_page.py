@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from tkmeans.atomic import check_not_input, mapped_file, replacing
+from tkmeans.cluster_descriptions import quantile
 from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_path
 from tkmeans.plots import style
 from tkmeans.plots.projections import agreement, drawn_rows, heights, principal_plane
 from tkmeans.report import sections
-from tkmeans.report.clustering import Clustering, look, quantiles
+from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, fragment, part, shortened, swatch, text
 from tkmeans.stats import Array
 
@@ -153,7 +154,7 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
     """How much the scaler stretches each of the p columns; None if it bends them."""
     if scaler is None:
         return [1.0] * found.values.shape[1]
-    low, high = quantiles(found.values, [0, 1])
+    low, high = quantile(found.values, 0, 1)
     points = np.array([low, low + (high - low) / 3, high])
     with warnings.catch_warnings(action="ignore", category=UserWarning), np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.asarray(scaler.transform(points.copy()), dtype=float)  # of three rows without names of columns

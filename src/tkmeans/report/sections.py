@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from tkmeans.cluster_descriptions import NOTABLE, Category
+from tkmeans.cluster_descriptions import NOTABLE, Category, quantile
 from tkmeans.plots import style
 from tkmeans.plots.diagnostic_displays import criterion_title, objective_name
 from tkmeans.report import markup
-from tkmeans.report.clustering import Clustering, quantiles
+from tkmeans.report.clustering import Clustering
 from tkmeans.report.markup import cell, count, facts, fragment, grouped, named, number, percent, swatch, tag, text
 from tkmeans.row_answers import UNSURE
 from tkmeans.stats import Array
@@ -172,7 +172,7 @@ def outliers(found: Clustering) -> str:
 def columns(found: Clustering) -> str:
     """Every column: what is missing, and the range."""
     shown = found.values[:, :_LISTED_COLUMNS]
-    missing, ranges = np.isnan(shown).mean(axis=0), quantiles(shown, [0, 0.5, 1])
+    missing, ranges = np.isnan(shown).mean(axis=0), quantile(shown, 0, 0.5, 1)
     rows = []
     for j, name in enumerate(found.names[:_LISTED_COLUMNS]):
         cells = [tag("th", named(name), scope="row"), _td(percent(float(missing[j])), missing[j])]
@@ -219,7 +219,7 @@ def _profile_row(found: Clustering, k: int, j: int) -> str:
 def _histogram(found: Clustering, k: int, j: int) -> str:
     """The values of a column in a cluster, before those of all rows that are no outliers."""
     values, own = found.values[found.rows.core, j], found.rows.label[found.rows.core] == k
-    low, high = quantiles(values[:, None], [0.01, 0.99])[:, 0]
+    low, high = quantile(values[:, None], 0.01, 0.99)[:, 0]
     if not high - low > 1e-9 * max(abs(low), abs(high)):  # too little for bars
         return ""
     paths = []
@@ -263,7 +263,7 @@ def _row_table(found: Clustering, rows: Array) -> str:
         k = int(found.rows.label[i])
         times = found.distances[i] / found.usual_distances[k] if found.usual_distances[k] > 0 else np.nan
         far = number(times, 2) if times < 100 else number(float(f"{times:.2g}"), 6)
-        cells = [_row_heading(found, i, data_v=found.row_name(i)), tag("td", f"{swatch(k)} {k}", data_v=k)]
+        cells = [_row_heading(found, i), tag("td", f"{swatch(k)} {k}", data_v=k)]
         cells += [_td(f"{far} ×", times), tag("td", _reason(found, i))]
         cells += [] if pvalues is None else [_td(number(pvalues[i], 2), pvalues[i])]
         body.append(cells + [_value(found, i, j) for j in shown])
@@ -282,9 +282,10 @@ def _reason(found: Clustering, i: int) -> str:
     return fragment("reason", column=named(found.names[j]), value=value, expected=expected)
 
 
-def _row_heading(found: Clustering, i: int, **attributes: Any) -> str:
+def _row_heading(found: Clustering, i: int) -> str:
     """The name of a row, as a button that shows it in the picture."""
-    return tag("th", fragment("pointer", row=int(i), name=named(found.row_name(i))), scope="row", **attributes)
+    name = f"row {i}" if found.row_names is None else found.row_names[i]
+    return tag("th", fragment("pointer", row=int(i), name=named(name)), scope="row", data_v=name)
 
 
 def _value(found: Clustering, i: int, j: int) -> str:

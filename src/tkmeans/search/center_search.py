@@ -158,8 +158,7 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
     """The same with the t distribution of the distances to the nearest centre: its scale, its dof from a short list.
 
     It saves EM the slow walk of nu; `dof` is None if it is estimated. Overlap shortens distances, so it is a start, not
-    an estimate. Every scale is sought from the one that was found without the noise: with many strays there is another,
-    far too wide one.
+    an estimate. Scales are sought from the one found without the noise: with many strays there is one far too wide.
     """
     known = np.isfinite(found.nearest)  # a row that is a cluster of its own has no others to measure from
     d2, weight, p = found.nearest[known], sample.weight[known], found.centers.shape[1]

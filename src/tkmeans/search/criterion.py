@@ -127,10 +127,8 @@ def cap(state: State) -> float:
 def seen_from_others(d1: Array, mass: Array) -> Array:
     """Squared distances to the mean of the *other* rows, from those to the mean of rows of weight `mass`.
 
-    One copy of x left out, the mean is (mass mean - x)/(mass - 1): x is mass/(mass - 1) times as far from it.
-    A row with no others is infinitely far. So a centre on a single stray, or many centres
-    in many dimensions, gain nothing from the rows they were fitted to.
+    One copy of x left out, the mean is (mass mean - x)/(mass - 1): x is mass/(mass - 1) times as far from it, or with
+    no others infinitely far. So a centre on a stray, or many centres in many dimensions, gain nothing from their rows.
     """
     others = mass > 1
-    share = np.divide(mass, mass - 1, out=np.ones(len(mass)), where=others)
-    return np.where(others, d1 * share**2, np.inf)
+    return np.where(others, d1 * np.divide(mass, mass - 1, out=np.ones(len(mass)), where=others) ** 2, np.inf)

@@ -158,8 +158,7 @@ class ReferenceSearch:
             noise, near = np.where(far, weight, 0.0), np.where(far, 0.0, weight * loss)
             tries = []
             for trial in range(trials):
-                from_noise = (trial % 2 == 1 and np.any(noise)) or not np.any(near)
-                i = drawn(noise if from_noise else near, next(uniform))
+                i = drawn(noise if (trial % 2 == 1 and np.any(noise)) or not np.any(near) else near, next(uniform))
                 fall = np.maximum(loss - self._row_loss(np.sum((X - X[i]) ** 2, axis=1), np.inf), 0.0)
                 tries.append((weight @ fall - min(weight[i], 1.0) * loss[i], i))  # one copy of itself does not count
             chosen.append(max(tries)[1])
