@@ -215,11 +215,11 @@ def described(
     n_outliers = rows._replace(known=known).counts(n_clusters)[1]
     chosen = [_some(group) for group in groups]
     values = [np.column_stack([column[few] for column in columns]) for few in chosen]
-    medians = np.array([median(of_cluster) for of_cluster in values])  # (K, p)
+    medians = np.array([quantile(of_cluster) for of_cluster in values])  # (K, p)
     seen = _some(np.flatnonzero(core))
     some, of = np.column_stack([column[seen] for column in columns]), labels[seen]
     away, width = np.abs(some - medians[of]), np.fmax.reduce(medians) - np.fmin.reduce(medians)
-    mad = SIGMA * median(away)  # pooled; where that is 0, as in counts, the mean deviation takes its place
+    mad = SIGMA * quantile(away)  # pooled; where that is 0, as in counts, the mean deviation takes its place
     spread = np.where(mad > 0, mad, np.nansum(away, axis=0) / max(1, len(away)))
     unknown = np.where(width > 0, width / 10, np.inf)  # of columns that are equal within clusters, or everywhere
     spread = np.where((spread > 0) & (spread < np.inf), spread, unknown)
@@ -230,7 +230,7 @@ def described(
     shares = [_shares(name, cells, groups) for name, cells in categories.items() if len({*cells}) <= few]
     sure, found = rows.probability, []
     for k, group in enumerate(groups):
-        others = median(np.delete(medians, k, axis=0))  # of clusters, so that sizes do not decide what is high
+        others = quantile(np.delete(medians, k, axis=0))  # of clusters, so that sizes do not decide what is high
         effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
         traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
@@ -279,9 +279,11 @@ def _is_yes_or_no(column: Array) -> bool:
     return {*known[:1000].tolist()} <= {0, 1} and {*np.unique(known).tolist()} == {0, 1}
 
 
-def median(rows: Array) -> Array:
-    """The median of each column over the values that are there; NaN where there is none."""
+def quantile(rows: Array, *levels: float) -> Array:
+    """The median, or quantiles, of each column over the values that are there; NaN where there is none."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        if levels:
+            return np.nanquantile(rows, levels, axis=0)
         return (np.nanmedian if np.isnan(np.sum(rows)) else np.median)(rows, axis=0)
 
 

@@ -137,8 +137,7 @@ def stability(
     if reference.shape != (n_rows,):
         raise ValueError(f"estimator was fitted to {len(reference)} rows and X has {n_rows}; give both the same rows")
     counted = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
-    clusters = np.unique(reference[counted])
-    clusters = clusters[clusters >= 0]
+    clusters = np.unique(reference[counted[reference[counted] >= 0]])
     if not len(clusters):
         raise ValueError(f"{type(estimator).__name__} found no cluster in X, so there is none to judge")
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_resamples)

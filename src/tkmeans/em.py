@@ -178,8 +178,7 @@ def _step(source: Visited, model: Any, run: Progress) -> Progress:
 class Anderson:
     """Anderson acceleration of a fixed-point map x -> g(x) (Walker and Ni 2011, type II).
 
-    Of the last few steps it takes the affine combination whose residual g(x) - x
-    is least, and answers the same combination of their images.
+    Of the last few steps it takes the affine combination of least residual g(x) - x, and answers that of their images.
     """
 
     residuals: deque[Array] = field(default_factory=partial(deque, maxlen=6))  # of the last steps, one more than depth

@@ -108,9 +108,8 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     if labels.min() < 0 or labels.max() >= len(centers):
         found = f"got {labels.min()} to {labels.max()}"
         raise ValueError(f"labels must be row numbers of centers, 0 to {len(centers) - 1}, {found}")
-    within = np.mean(((X - centers[labels]) ** 2).sum(axis=1))
     between = np.bincount(labels, minlength=len(centers)) @ ((X.mean(axis=0) - centers) ** 2).sum(axis=1) / len(X)
-    return float(within / between) if between > 0 else float("inf")
+    return float(np.mean(((X - centers[labels]) ** 2).sum(axis=1)) / between) if between > 0 else float("inf")
 
 
 def _checked(X: Any, labels: Any) -> tuple[Any, Any]:

@@ -18,6 +18,7 @@ from tkmeans.docstrings import documented
 from tkmeans.estimators import StudentTMixture
 from tkmeans.estimators.validation import check_choice, check_clusterer, check_integer, check_n_jobs, check_real
 from tkmeans.plots.diagnostic_displays import RobustnessDisplay
+from tkmeans.plots.projections import full_covariances
 from tkmeans.sources.number_checks import as_numbers, checked_points, reals
 from tkmeans.stats import Array
 
@@ -251,9 +252,8 @@ def _fitted(estimator: Any, X: Array) -> tuple[Array, Any, float]:
         labels = np.asarray(model.fit_predict(X))
     centers = getattr(model, "cluster_centers_", getattr(model, "means_", None))
     width = np.sqrt(getattr(model, "scale_", getattr(model, "inertia_", np.nan) / X.size))
-    if hasattr(model, "covariances_"):  # the geometric mean of all axes of all components
-        C, matrices = np.asarray(model.covariances_), model.covariance_type in ("full", "tied")
-        width = np.exp(np.mean(np.linalg.slogdet(C)[1] / X.shape[1] if matrices else np.log(C)) / 2)
+    if (matrices := full_covariances(model)) is not None:  # the geometric mean of all axes of all components
+        width = np.exp(np.mean(np.linalg.slogdet(matrices)[1]) / X.shape[1] / 2)
     return labels, None if centers is None else np.asarray(centers), float(width)
 
 

@@ -132,7 +132,7 @@ class HardCenters(NamedTuple):
 
     def frame(self, dtype: Any) -> Frame:
         """Coordinates as they are."""
-        return as_it_is(self.centers.shape[1])
+        return Frame(np.zeros(self.centers.shape[1]), 1.0)
 
     def posterior(self, model: HardModel, frame: Frame) -> "HardCenters":
         """Ready to look at rows."""
@@ -146,11 +146,6 @@ class HardCenters(NamedTuple):
     def distances(self, block: Block) -> Array:
         """In the metric of the method, (n, K)."""
         return distances_between(block.X, self.centers, self.metric)
-
-
-def as_it_is(n_features: int) -> Frame:
-    """The user's coordinates as a frame."""
-    return Frame(np.zeros(n_features), 1.0)
 
 
 def check_rows(estimator: Any, X: Array) -> None:
@@ -174,7 +169,7 @@ def hard_plan(estimator: Any, source: Source, run_from: Callable[..., Run], more
     """From every start a run over the rows, sorted and with equal ones joined: a row of weight 2 is that row twice."""
     assert isinstance(source, ArraySource)
     measure(source)
-    source.frame = as_it_is(source.n_features)
+    source.frame = Frame(np.zeros(source.n_features), 1.0)  # coordinates as they are
     weight = np.ones(source.n_rows) if source.weight is None else source.weight
     sample = canonical(Sample(source.X[weight > 0], weight[weight > 0]))
 
@@ -196,8 +191,9 @@ def hard_plan(estimator: Any, source: Source, run_from: Callable[..., Run], more
 
 def alternating(estimator: Any, sample: Sample, centers: Array) -> Run:
     """Label rows and move centres in turn, until nothing gets better."""
-    source, model = ArraySource(sample.X, sample.weight, as_it_is(sample.X.shape[1])), estimator._model(None)
-    return partial(em, source, model, Centers(centers), stop=SmallGain(0.0), max_iter=estimator.max_iter)
+    source = ArraySource(sample.X, sample.weight, Frame(np.zeros(sample.X.shape[1]), 1.0))
+    how = {"stop": SmallGain(0.0), "max_iter": estimator.max_iter}
+    return partial(em, source, estimator._model(None), Centers(centers), **how)
 
 
 def weighted_medians(x: Array, weight: Array) -> Array:
@@ -263,9 +259,8 @@ class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
         The distance.
     method : {"swap", "alternate"}, default="swap"
-        "swap" exchanges a medoid for another row whenever that helps (PAM, with the shortcuts of Schubert and
-        Rousseeuw 2021); it needs all pairwise distances in memory. "alternate" labels rows and moves medoids in turn,
-        like k-means: quicker, worse.
+        "swap" exchanges a medoid for a row whenever that helps (PAM, as in Schubert and Rousseeuw 2021), with all
+        pairwise distances in memory. "alternate" labels rows and moves medoids in turn, like k-means: quicker, worse.
 
     Attributes
     ----------

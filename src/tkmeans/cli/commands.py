@@ -178,7 +178,14 @@ def outliers(
         screen.tell(found.sentence)
         if not len(strays):
             screen.tell("The least typical rows are:")
-        _print(data, _described(data, estimator, found, strays[:top] if len(strays) else strangest[: min(5, top)]))
+        shown = _described(data, estimator, found, strays[:top] if len(strays) else strangest[: min(5, top)])
+        cells = {data.table.row_word: [str(row[data.table.row_word]) for row in shown]}
+        cells |= {} if data.id_column is None else {data.id_column: [row["name"] for row in shown]}
+        cells |= {"nearest cluster": [str(row["cluster"]) for row in shown]}
+        cells |= {"p-value": [f"{row['outlier_pvalue']:.2g}" for row in shown]}
+        cells |= {"most unusual value": [f"{row['column']} = {screen.number(row['value'])}" for row in shown]}
+        cells |= {"off by": [f"{row['spreads']:+.1f} spreads" for row in shown]}
+        screen.print_table(cells, text=(data.id_column, "most unusual value"))
         screen.tell("A spread is how far the rows of a cluster typically are from its centre, in one column.")
         if len(strays) > top:
             screen.tell(f"{len(strays) - top} more: --top {len(strays)} shows them, --out FILE writes them.")
@@ -197,18 +204,6 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
         | {"value": float(data.values[j][i]), "spreads": float(spreads[j])}
         for i, j, spreads, place in zip(rows, worst, away, data.table.places(rows.tolist()), strict=True)
     ]
-
-
-def _print(data: Data, described: list[dict[str, Any]]) -> None:
-    shown = {
-        data.table.row_word: [str(row[data.table.row_word]) for row in described],
-        **({} if data.id_column is None else {data.id_column: [row["name"] for row in described]}),
-        "nearest cluster": [str(row["cluster"]) for row in described],
-        "p-value": [f"{row['outlier_pvalue']:.2g}" for row in described],
-        "most unusual value": [f"{row['column']} = {screen.number(row['value'])}" for row in described],
-        "off by": [f"{row['spreads']:+.1f} spreads" for row in described],
-    }
-    screen.print_table(shown, text=(data.id_column, "most unusual value"))
 
 
 def select_k(

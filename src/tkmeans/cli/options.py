@@ -77,15 +77,8 @@ class OutputOptions(NamedTuple):
 
 def typed_again(*records: NamedTuple) -> list[str]:
     """The options that somebody gave, as they would be typed."""
-    words = []
-    for record in records:
-        for field, value in record._asdict().items():
-            if isinstance(value, bool):
-                words.append(f"--{'' if value else 'no-'}{field}")
-            elif value != record._field_defaults.get(field):
-                for each in value if isinstance(value, list) else [value]:
-                    words += [f"--{field.replace('_', '-')}", each]
-    return words
+    given = ((key, x) for each in records for key, x in each._asdict().items() if x != each._field_defaults.get(key))
+    return [word for key, value in given for word in screen.typed(key.replace("_", "-"), value)]
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:

@@ -13,11 +13,10 @@ from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 from tkmeans.tables.file_content import WATCH
 from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
 
-_SCALERS = {  # scikit-learn's, and what they scale a column by
-    Scale.robust: ("RobustScaler", "its median and interquartile range"),
-    Scale.standard: ("StandardScaler", "its mean and standard deviation"),
-    Scale.minmax: ("MinMaxScaler", "its least and largest value"),
-}
+# scikit-learn's, and what they scale a column by
+_SCALERS = {Scale.robust: ("RobustScaler", "its median and interquartile range")}
+_SCALERS |= {Scale.standard: ("StandardScaler", "its mean and standard deviation")}
+_SCALERS |= {Scale.minmax: ("MinMaxScaler", "its least and largest value")}
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
 
 
@@ -144,10 +143,8 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column is scaled by {what} (--scale {scale}; there are also {others})"]
     if scale in (Scale.robust, Scale.none):
-        # As RobustScaler().fit does, but with one look at each column, and not at all of very many rows.
-        few = [
-            x if len(x) <= _ENOUGH else np.random.default_rng(0).choice(x, _ENOUGH) for x in columns
-        ]  # always the same
+        # As RobustScaler().fit does, but with one look at each column, and of very many rows at some, always the same.
+        few = [x if len(x) <= _ENOUGH else np.random.default_rng(0).choice(x, _ENOUGH) for x in columns]
         seen = [some if np.any(~np.isnan(some)) else x for some, x in zip(few, columns, strict=True)]
         low, middle, high = np.transpose([np.nanquantile(x, [0.25, 0.5, 0.75]) for x in seen])
         scaler = preprocessing.RobustScaler().fit(np.zeros((2, len(columns))))

@@ -29,30 +29,27 @@ _ARGUMENT = re.compile(rf"\b({_NAMES})=(\[(?:{_TEXT}|[ ,.])*\]|{_TEXT}|True|Fals
 PLAIN_WIDTH = 120  # of tables that do not go to a terminal
 
 
+def _print_message(form: str, style: str, text: str) -> None:
+    """Print to standard error, in lines only on terminals: programs that read messages want them whole."""
+    err.print(Text(clean(form.format(text)), style=style), soft_wrap=not err.is_terminal)
+
+
+# What takes out of a text what would steer a terminal: names come from files, and files from anywhere.
+clean = partial(_STEERING.sub, "")
+warn, complain = partial(_print_message, "Note: {}", "yellow"), partial(_print_message, "Error: {}", "bold red")
+
+
 def notes(texts: Sequence[str]) -> None:
     """Print remarks on what was done."""
     for text in texts:
-        _print_message(text[:1].upper() + text[1:] + ".", "dim")
+        _print_message("{}.", "dim", text[:1].upper() + text[1:])
 
 
-def warn(text: str) -> None:
-    """Print a warning."""
-    _print_message(f"Note: {text}", "yellow")
-
-
-def complain(text: str) -> None:
-    """Print an error."""
-    _print_message(f"Error: {text}", "bold red")
-
-
-def _print_message(text: str, style: str) -> None:
-    """Print to standard error, in lines only on terminals: programs that read messages want them whole."""
-    err.print(Text(clean(text), style=style), soft_wrap=not err.is_terminal)
-
-
-def clean(text: str) -> str:
-    """The text without what would steer a terminal: names come from files, and files from anywhere."""
-    return _STEERING.sub("", text)
+def typed(name: str, value: Any) -> list[str]:
+    """An option as it would be typed, again and again for a list."""
+    if isinstance(value, bool):
+        return [f"--{'' if value else 'no-'}{name}"]
+    return [word for each in (value if isinstance(value, list) else [value]) for word in (f"--{name}", str(each))]
 
 
 def as_options(text: str) -> str:
@@ -60,11 +57,10 @@ def as_options(text: str) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], ast.literal_eval(found[2])
-        if isinstance(value, bool):
-            return f"--{'' if value else 'no-'}{name}"
-        words = [str(word) for word in value if word is not ...] if isinstance(value, list) else [value]
-        words = words if name == "missing" or isinstance(value, str) else [",".join(words)]
-        return " ".join(f"--{name} {shlex.quote(word)}" for word in words)
+        if isinstance(value, list):
+            words = [str(word) for word in value if word is not ...]
+            value = words if name == "missing" else ",".join(words)
+        return shlex.join(typed(name, value))
 
     return _ARGUMENT.sub(option, text)
 

@@ -45,10 +45,9 @@ def make_contaminated(
     >>> X.shape, int((y == -1).sum())
     ((105, 2), 5)
     """
-    integers = {"n_samples": n_samples, "n_clusters": n_clusters, "n_features": n_features}
-    n_samples, n_clusters, n_features = _checked(int, 1, **integers)
+    n_samples, n_clusters, n_features = _checked(int, n_samples=n_samples, n_clusters=n_clusters, n_features=n_features)
     reals = {"outlier_fraction": outlier_fraction, "outlier_range": outlier_range, "cluster_std": cluster_std}
-    outlier_fraction, outlier_range, cluster_std = _checked(float, 0, **reals)
+    outlier_fraction, outlier_range, cluster_std = _checked(float, **reals)
     rng = check_random_state(random_state)
     X, y = _spaced(n_clusters, n_features, np.arange(n_samples) % n_clusters, cluster_std, rng)
     n_outliers = round(outlier_fraction * n_samples)
@@ -70,7 +69,7 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
     >>> make_a_like(35, random_state=0)[0].shape
     (5250, 2)
     """
-    (n_clusters,) = _checked(int, 1, n_clusters=n_clusters)
+    (n_clusters,) = _checked(int, n_clusters=n_clusters)
     return _spaced(n_clusters, 2, np.repeat(np.arange(n_clusters), 150), 0.35 / np.sqrt(n_clusters), random_state)
 
 
@@ -90,7 +89,7 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
     >>> X.shape, int(y.max()) + 1
     ((5000, 2), 15)
     """
-    (overlap,) = _checked(int, 1, overlap=overlap)
+    (overlap,) = _checked(int, overlap=overlap)
     if overlap not in _S_SPREAD:
         raise ValueError(f"overlap must be 1, 2, 3 or 4 (like S1 to S4), got {overlap!r}")
     return _spaced(15, 2, np.sort(np.arange(5000) % 15), _S_SPREAD[overlap], random_state)
@@ -111,7 +110,7 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
     >>> make_dim_like(64, random_state=0)[0].shape
     (1024, 64)
     """
-    (n_features,) = _checked(int, 1, n_features=n_features)
+    (n_features,) = _checked(int, n_features=n_features)
     rng = check_random_state(random_state)
     return _around(rng.uniform(-1, 1, (16, n_features)), np.repeat(np.arange(16), 64), 0.05, rng)
 
@@ -157,7 +156,7 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
     """
     if not isinstance(kind, str) or kind not in CONTAMINATIONS:
         raise ValueError(f"kind must be one of {', '.join(CONTAMINATIONS)}, got {kind!r}")
-    (fraction,) = _checked(float, 0, fraction=fraction)
+    (fraction,) = _checked(float, fraction=fraction)
     rng = check_random_state(random_state)
     X, y = check_X_y(X, y, dtype=np.float64)
     if np.max(np.abs(X)) > 1e300:
@@ -178,8 +177,9 @@ def strays(X: Any, n: int, distance: float, rng: Any, *, cauchy: bool, heaps: in
     return places[rng.randint(heaps, size=n)] + width * half * rng.standard_normal((n, p))
 
 
-def _checked(kind: type, least: float, **given: Any) -> list[Any]:
-    """These as numbers of Python, int or float; an error names the one that is none, or below `least`."""
+def _checked(kind: type, **given: Any) -> list[Any]:
+    """These as numbers of Python, int from 1 or float from 0 on; an error names the one that is none of these."""
+    least = int(kind is int)
     for name, value in given.items():
         right = isinstance(value, Integral if kind is int else Real) and not isinstance(value, (bool, np.bool_))
         if not right or not least <= (value if isinstance(value, int) else float(value)) <= 10**9:

@@ -186,7 +186,10 @@ def perform(keys: list[Key], path: Path, *, n_jobs: int | None = None, tick: Cal
     """All these runs: those in the file are read from it, the others are done and added to it."""
     done = read(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, done)  # without what was cut off, or written by another version
+    with replacing(path) as whole:  # without what was cut off, or written by another version
+        writer = csv.writer(codecs.getwriter("utf-8")(whole))
+        writer.writerow([*Key._fields, *MEASURES])
+        writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in done.items())
     open_keys = [key for key in keys if key not in done]
     tick(len(keys) - len(open_keys))
     if open_keys:
@@ -210,14 +213,6 @@ def read(path: Path) -> Results:
             key = Key(line["dataset"], line["method"], line["column"], int(line["rep"]))
             results[key] = {measure: float(line[measure]) for measure in MEASURES}
     return results
-
-
-def _write(path: Path, results: Results) -> None:
-    """A file of these runs, which are there whole or as they were."""
-    with replacing(path) as file:
-        writer = csv.writer(codecs.getwriter("utf-8")(file))
-        writer.writerow([*Key._fields, *MEASURES])
-        writer.writerows([*key, *(row[measure] for measure in MEASURES)] for key, row in results.items())
 
 
 def _do(key: Key) -> tuple[Key, dict[str, float]]:

@@ -17,9 +17,7 @@ from tkmeans.paper.published_values import COLUMN_TITLES, LEAST_REPETITIONS, MET
 Hook = Callable[[Any], object]
 
 
-def reproduce(
-    what: str, out: Path, *, reps: int, start: Hook = int, tick: Hook = int, finish: Hook = str
-) -> list[Path]:
+def reproduce(what: str, out: Path, reps: int, start: Hook = int, tick: Hook = int, finish: Hook = str) -> list[Path]:
     """Run what is missing, write tables and figures, and return the files that were written.
 
     `start` gets the number of runs, `tick` how many more are done, `finish` how long it took. Runs are kept in

@@ -70,8 +70,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
             raise TypeError(f"a model file holds a pipeline of a scaler and an estimator, got {n_steps} steps")
         names, (scaler, last) = map(list, zip(*estimator.steps, strict=True))
     document = {"format": FORMAT, "version": VERSION, "tkmeans": __version__, "scikit-learn": sklearn.__version__}
-    document |= {"checksum": "", "pipeline": names}
-    document["scaler"] = None if scaler is None else _written(scaler, SCALERS, training_rows)
+    document |= {"checksum": "", "pipeline": names, "scaler": scaler and _written(scaler, SCALERS, training_rows)}
     document["estimator"] = _written(last, ESTIMATORS, training_rows)
     document["checksum"] = checksum(document)
     data = pretty(document).encode() + b"\n"

@@ -105,8 +105,7 @@ class ClustersDisplay:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows. A row that lacks a value of a drawn column is left out; in the principal plane it stands where
-            its cluster expects it.
+            The rows. One that lacks a drawn value is left out; in the principal plane that of its centre replaces it.
         labels, outliers : array-likes of shape (n_samples,)
             The cluster of each row, where a negative one marks an outlier, and which other rows are outliers.
         centers, covariances : array-likes of shape (K, n_features) and (K, n_features, n_features), default=None

@@ -69,11 +69,9 @@ class ConvergenceDisplay(_Display):
         return cls(values=estimator.lower_bounds_, name=objective_name(estimator)).plot(ax=ax)
 
     def _draw(self, ax: "Axes") -> None:
-        from matplotlib.ticker import MaxNLocator
-
         (self.line_,) = ax.plot(np.arange(len(self.values)), self.values, "o-", ms=4, lw=1.4, color=style.color(0))
         ax.set(xlabel="iteration", ylabel=self.name)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.locator_params("x", integer=True)
         ax.grid(axis="y", lw=0.4)
 
 
@@ -126,8 +124,6 @@ class SelectionDisplay(_Display):
         self._figsize = (6.2, 3.6 if self.outlier_fraction is None else 4.4)
 
     def _draw(self, ax: "Axes") -> None:
-        from matplotlib.ticker import MaxNLocator, PercentFormatter
-
         best = self._entry(self.best)
         several, lines = dict.fromkeys([self.shapes[best], *self.shapes]), list[Any]()  # the best comes first
         for i, shape in enumerate(several):
@@ -147,12 +143,12 @@ class SelectionDisplay(_Display):
         if lowest is not ax:
             own = self.shapes == self.shapes[best]
             lowest.bar(self.n_clusters[own], self.outlier_fraction[own], color=style.FAINT, width=0.7)
-            lowest.yaxis.set_major_formatter(PercentFormatter(1.0))
+            lowest.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
             lowest.set_ylabel("outliers")
             ax.tick_params(labelbottom=False)
             lowest.spines[["top", "right"]].set_visible(False)
         lowest.set_xlabel("number of clusters")
-        lowest.xaxis.set_major_locator(MaxNLocator(integer=True))
+        lowest.locator_params("x", integer=True)
         ax.grid(axis="y", lw=0.4)
 
     def _entry(self, number: int) -> int:
@@ -280,8 +276,6 @@ class RobustnessDisplay(_Display):
         self.curves, self.measure = curves, measure
 
     def _draw(self, ax: "Axes") -> None:
-        from matplotlib.ticker import PercentFormatter
-
         worst, self.lines_ = np.min if self.measure == "ari" else np.max, []
         for i, (name, curve) in enumerate(self.curves.items()):
             look: dict[str, Any] = {"marker": style.marker(i), "color": style.color(i), "ms": 4, "lw": 1.4}
@@ -289,7 +283,7 @@ class RobustnessDisplay(_Display):
         ax.set(xlabel="distance of the added row (std. deviations)", ylabel=_MEASURES[self.measure])
         if self.measure != "influence":
             ax.set_xlabel(f"{'rows left out' if self.measure in _TRIMMING else 'added rows'}, as a share of all")
-            ax.xaxis.set_major_formatter(PercentFormatter(1.0))
+            ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
         if self.measure in ("shift", "scale"):
             ax.set_yscale("log")
         ax.grid(axis="y", lw=0.4)

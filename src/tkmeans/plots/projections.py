@@ -19,9 +19,7 @@ class View(NamedTuple):
     place: Callable[[Array], Array]  # centres
 
 
-def choose_view(
-    X: Array, features: Sequence[int | str] | None, names: Sequence[str] | None, trusted: Array, expected: Array
-) -> View:
+def choose_view(X: Array, features: Any, names: Any, trusted: Array, expected: Array) -> View:
     """Two columns if two are named or there are no more; otherwise the principal plane of the trusted rows."""
     p, labels = X.shape[1], column_names(X.shape[1], names)
     if features is None and p > 2:
@@ -109,10 +107,8 @@ def centers_of(estimator: Any) -> Array:
 
 def full_covariances(estimator: Any) -> Array | None:
     """The scale matrices of a mixture's components, (K, p, p); None for other estimators."""
-    covariances, kind = getattr(estimator, "covariances_", None), getattr(estimator, "covariance_type", "")
-    if covariances is None:
+    C, kind = getattr(estimator, "covariances_", None), getattr(estimator, "covariance_type", "")
+    if C is None:
         return None
     K, p = np.shape(centers_of(estimator))
-    if kind in ("full", "tied"):
-        return np.broadcast_to(covariances, (K, p, p))
-    return np.reshape(covariances, (K, -1, 1)) * np.eye(p)
+    return np.broadcast_to(C, (K, p, p)) if kind in ("full", "tied") else np.reshape(C, (K, -1, 1)) * np.eye(p)

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-# Okabe and Ito's colours without black and yellow, which are for centres and do not show on
-# white, an indigo, and then a lighter or darker shade of each. With 14 colours and 8 markers
-# 56 clusters differ, and neighbours in number differ in both: grey prints stay readable.
+# Okabe and Ito's colours without black, for centres, and yellow, pale on white; an indigo; a lighter or darker shade of
+# each. With 14 colours and 8 markers 56 clusters differ, neighbours in number in both: grey prints stay readable.
 _HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#332288")
 _SHADES = ("#99C7E0", "#735000", "#004F3A", "#663C54", "#2B5A74", "#6A2F00", "#9990C3")
 COLORS = _HUES + _SHADES

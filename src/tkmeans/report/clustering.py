@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans.cluster_descriptions import SIGMA, Description, described, median
+from tkmeans.cluster_descriptions import SIGMA, Description, described, quantile
 from tkmeans.estimators.validation import check_clusterer
 from tkmeans.plots.projections import centers_of, column_names, full_covariances
 from tkmeans.report.markup import decimals_of
@@ -48,13 +48,13 @@ class Clustering:
     def usual_distances(self) -> Array:
         """The median distance of the core of each cluster, (K,)."""
         own = (self.rows.core & (self.rows.label == k) for k in range(len(self.centers)))
-        return np.array([median(self.distances[rows, None])[0] for rows in own])
+        return np.array([quantile(self.distances[rows, None])[0] for rows in own])
 
     @cached_property
     def spreads(self) -> Array:
         """The robust standard deviation of each column in each cluster's core, (K, p)."""
         away = (self.values[self.rows.core & (self.rows.label == k)] - center for k, center in enumerate(self.centers))
-        return np.array([SIGMA * median(np.abs(own)) for own in away])
+        return np.array([SIGMA * quantile(np.abs(own)) for own in away])
 
     @cached_property
     def effects(self) -> Array:
@@ -68,10 +68,6 @@ class Clustering:
         within = np.sqrt(np.mean(np.square(np.nan_to_num(self.spreads)), axis=0))
         score = np.std(self.centers, axis=0) / np.where(within > 0, within, np.max(within, initial=0) or 1)
         return np.argsort(-score, kind="stable")
-
-    def row_name(self, i: int) -> str:
-        """What to call a row."""
-        return f"row {i}" if self.row_names is None else self.row_names[i]
 
     def typical(self, k: int, n: int) -> tuple[Array, Array]:
         """The most typical rows of a cluster and the least typical ones that are no outliers."""
@@ -112,12 +108,6 @@ def deviations(model: Any) -> Array:
     if (covariances := full_covariances(model)) is None:  # one width for all
         return np.full(centers_of(model).shape, np.sqrt(getattr(model, "scale_", 1.0)))
     return np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-
-
-def quantiles(values: Array, levels: list[float]) -> Array:
-    """Quantiles of every column, over the values that are there; NaN for a column that has none."""
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        return np.nanquantile(values, levels, axis=0)
 
 
 def _row_names(X: Any, given: Sequence[Any] | None, n: int) -> list[str] | None:

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from tkmeans.atomic import check_not_input, mapped_file, replacing
+from tkmeans.cluster_descriptions import quantile
 from tkmeans.docstrings import documented
 from tkmeans.estimators.validation import check_path
 from tkmeans.plots import style
 from tkmeans.plots.projections import agreement, drawn_rows, heights, principal_plane
 from tkmeans.report import sections
-from tkmeans.report.clustering import Clustering, look, quantiles
+from tkmeans.report.clustering import Clustering, look
 from tkmeans.report.markup import count, embedded, fragment, part, shortened, swatch, text
 from tkmeans.stats import Array
 
@@ -90,7 +91,10 @@ def write_report(
 
 
 def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
-    sheet, script = part("style.css"), "".join(map(part, ("geometry.js", "picture.js", "report.js")))
+    shown = {"style": part("style.css"), "script": "".join(map(part, ("geometry.js", "picture.js", "report.js")))}
+    sums = {name: hashlib.sha256(content.encode()).digest() for name, content in shown.items()}
+    # What a Content-Security-Policy knows an element by: nothing else may run.
+    shown |= {f"{name}_hash": "sha256-" + base64.b64encode(digest).decode() for name, digest in sums.items()}
     outliers, sentences = sections.outliers(found), found.description.sentences()
     title_of_outliers = "Rows of least weight" if found.rows.outlier is None else "Outliers"
     n_drawn = len(base64.b64decode((data := drawing(found, scaler))["outliers"]))
@@ -101,19 +105,13 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
     about |= dict.fromkeys(("fit_facts", "convergence"), (estimator,)) | {"made_by": (estimator, call)}
     about |= {"data_facts": (found, scaler)}
     return Template(part("page.html")).substitute(
-        **{"style": sheet, "style_hash": _hash(sheet), "script": script, "script_hash": _hash(script)},
-        **{name: getattr(sections, name)(*given) for name, given in about.items()},
+        **shown | {name: getattr(sections, name)(*given) for name, given in about.items()},
         **{"data": embedded(data), "title": text(title), "drawn": "" if n_drawn == len(found.values) else sample},
         sentences="".join(f"<li>{swatch(k)} <bdi>{text(words)}</bdi></li>" for k, words in enumerate(sentences)),
         legend="".join(fragment("legend", cluster=k, swatch=swatch(k), rows=rows) for k, rows in enumerate(sizes)),
         outliers=fragment("outliers", title=title_of_outliers, content=outliers) if outliers else "",
         outliers_link='<a href="#outliers">Outliers</a>' if outliers else "",
     )
-
-
-def _hash(content: str) -> str:
-    """What a Content-Security-Policy knows an element by: nothing else may run."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
@@ -141,9 +139,7 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
     return {"columns": columns, "view": view, **rows, "colors": style.COLORS, "shapes": shapes}
 
 
-def _packed(
-    kind: str, name: str, values: Array, centers: Array, slope: float | None, decimals: int | None = None
-) -> dict[str, Any]:
+def _packed(kind: str, name: str, values: Array, centers: Array, slope: Any, decimals: Any = None) -> dict[str, Any]:
     """Values as float32 around their middle, so that no digit is spent on what all have in common.
 
     The slope is that of what the estimator saw, by these values: there distances are what they seem.
@@ -158,7 +154,7 @@ def _slopes(found: Clustering, scaler: Any) -> list[float | None]:
     """How much the scaler stretches each of the p columns; None if it bends them."""
     if scaler is None:
         return [1.0] * found.values.shape[1]
-    low, high = quantiles(found.values, [0, 1])
+    low, high = quantile(found.values, 0, 1)
     points = np.array([low, low + (high - low) / 3, high])
     with warnings.catch_warnings(action="ignore", category=UserWarning), np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.asarray(scaler.transform(points.copy()), dtype=float)  # of three rows without names of columns

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from tkmeans.cluster_descriptions import NOTABLE, Category
+from tkmeans.cluster_descriptions import NOTABLE, Category, quantile
 from tkmeans.plots import style
 from tkmeans.plots.diagnostic_displays import criterion_title, objective_name
 from tkmeans.report import markup
-from tkmeans.report.clustering import Clustering, quantiles
+from tkmeans.report.clustering import Clustering
 from tkmeans.report.markup import cell, count, facts, fragment, grouped, named, number, percent, swatch, tag, text
 from tkmeans.row_answers import UNSURE
 from tkmeans.stats import Array
@@ -110,9 +110,8 @@ def data_facts(found: Clustering, scaler: Any) -> str:
 
 def fit_facts(estimator: Any) -> str:
     """What was estimated, with what it means."""
-    converged = ", converged" if getattr(estimator, "converged_", False) else ""
     meanings: dict[str, tuple[str, Callable[[Any], str]]] = {
-        "n_iter_": ("Iterations", lambda n: f"{n}{converged}"),
+        "n_iter_": ("Iterations", lambda n: f"{n}" + ", converged" * bool(getattr(estimator, "converged_", False))),
         "agreement_": ("Agreement", lambda share: fragment("agreement", share=percent(float(share)))),
         "lower_bound_": (objective_name(estimator).capitalize(), lambda value: number(float(value), 6)),
         "inertia_": ("Sum of squared distances", lambda value: number(float(value), 6)),
@@ -173,7 +172,7 @@ def outliers(found: Clustering) -> str:
 def columns(found: Clustering) -> str:
     """Every column: what is missing, and the range."""
     shown = found.values[:, :_LISTED_COLUMNS]
-    missing, ranges = np.isnan(shown).mean(axis=0), quantiles(shown, [0, 0.5, 1])
+    missing, ranges = np.isnan(shown).mean(axis=0), quantile(shown, 0, 0.5, 1)
     rows = []
     for j, name in enumerate(found.names[:_LISTED_COLUMNS]):
         cells = [tag("th", named(name), scope="row"), _td(percent(float(missing[j])), missing[j])]
@@ -220,14 +219,14 @@ def _profile_row(found: Clustering, k: int, j: int) -> str:
 def _histogram(found: Clustering, k: int, j: int) -> str:
     """The values of a column in a cluster, before those of all rows that are no outliers."""
     values, own = found.values[found.rows.core, j], found.rows.label[found.rows.core] == k
-    low, high = quantiles(values[:, None], [0.01, 0.99])[:, 0]
+    low, high = quantile(values[:, None], 0.01, 0.99)[:, 0]
     if not high - low > 1e-9 * max(abs(low), abs(high)):  # too little for bars
         return ""
     paths = []
     for rows in (values, values[own]):
         heights = np.histogram(np.clip(rows[~np.isnan(rows)], low, high), _BINS, (low, high))[0]
-        steps = "".join(f"V{20 - 18 * height / max(1, heights.max()):.1f}h4" for height in heights)
-        paths.append(f"M2 20{steps}V20z")
+        steps = (f"V{20 - 18 * height / max(1, heights.max()):.1f}h4" for height in heights)
+        paths.append(f"M2 20{''.join(steps)}V20z")
     return fragment("histogram", all=paths[0], own=paths[1], color=style.color(k))
 
 
@@ -250,7 +249,7 @@ def _centers(found: Clustering) -> str:
         for j, value in zip(shown, found.centers[k, shown], strict=True):
             level = int(np.clip(found.effects[k, j] / NOTABLE, -3, 3))
             tint = f"low{-level}" if level < 0 else f"high{level}" if level else None
-            rows[-1].append(tag("td", cell(value, found.digits[j]), data_v=_bare(value), class_=tint))
+            rows[-1].append(_td(cell(value, found.digits[j]), value, tint))
     note = "" if len(shown) == len(found.names) else f" (the {len(shown)} columns that tell clusters apart best)"
     centers = markup.table(header, rows, label="Centres of all clusters", kind="sortable centers")
     return fragment("centers", unfolded=" open" if len(shown) <= _CARD_COLUMNS else "", note=note, table=centers)
@@ -264,7 +263,7 @@ def _row_table(found: Clustering, rows: Array) -> str:
         k = int(found.rows.label[i])
         times = found.distances[i] / found.usual_distances[k] if found.usual_distances[k] > 0 else np.nan
         far = number(times, 2) if times < 100 else number(float(f"{times:.2g}"), 6)
-        cells = [_row_heading(found, i, data_v=found.row_name(i)), tag("td", f"{swatch(k)} {k}", data_v=k)]
+        cells = [_row_heading(found, i), tag("td", f"{swatch(k)} {k}", data_v=k)]
         cells += [_td(f"{far} ×", times), tag("td", _reason(found, i))]
         cells += [] if pvalues is None else [_td(number(pvalues[i], 2), pvalues[i])]
         body.append(cells + [_value(found, i, j) for j in shown])
@@ -283,19 +282,16 @@ def _reason(found: Clustering, i: int) -> str:
     return fragment("reason", column=named(found.names[j]), value=value, expected=expected)
 
 
-def _row_heading(found: Clustering, i: int, **attributes: Any) -> str:
+def _row_heading(found: Clustering, i: int) -> str:
     """The name of a row, as a button that shows it in the picture."""
-    return tag("th", fragment("pointer", row=int(i), name=named(found.row_name(i))), scope="row", **attributes)
+    name = f"row {i}" if found.row_names is None else found.row_names[i]
+    return tag("th", fragment("pointer", row=int(i), name=named(name)), scope="row", data_v=name)
 
 
 def _value(found: Clustering, i: int, j: int) -> str:
     return _td(cell(found.values[i, j], found.digits[j]), found.values[i, j])
 
 
-def _td(content: str, value: float) -> str:
-    return f'<td class="number" data-v="{_bare(value)}">{content}</td>'
-
-
-def _bare(value: float) -> str:
-    """A number for a script to sort by."""
-    return "" if np.isnan(value) else repr(float(value))
+def _td(content: str, value: float, kind: str | None = "number") -> str:
+    """A cell with the number that a script sorts it by."""
+    return tag("td", content, class_=kind, data_v="" if np.isnan(value) else repr(float(value)))

@@ -52,15 +52,6 @@ class Found(NamedTuple):
     left_out: float  # share of the rows that are more than ten times as far
 
 
-class State(NamedTuple):
-    """What the search has found so far."""
-
-    centers: Array  # (K, p)
-    scale: float
-    masses: Array  # (K,) the weight of each cluster
-    nearest: Array  # (n,) how far each row is from its centre: `criterion.distances`
-
-
 def robust_search(
     sample: Sample,
     n_clusters: int,
@@ -125,14 +116,14 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
     room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
     search.refine(1)
     search.fix_noise()  # states are compared against the noise level of the best one so far
-    best, cost, complete, quiet = _state(search, sample), search.cost, search.clusters == n_clusters, 0
+    best, cost, complete, quiet = _state(search, sample)[:2], search.cost, search.clusters == n_clusters, 0
     while quiet < STARVING_BREATHS:
         if quiet >= quiet_breaths:
-            masses = _state(search, sample).masses
+            masses = _state(search, sample)[2]
             if np.min(masses) >= TINY_CLUSTER * np.mean(masses):
                 break  # no centre has hardly any rows
         if quiet_breaths > 1 and search.scale < math.inf:  # a quick one takes prices as the last descent left them
-            search.restore(_state(search, sample).centers, search.scale)
+            search.restore(*_state(search, sample)[:2])
         quiet += 1
         if not _inhale(search, n_clusters, room, rng):
             continue  # nothing promised enough; the next draw may
@@ -143,35 +134,31 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
             if gain > REAL_GAIN * n_rows or not complete:
                 quiet = 0
             search.fix_noise()
-            best, cost, complete = _state(search, sample), search.cost, True
+            best, cost, complete = _state(search, sample)[:2], search.cost, True
         else:
-            search.restore(best.centers, best.scale)
-    if not complete:
-        search.restore(_filled_up(best.centers, sample.X, n_clusters), best.scale)
+            search.restore(*best)
+    if not complete:  # too few rows to choose from: the farthest ones become the missing centres
+        centers, scale = best
+        while len(centers) < n_clusters:
+            nearest = np.min(np.sum((sample.X[:, None] - centers) ** 2, axis=2), axis=1)
+            centers = np.vstack([centers, sample.X[np.argmax(nearest)]])
+        search.restore(centers[:n_clusters], scale)
 
 
-def _state(search: "Search", sample: Sample) -> State:
-    n_rows, p = sample.X.shape
-    state = State(np.empty((search.clusters, p)), search.scale, np.empty(search.clusters), np.empty(n_rows))
-    search.read_centers(state.centers)
-    search.read_rows(state.masses, state.nearest)
-    return state
-
-
-def _filled_up(centers: Array, rows: Array, n_clusters: int) -> Array:
-    """Too few rows to choose from: the farthest ones become the missing centres."""
-    while len(centers) < n_clusters:
-        nearest = np.min(np.sum((rows[:, None] - centers) ** 2, axis=2), axis=1)
-        centers = np.vstack([centers, rows[np.argmax(nearest)]])
-    return centers[:n_clusters]
+def _state(search: "Search", sample: Sample) -> tuple[Array, float, Array, Array]:
+    """Centres, (K, p), scale, cluster weights, (K,), and how far each row is, (n,): `criterion.distances`."""
+    (n_rows, p), n_clusters = sample.X.shape, search.clusters
+    centers, masses, nearest = np.empty((n_clusters, p)), np.empty(n_clusters), np.empty(n_rows)
+    search.read_centers(centers)
+    search.read_rows(masses, nearest)
+    return centers, search.scale, masses, nearest
 
 
 def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
     """The same with the t distribution of the distances to the nearest centre: its scale, its dof from a short list.
 
     It saves EM the slow walk of nu; `dof` is None if it is estimated. Overlap shortens distances, so it is a start, not
-    an estimate. Every scale is sought from the one that was found without the noise: with many strays there is another,
-    far too wide one.
+    an estimate. Scales are sought from the one found without the noise: with many strays there is one far too wide.
     """
     known = np.isfinite(found.nearest)  # a row that is a cluster of its own has no others to measure from
     d2, weight, p = found.nearest[known], sample.weight[known], found.centers.shape[1]

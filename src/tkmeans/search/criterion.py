@@ -34,7 +34,7 @@ Where the native search takes a short cut:
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -56,11 +56,13 @@ class State(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """The two nearest centres of each row; the second is infinitely far if there is only one."""
+    """The two nearest centres of each row; where there is no second one, it is -1, and infinitely far."""
 
     cluster: Array  # (n,) the nearest, of equals the first
     d1: Array  # (n,) squared distance
     d2: Array  # (n,) to the second
+    second: Array  # (n,)
+    loss: Any = None  # (n,) expected, or that of noise, where the search keeps it
 
 
 def cost(X: Array, weight: Array, state: State) -> float:
@@ -91,9 +93,11 @@ def distances(nearest: Nearest, weight: Array, state: State) -> Array:
 
 def two_nearest(X: Array, centers: Array) -> Nearest:
     """By squared Euclidean distance."""
-    d = np.pad(cdist(X, centers, "sqeuclidean"), ((0, 0), (0, 1)), constant_values=np.inf)  # (n, K + 1)
-    d1, d2 = np.sort(d, axis=1)[:, :2].T
-    return Nearest(np.argmin(d, axis=1), d1, d2)
+    d, each = cdist(X, centers, "sqeuclidean"), np.arange(len(X))
+    first = np.argmin(d, axis=1)
+    d1, d[each, first] = d[each, first], np.inf
+    second = np.argmin(d, axis=1)
+    return Nearest(first, d1, d[each, second], np.where(np.isinf(d[each, second]), -1, second))
 
 
 def loss(d: Array, state: State) -> Array:
@@ -112,8 +116,7 @@ def noise_loss(state: State) -> float:
     """The loss of a noise row, ln K apart: l(cap), and never less than l(nu alpha)."""
     p = state.centers.shape[1]
     h, held = (state.dof + p) / 2, state.noise_scale or state.scale
-    reach = h * math.log1p(NOISE_REACH * p / state.dof)
-    return max(reach + p / 2 * math.log(held / state.scale), h * math.log(2))
+    return max(h * math.log1p(NOISE_REACH * p / state.dof) + p / 2 * math.log(held / state.scale), h * math.log(2))
 
 
 def cap(state: State) -> float:
@@ -124,10 +127,8 @@ def cap(state: State) -> float:
 def seen_from_others(d1: Array, mass: Array) -> Array:
     """Squared distances to the mean of the *other* rows, from those to the mean of rows of weight `mass`.
 
-    One copy of x left out, the mean is (mass mean - x)/(mass - 1): x is mass/(mass - 1) times as far from it.
-    A row with no others is infinitely far. So a centre on a single stray, or many centres
-    in many dimensions, gain nothing from the rows they were fitted to.
+    One copy of x left out, the mean is (mass mean - x)/(mass - 1): x is mass/(mass - 1) times as far from it, or with
+    no others infinitely far. So a centre on a stray, or many centres in many dimensions, gain nothing from their rows.
     """
     others = mass > 1
-    share = np.divide(mass, mass - 1, out=np.ones(len(mass)), where=others)
-    return np.where(others, d1 * share**2, np.inf)
+    return np.where(others, d1 * np.divide(mass, mass - 1, out=np.ones(len(mass)), where=others) ** 2, np.inf)

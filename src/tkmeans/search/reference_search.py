@@ -23,16 +23,6 @@ MAX_RECEIVERS, REFIT_STEPS, NOTICEABLE_MOVE, NOTICEABLE_SHARE = 4, 2, 0.01, 1.02
 SPLIT_DRAWS, SPLIT_STEPS, MEAN_SHIFT_WIDTH, PROMISE = 2, 3, 0.05, 0.3
 
 
-class View(NamedTuple):
-    """What each row sees of the centres; where there is no second one, it is -1, and infinitely far."""
-
-    first: Array  # (n,) the nearest, of equals the first
-    d1: Array  # (n,) squared distance to it
-    d2: Array  # (n,)
-    second: Array  # (n,)
-    loss: Array  # (n,) expected, or that of noise
-
-
 class Candidate(NamedTuple):
     """A centre that might be added."""
 
@@ -73,11 +63,11 @@ class ReferenceSearch:
     def read_rows(self, masses: Array, nearest: Array) -> None:
         """Fill the weight of each cluster and the distance of each row."""
         masses[:] = self._masses()
-        nearest[:] = criterion.distances(Nearest(*self._view[:3]), self._weight, self._state)
+        nearest[:] = criterion.distances(self._view, self._weight, self._state)
 
     def read_labels(self, out: Array) -> None:
         """Fill the nearest centre of each row."""
-        out[:] = self._view.first
+        out[:] = self._view.cluster
 
     def restore(self, centers: Array, scale: float) -> None:
         """Come back to a state."""
@@ -95,7 +85,7 @@ class ReferenceSearch:
         """Move the centres to the robust means of their rows, then settle the scale to about 1 %."""
         for _ in range(steps):
             u, cheapest = self._pull(self._weight, self._view.d1), self._cheapest
-            self.restore(_means(self._X, u, self._view.first, self._state.centers), self.scale)
+            self.restore(_means(self._X, u, self._view.cluster, self._state.centers), self.scale)
             self._cheapest = cheapest  # about what it was
             least = LEAST_SHARE_OF_QUANTILE * self._quantile_scale(self._view.d1)  # away from the likelihood's poles
             for _ in range(SCALE_STEPS):
@@ -110,7 +100,7 @@ class ReferenceSearch:
 
     def _next_scale(self) -> float:
         """One parameter-expanded step of eqn:alpha; a cluster of one row tells nothing of the scale."""
-        d1, mass = self._view.d1, self._masses()[self._view.first]
+        d1, mass = self._view.d1, self._masses()[self._view.cluster]
         known = (d1 > 0) & (d1 < cap(self._state)) & (mass > 1.5)
         d = seen_from_others(d1[known], mass[known])
         u = self._weight[known] / self._base(d)
@@ -138,20 +128,16 @@ class ReferenceSearch:
         expected = criterion.expected_loss(np.where(near, d1, 0.0), d2, self._state)
         return np.where(near, expected, noise_loss(self._state))
 
-    def _view_of(self, X: Array) -> View:
-        d, each = cdist(X, self._state.centers, "sqeuclidean"), np.arange(len(X))
-        first = np.argmin(d, axis=1)
-        d1, d[each, first] = d[each, first], np.inf
-        second = np.argmin(d, axis=1)
-        d2 = d[each, second]
-        return View(first, d1, d2, np.where(np.isinf(d2), -1, second), self._row_loss(d1, d2))
+    def _view_of(self, X: Array) -> Nearest:
+        view = criterion.two_nearest(X, self._state.centers)
+        return view._replace(loss=self._row_loss(view.d1, view.d2))
 
     def _masses(self) -> Array:
-        return criterion.masses(Nearest(*self._view[:3]), self._weight, self._state)
+        return criterion.masses(self._view, self._weight, self._state)
 
     def _members(self) -> list[Array]:
-        counts = np.bincount(self._view.first, minlength=self.clusters)
-        return np.split(np.argsort(self._view.first, kind="stable"), np.cumsum(counts)[:-1])
+        counts = np.bincount(self._view.cluster, minlength=self.clusters)
+        return np.split(np.argsort(self._view.cluster, kind="stable"), np.cumsum(counts)[:-1])
 
     def _size_cost(self, mass: Array) -> Array:
         """What the weight of a cluster costs its rows."""
@@ -172,8 +158,7 @@ class ReferenceSearch:
             noise, near = np.where(far, weight, 0.0), np.where(far, 0.0, weight * loss)
             tries = []
             for trial in range(trials):
-                from_noise = (trial % 2 == 1 and np.any(noise)) or not np.any(near)
-                i = drawn(noise if from_noise else near, next(uniform))
+                i = drawn(noise if (trial % 2 == 1 and np.any(noise)) or not np.any(near) else near, next(uniform))
                 fall = np.maximum(loss - self._row_loss(np.sum((X - X[i]) ** 2, axis=1), np.inf), 0.0)
                 tries.append((weight @ fall - min(weight[i], 1.0) * loss[i], i))  # one copy of itself does not count
             chosen.append(max(tries)[1])
@@ -245,7 +230,7 @@ class ReferenceSearch:
         self._state = self._state._replace(centers=centers[:last])
         concerned = moved[first] | moved[second]
         first, second = (np.where(numbers == last, k, numbers) for numbers in (first, second))
-        self._view = View(first, d1.copy(), d2.copy(), second, loss.copy())
+        self._view = Nearest(first, d1.copy(), d2.copy(), second, loss.copy())
         for values, renewed in zip(self._view, self._view_of(self._X[concerned]), strict=True):
             values[concerned] = renewed
         return stale
@@ -277,7 +262,7 @@ class ReferenceSearch:
         d = np.sum((self._X - new.points[0]) ** 2, axis=1)
         second = np.where(d < d1, first, np.where(d < d2, k, second))
         d1, d2, first = np.minimum(d, d1), np.minimum(np.maximum(d, d1), d2), np.where(d < d1, k, first)
-        self._view = View(first, d1, d2, second, self._row_loss(d1, d2))
+        self._view = Nearest(first, d1, d2, second, self._row_loss(d1, d2))
 
     def _candidates(self, members: list[Array], mass: Array, uniforms: Array, noise_draws: int) -> Iterator[Candidate]:
         """The better of two splits of each cluster, and the surroundings of noise rows."""

@@ -83,9 +83,8 @@ def joined_labels(sample: Sample, log_volume: float, K: int, rng: RandomState, q
     numbers, pieces = summed(sample, labels)
     if len(numbers) <= K:
         return
-    strays = float(np.sum(sample.weight[labels < 0]))
     for volume in (log_volume, math.inf):
-        groups = joined(pieces, K, strays, volume)
+        groups = joined(pieces, K, float(np.sum(sample.weight[labels < 0])), volume)
         lookup = np.full(many + 1, -1)  # the last one for -1
         lookup[numbers] = groups
         yield lookup[labels]

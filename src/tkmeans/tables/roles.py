@@ -162,7 +162,7 @@ def check_numbers(table: Table, columns: Iterable[Column]) -> None:
 
 
 def _fault(table: Table, column: Column) -> str:
-    if column.n_bad and column.is_text:
+    if column.is_text:
         example = next(cell for cell in table.cells(column.name) if cell)
         way_out = f"clusters are made of numbers, and columns=['{column.name}={example}', ...] would make one of it"
         return f"{table.source}: column {column.name!r} is text, such as {example!r}; {way_out}"

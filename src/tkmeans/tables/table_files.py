@@ -171,8 +171,7 @@ def _folder(path: Any, reading: Reading) -> Table:
 
 def _read(content: Content, reading: Reading) -> Table:
     """The table in a file, by its first bytes."""
-    if not (head := content.read(64)):
-        raise NoRows(f"{content.source} is empty")
+    head = content.read(64)
     readers: dict[Any, Any] = {b"\x93NUMPY": read_npy, b"PAR1": arrow_table.read_parquet}
     readers |= dict.fromkeys([b"ARROW1", b"\xff\xff\xff\xff"], arrow_table.read_feather)
     readers |= dict.fromkeys([b"PK\x03\x04", b"\xd0\xcf\x11\xe0"], partial(arrow_table.read_workbook, reading=reading))

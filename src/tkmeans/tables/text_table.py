@@ -160,8 +160,6 @@ class TextTable(Table):
                     if batch.num_rows:
                         yield batch.columns[: len(names)]
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
-            if "Empty CSV" in str(fault):
-                return
             culprit, word = (re.search(what, str(fault)) for what in (r"column #(\d+)", r"invalid value '(.*)'"))
             if culprit and word and word[1] not in self._missing and layout.numerals.is_missing(word[1]):
                 self._missing.add(word[1])
@@ -267,8 +265,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     names, trailing = _column_names(head, with_names, delimiter, source)
     header = head[0].raw if with_names else ""
     first = head[0].line + _n_lines(header)
-    start = "".join(islice(io.StringIO(found.head, newline=""), first - 1))
-    n_bytes = len(found.mark + start.encode(found.encoding))
+    n_bytes = len(found.mark + "".join(islice(io.StringIO(found.head, newline=""), first - 1)).encode(found.encoding))
     layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, trailing)
     table = TextTable(content, names, layout, sample[with_names:])
     if not found.is_all or _n_lines(text) > len(head):

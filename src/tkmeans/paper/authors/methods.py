@@ -50,8 +50,7 @@ def roulette(X: Array, first: int, uniforms: Array) -> Array:
     nearest = np.full(len(X), np.inf)
     for number in uniforms:
         nearest = np.minimum(nearest, cdist(seeds[-1:], X, "sqeuclidean")[0])
-        up_to = np.cumsum(nearest / nearest.sum())
-        seeds.append(X[min(np.searchsorted(up_to, number, side="right"), len(X) - 1)])
+        seeds.append(X[min(np.searchsorted(np.cumsum(nearest / nearest.sum()), number, side="right"), len(X) - 1)])
     return np.array(seeds)
 
 
@@ -108,8 +107,7 @@ class QuietFor:
         return bool(np.isnan(q[-1]) or (len(quiet) == self.times and np.all(quiet)))
 
 
-@dataclass(frozen=True)
-class Released:
+class Released(NamedTuple):
     """One method: where it begins, what it does and when it ends."""
 
     start: Callable[[Array, int, np.random.RandomState], Array]
