@@ -31,9 +31,9 @@ class Components(NamedTuple):
     relations: Array | None = None  # of all columns of the rows to those above: `tkmeans.fitting.relations`
 
     @property
-    def columns(self) -> tuple[int, ...] | None:
+    def columns(self) -> list[int] | None:
         """The columns of rows that the components are of; None for all."""
-        return None if self.relations is None else tuple(np.flatnonzero(self.relations[:, 0] == 0).tolist())
+        return None if self.relations is None else np.flatnonzero(self.relations[:, 0] == 0).tolist()
 
     @property
     def scale(self) -> float:

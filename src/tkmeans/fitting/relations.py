@@ -65,7 +65,7 @@ def leave_out_related(
     thin = np.maximum(max(ridge, 1e-8) * (units * unit) ** 2, 1e-250)
     source.relations = np.column_stack([thin, center - loadings @ center[:width], loadings])
     source.relations[~related, :2] = 0.0
-    source.columns = tuple(np.flatnonzero(~related).tolist())
+    source.columns = np.flatnonzero(~related).tolist()
     measure(source)
 
 
@@ -111,5 +111,5 @@ def column_units(away: Array, weight: Array) -> tuple[Array, Array]:
 def cell_bounds(source: Source, *bounds: Array) -> Bounds:
     """Bounds of the columns that are looked at, in the frame, as those of all; the others have none."""
     whole = np.full((2, source.n_features), [[-np.inf], [np.inf]])
-    whole[:, slice(None) if source.columns is None else [*source.columns]] = [*map(source.frame.leave, bounds)]
+    whole[:, slice(None) if source.columns is None else source.columns] = [*map(source.frame.leave, bounds)]
     return whole[0], whole[1]

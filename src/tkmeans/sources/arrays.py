@@ -56,14 +56,17 @@ class BlockSource(Source):
             places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
             picked, times = np.unique(places.astype(np.int64), return_counts=True)
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
-        return Sample(self.frame.enter(base.with_columns(self.rows(picked), self.columns), coarse=True), weight)
+        X = self.rows(picked)
+        X = X if self.columns is None else X[:, self.columns]
+        return Sample(self.frame.enter(X, coarse=True), weight)
 
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""
         weight = to_numpy(self.weight)
         counted = np.arange(self.n_rows) if weight is None else np.flatnonzero(weight > 0)
         picked = counted[:: max(1, len(counted) // base.MEASURED_ROWS)]
-        self.measured = base.with_columns(self.rows(picked), self.columns)
+        X = self.rows(picked)
+        self.measured = X if self.columns is None else X[:, self.columns]
         return base.measure(self.measured, None if weight is None else weight[picked])
 
     def blocks(self) -> Iterator[Block]:
@@ -78,7 +81,8 @@ class BlockSource(Source):
 
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """`function` of every block, in the order of the rows."""
-        function = self.seen_by(function)
+        if self.columns is not None or self.bounds is not None or self.guard is not None:
+            function = self.seen_by(function)
         if self._pool is None:
             yield from map(function, self.blocks())
             return

@@ -109,7 +109,7 @@ class Source(AbstractContextManager[Any], Visited, ABC):
     search_limit: Any = None  # of the time for these searches
     resumed = False  # whether a fit goes on from a checkpoint, of which the search was complete
     bounds: Bounds | None = None  # what is outside is treated as missing
-    columns: tuple[int, ...] | None = None  # that a fit looks at, to which its frame belongs; None for all
+    columns: list[int] | None = None  # that a fit looks at, to which its frame belongs; None for all
     relations: Array | None = None  # of the others to these: `tkmeans.fitting.relations`
     measured: Array | None = None  # the rows that the frame was measured on
     guard: Any = None  # calls functions of blocks that no survey has looked at
@@ -171,7 +171,7 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     return outside & ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)
 
 
-def with_columns(X: Array, columns: tuple[int, ...] | None) -> Array:
+def with_columns(X: Array, columns: list[int] | None) -> Array:
     """These columns of some rows; None for all."""
     if columns is None:
         return X
