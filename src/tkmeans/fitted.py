@@ -299,7 +299,7 @@ class FittedModel:
 
 def by_size(centers: Array, sizes: Array) -> Array:
     """The order of clusters from the largest to the smallest, ties by coordinates."""
-    ties = len(np.unique(sizes)) < len(sizes)
+    ties = len({*sizes.tolist()}) < len(sizes)
     return np.lexsort([*centers.T[::-1], -sizes]) if ties else np.argsort(-sizes)  # a key takes 3 kB
 
 
@@ -443,10 +443,10 @@ class Tally(NamedTuple):
 
     def sketch(self) -> Sketch:
         """The farthest rows one by one, the others in steps of about equal mass."""
-        tail_steps = _steps(self.farthest)
-        mass = self.mass - np.bincount(tail_steps, self.farthest_mass, _STEPS)
-        moment = self.moment - np.bincount(tail_steps, self.farthest_mass * self.farthest, _STEPS)
-        body = np.flatnonzero(mass > 1e-12 * np.sum(self.mass))  # rounding may leave tiny weights
+        tail_steps = np.searchsorted(filled := np.flatnonzero(self.mass > 0), _steps(self.farthest))  # few steps are
+        mass = self.mass[filled] - np.bincount(tail_steps, self.farthest_mass, len(filled))
+        moment = self.moment[filled] - np.bincount(tail_steps, self.farthest_mass * self.farthest, len(filled))
+        body = mass > 1e-12 * np.sum(self.mass)  # rounding may leave tiny weights
         mass, moment = mass[body], moment[body]
         up_to = np.cumsum(mass)
         starts = np.flatnonzero(np.diff(np.floor((up_to - mass / 2) / up_to[-1:] * _BODY), prepend=-1))

@@ -93,14 +93,16 @@ def checked_rows(
     sparse = not plain and (type(X).__module__.startswith("scipy.sparse") or hasattr(X, "sparse"))  # or of pandas
     if sparse:
         check_indices(X)
-    wanted = {"dtype": [xp.float64, xp.float32] if single else xp.float64, "reset": reset}
+    wanted: dict[str, Any] = {"dtype": [xp.float64, xp.float32] if single else xp.float64, "reset": reset}
     wanted |= {"ensure_all_finite": "allow-nan" if accepts.missing else True}
     wanted |= {"ensure_min_samples": accepts.least_rows if reset else 1, "accept_sparse": accepts.sparse and "csr"}
     with np.errstate(over="ignore", invalid="ignore"):  # of a sum in which scikit-learn looks for NaN
-        usual = plain and X.size and not reset and (single or X.dtype == np.float64)  # scikit-learn's way is a long one
-        usual = usual and X.shape[1:] == (estimator.n_features_in_,) and not hasattr(estimator, "feature_names_in_")
-        if not usual or not np.isfinite(np.sum(X)):
+        usual = plain and X.ndim == 2 and len(X) >= wanted["ensure_min_samples"] and (single or X.dtype == np.float64)
+        usual = usual and X.size and (reset or X.shape[1] == estimator.n_features_in_)
+        if not usual or hasattr(estimator, "feature_names_in_") or not np.isfinite(np.sum(X)):
             X = validate_data(estimator, X if plain else as_numbers(X, "X"), **wanted)
+        elif reset:  # scikit-learn's way is a long one
+            estimator.n_features_in_ = X.shape[1]
     if sparse and np.any(np.isnan(X.data)):
         raise ValueError("Input X contains NaN, but sparse rows have no missing values; pass X.toarray()")
     X = SparseRows.of(X) if sparse else X

@@ -91,8 +91,9 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
     spread = usual(rows) if robust and source.lift is None else None
-    if forgiving := spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False):
-        rows = without_bad_cells(rows, K, spread)
+    forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
+    if forgiving := forgiving and np.any(np.isfinite(bounds := limits(rows, None, spread))):
+        rows = without_bad_cells(rows, K, bounds=bounds)
     holed = bool(np.any(np.isnan(rows.X)))
     sample, known = canonical(complete(rows, K, X) if holed else rows), None if holed else spread
     if len(sample.X) < K:
@@ -262,11 +263,11 @@ def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple
 def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = None) -> Array:
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
-    middle, below, above = spread or usual(sample)
-    away = X - middle
+    middle, below, above = (each[:, None] for each in spread or usual(sample))
+    away = np.ascontiguousarray(X.T) - middle  # (p, n): along memory
     away /= np.where(away < 0, -below, above)
     most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
-    core = (np.max(away, axis=1) <= FAR) & (np.einsum("ij,ij->i", away, away) <= most)
+    core = (np.max(away, axis=0) <= FAR) & (np.einsum("ji,ji->i", away, away) <= most)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
 
 
@@ -319,8 +320,8 @@ def limits(
     everywhere if rows with too many values out of bounds are more than those with a few.
     """
     (X, weight), (middle, below, above) = sample, spread or usual(sample)
-    low, high = middle - BAD * below, middle + BAD * above
-    if np.all(np.fmin.reduce(X) >= low) and np.all(np.fmax.reduce(X) <= high):
+    low, high, columns = middle - BAD * below, middle + BAD * above, np.ascontiguousarray(X.T)
+    if np.all(np.fmin.reduce(columns, axis=1) >= low) and np.all(np.fmax.reduce(columns, axis=1) <= high):
         return low - np.inf, high + np.inf
     gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
     gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
@@ -334,10 +335,10 @@ def limits(
     return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
 
 
-def without_bad_cells(sample: Sample, n_clusters: int, spread: tuple[Array, Array, Array] | None = None) -> Sample:
+def without_bad_cells(sample: Sample, n_clusters: int, spread: Any = None, bounds: Any = None) -> Sample:
     """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
     X, weight = sample
-    low, high = limits(sample, None, spread)
+    low, high = bounds or limits(sample, None, spread)
     if not np.any(np.isfinite((low, high))):
         return sample
     bad = out_of_bounds(X, low, high)
@@ -444,13 +445,11 @@ def canonical(sample: Sample) -> Sample:
         along = np.nan_to_num(np.einsum("ij,j->i", X, np.cos(np.arange(1.0, X.shape[1] + 1))))  # holes are infinite
     order = np.argsort(along, kind="stable")
     differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
-    ordered = X[order]
-    first = np.append(True, np.any(ordered[1:] != ordered[:-1], axis=1))  # of equal rows
-    if np.any(first & ~differs):  # other rows have the same place on the line
+    below = np.flatnonzero(~differs)
+    if np.any(X[order[below]] != X[order[below - 1]]):  # other rows have the same place on the line
         for column in range(X.shape[1]):
             tied = ~(differs & np.append(differs[1:], True))
             rows, group = order[tied], np.cumsum(differs)[tied]
             order[tied] = rows[np.lexsort([X[rows, column], group])]
             differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
-        ordered, first = X[order], differs
-    return Sample(ordered[first], np.add.reduceat(weight[order], np.flatnonzero(first)))
+    return Sample(X[order[differs]], np.add.reduceat(weight[order], np.flatnonzero(differs)))

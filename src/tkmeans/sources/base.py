@@ -244,11 +244,11 @@ def measure(X: Array, weight: Array | None) -> Frame:
     weight = np.ones(len(X)) if weight is None else weight
     origin = quantile(X, weight)
     with np.errstate(over="ignore", invalid="ignore"):  # some NaN are invalid in themselves
-        away = np.abs(X.astype(np.float64) - origin)
+        away = np.abs(np.ascontiguousarray(X.T, dtype=np.float64) - origin[:, None])  # (p, n): along memory
         away[np.isnan(away)] = 0  # what was not observed is not away
-        largest = np.max(away, axis=1)  # taken out before squaring: no overflow, no underflow
-        shape = away / np.where((largest > 0) & np.isfinite(largest), largest, 1)[:, None]
-        distance = largest * np.sqrt(np.mean(shape**2, axis=1))
+        largest = np.max(away, axis=0)  # taken out before squaring: no overflow, no underflow
+        shape = away / np.where((largest > 0) & np.isfinite(largest), largest, 1)
+        distance = largest * np.sqrt(np.mean(np.ascontiguousarray((shape**2).T), axis=1))
     spread = float(quantile(distance, weight))
     if spread == 0:  # most rows are equal: let the others speak
         others = (distance > 0) & np.isfinite(distance)
@@ -277,8 +277,8 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
     least, most = weight.min(), weight.max()
     if least == most > 0:
-        each = np.sort(each, axis=-1)
-        found = each[..., [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]]
+        places = [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]
+        found = np.partition(each, places, axis=-1)[..., places]
     else:
         times = weight / least if most < 2**20 * least else weight  # rows taken several times: sums are exact
         order = np.argsort(each, axis=-1)
