@@ -126,8 +126,7 @@ def em(
     """
     for observer in observers:
         observer.begin(source.frame, max_iter)
-    run = resume
-    if run is None:
+    if (run := resume) is None:
         stats = source.reduce(model.e_step(start))
         # Steps may be combined if they are smooth and about the same rows: such models can `pack` parameters.
         mixer = Anderson() if accelerate and model.climbs and hasattr(model, "pack") else None

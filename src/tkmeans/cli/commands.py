@@ -54,7 +54,8 @@ def fit(
     data = prepare(file, reading, choice)
     output_files.check_new_columns(data.table, output)
     estimator, selection = estimator_calls.fitted(data, settings)
-    k = len(estimator.cluster_centers_)
+    centers = estimator.cluster_centers_
+    k, in_units = len(centers), centers if data.scaler is None else data.scaler.inverse_transform(centers)
     found = estimator_calls.answer(estimator, data.Z, data.table, fitted=True)
     output_files.write_output(data.table, output, found, mark_outliers=mark_outliers)
     if model is not None:
@@ -67,9 +68,9 @@ def fit(
         description = described(found, data.values, data.columns, data.categories, k)
     if json:
         labels = summary.labels_of(found, mark_outliers=mark_outliers)
-        screen.print_json(summary.as_document(data, estimator, found, description, labels))
+        screen.print_json(summary.as_document(data, estimator, found, description, in_units, labels))
     else:
-        summary.print_clusters(data, estimator, found, description)
+        summary.print_clusters(data, estimator, found, description, in_units)
         screen.tell(found.sentence)
         table = "the table with the cluster of each row"
         summary.print_written({output.out: table, model: "the model", report: "the report"})

@@ -17,11 +17,6 @@ from tkmeans.tables import Table
 _MOST_CLUSTERS, _MOST_COLUMNS = 30, 60  # that are printed
 
 
-def centers_in_units(model: Any, scaler: Any) -> Array:
-    """The centres in the user's units."""
-    return model.cluster_centers_ if scaler is None else scaler.inverse_transform(model.cluster_centers_)
-
-
 def print_plan(data: Data, *, json: bool) -> None:
     """What every column is taken for, and what is done with it."""
     kinds = data.table.kinds | {role.name: role.holds for role in data.roles}
@@ -35,11 +30,10 @@ def print_plan(data: Data, *, json: bool) -> None:
         screen.print_table({key: [each[key] for each in plan] for key in plan[0]}, text=plan[0])
 
 
-def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any) -> None:
+def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any, centers: Array) -> None:
     """A sentence on each cluster, and its size, outliers and centre: a line each, or if that is too wide, a column."""
     for sentence in description.sentences()[:_MOST_CLUSTERS]:
         screen.tell(escape(sentence))
-    centers = centers_in_units(model, data.scaler)
     shown, facts = range(min(len(centers), _MOST_CLUSTERS)), sizes_of(found, len(centers))
     columns = {name: screen.numbers(centers[:, j].tolist()) for j, name in enumerate(data.columns[:_MOST_COLUMNS])}
     cells = facts | {f"{name} " if name in facts else name: column for name, column in columns.items()}
@@ -103,9 +97,9 @@ def typed(*words: object) -> str:
     return " ".join(["tkmeans", *(shlex.quote(str(word)) for word in words)])
 
 
-def as_document(data: Data, model: Any, found: RowAnswers, description: Any, labels: list[Any]) -> dict[str, Any]:
+def as_document(data: Data, model: Any, found: RowAnswers, description: Any, centers: Array, labels: Any) -> Any:
     """The result of a fit for machines."""
-    centers, records = centers_in_units(model, data.scaler), description.records()
+    records = description.records()
     weights = model.cluster_weights_ if hasattr(model, "cluster_weights_") else model.weights_
     clusters = [
         {"cluster": k, "rows": records[k]["n_rows"], "outliers": records[k]["n_outliers"], "weight": weights[k]}

@@ -121,8 +121,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _written(estimator: Any, allowed: dict[str, Fields], training_rows: bool) -> dict[str, Any]:
-    name = type(estimator).__name__
-    if name not in allowed or type(estimator) is not class_of(name):
+    if (name := type(estimator).__name__) not in allowed or type(estimator) is not class_of(name):
         place = "" if allowed is ESTIMATORS else " as the scaler of a pipeline"
         raise TypeError(f"a model file can hold {', '.join(allowed)}{place}, got {estimator!r}")
     check_is_fitted(estimator)
@@ -192,8 +191,7 @@ def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
     params, fitted = ({key: decode(part) for key, part in written[each].items()} for each in ("params", "fitted"))
     estimator = _with_params(name, params)
     params = estimator.get_params(deep=False)
-    wanted = kinds(name, params)
-    if unknown := sorted(set(fitted) - set(wanted)):
+    if unknown := sorted(set(fitted) - set(wanted := kinds(name, params))):
         raise ModelFileError(f"has a {name} with the unknown attribute {unknown[0]!r}")
     sizes = {"p": restored("n_features_in_", fitted.get("n_features_in_"), "count from 1 on", {})}
     if (size := params.get("n_components", params.get("n_clusters", "auto"))) != "auto":
@@ -223,8 +221,7 @@ def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
 
 def _with_params(name: str, params: dict[str, Any]) -> Any:
     estimator = class_of(name)()
-    known = estimator.get_params(deep=False)
-    if unknown := sorted(set(params) - set(known)):
+    if unknown := sorted(set(params) - set(known := estimator.get_params(deep=False))):
         raise ModelFileError(f"has a {name} with the unknown parameter {unknown[0]!r}")
     for key in set(params).difference(_LOCAL):
         is_tuple = isinstance(known[key], tuple) and isinstance(params[key], list)

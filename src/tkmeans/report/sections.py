@@ -125,9 +125,8 @@ def fit_facts(estimator: Any) -> str:
 
 def _tails(dof: Any) -> str:
     dof = np.atleast_1d(dof).astype(float)
-    tails = ("heavy-tails", "heavier-tails", "light-tails")[np.digitize(np.min(dof), [3, 30])]
     values = ", ".join(number(value, 3) for value in dof[:12]) + (", …" if len(dof) > 12 else "")
-    return f"{values}: {fragment(tails)}"
+    return f"{values}: " + fragment(("heavy-tails", "heavier-tails", "light-tails")[np.digitize(np.min(dof), [3, 30])])
 
 
 def convergence(estimator: Any) -> str:

@@ -118,10 +118,8 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
     search.fix_noise()  # states are compared against the noise level of the best one so far
     best, cost, complete, quiet = _state(search, sample)[:2], search.cost, search.clusters == n_clusters, 0
     while quiet < STARVING_BREATHS:
-        if quiet >= quiet_breaths:
-            masses = _state(search, sample)[2]
-            if np.min(masses) >= TINY_CLUSTER * np.mean(masses):
-                break  # no centre has hardly any rows
+        if quiet >= quiet_breaths and np.min(masses := _state(search, sample)[2]) >= TINY_CLUSTER * np.mean(masses):
+            break  # no centre has hardly any rows
         if quiet_breaths > 1 and search.scale < math.inf:  # a quick one takes prices as the last descent left them
             search.restore(*_state(search, sample)[:2])
         quiet += 1

@@ -271,8 +271,7 @@ class ReferenceSearch:
                 starts = [self._ill_fitting(members[k], uniform) for uniform in draws]
                 splits = [self._split(k, members[k], mass[k], *start) for start in zip(starts, (0, 1), strict=True)]
                 yield max(splits, key=lambda c: c.gain)
-        noise = np.where(self._view.d1 < cap(self._state), 0.0, self._weight)
-        if np.any(noise):
+        if np.any(noise := np.where(self._view.d1 < cap(self._state), 0.0, self._weight)):
             for uniform in uniforms[SPLIT_DRAWS * self.clusters :][:noise_draws]:
                 yield self._surroundings(drawn(noise, uniform))
 
@@ -316,8 +315,7 @@ class ReferenceSearch:
         """How much the cost falls if nothing else moves; the rows that it captures see the mean of the others."""
         (first, d1, d2, _, loss), weight, reach = self._view, self._weight, cap(self._state)
         d, mass = np.sum((self._X - point) ** 2, axis=1), self._masses()
-        captured = float(weight @ ((d < d1) & (d < reach)))
-        if not captured > 1:
+        if not (captured := float(weight @ ((d < d1) & (d < reach)))) > 1:
             return -np.inf
         d *= (captured / (captured - 1)) ** 2
         taken, near = (d < d1) & (d < reach), d1 < reach

@@ -243,8 +243,7 @@ def _check_extent(source: str, data: bytes) -> list[str]:
                 columns, rows = (re.findall(what, text) for what in (rb' r="([A-Z]+)[0-9]', rb'<row [^>]*?r="([0-9]+)'))
                 last = max(set(columns), key=lambda letters: (len(letters), letters), default=b"A")
                 n_columns = sum(26**i * (sign - 64) for i, sign in enumerate(reversed(last)))
-                n_rows = max(map(int, rows), default=0)
-                if n_rows * n_columns > 1e8 + 100 * len(columns):
+                if (n_rows := max(map(int, rows), default=0)) * n_columns > 1e8 + 100 * len(columns):
                     apart = f"{len(columns)} cells are strewn over {n_rows} rows and {n_columns} columns"
                     raise TableError(f"{source}: in {name} {apart}; delete those far from the table")
     return errors

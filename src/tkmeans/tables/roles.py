@@ -85,8 +85,7 @@ def _why_not(column: Column) -> str:
         return "a date" if column.kind == "date" else "text"
     if column.n_bad:
         return ""
-    known = column.values[~np.isnan(column.values)]
-    if np.ptp(known) == 0 and len(column.values) > 1:
+    if np.ptp(known := column.values[~np.isnan(column.values)]) == 0 and len(column.values) > 1:
         return "the same in every row"
     if column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
         return "a code with leading zeros" if column.kind == "code" else ""

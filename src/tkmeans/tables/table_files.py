@@ -82,8 +82,7 @@ class MatrixTable(Table):
     def _read(self, file: Any, start: int, n_rows: int, names: Sequence[str], kind: Any = None) -> Array:
         if self._held is None:
             file.seek(self._offset + start * self._row_bytes)
-            values = np.fromfile(file, self._stored, n_rows * len(self.names))
-            if len(values) < n_rows * len(self.names):
+            if len(values := np.fromfile(file, self._stored, n_rows * len(self.names))) < n_rows * len(self.names):
                 raise ValueError(f"{self.source} has become shorter while it was read")
         else:
             values = self._held[start : start + n_rows]

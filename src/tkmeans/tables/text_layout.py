@@ -135,8 +135,7 @@ def records(text: Any, delimiter: str, source: str = "", number: int = 1, single
 
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True):
-            raw = "".join(pending)
-            if cells and is_row(raw, delimiter, single):
+            if cells and is_row(raw := "".join(pending), delimiter, single):
                 yield Record(cells, raw, number)
             number += len(pending)
             pending.clear()
