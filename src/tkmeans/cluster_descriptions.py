@@ -202,7 +202,9 @@ def described(
 ) -> Description:
     """Describe clusters by columns of numbers and by columns of text."""
     texts = dict(texts)
-    yes_or_no = {name for name, column in zip(names, columns, strict=True) if _is_yes_or_no(column)}
+    known = zip(names, (column[~np.isnan(column)] for column in columns), strict=True)
+    begun = ((name, values) for name, values in known if {*values[:1000].tolist()} <= {0, 1})  # most columns end here
+    yes_or_no = {name for name, values in begun if {*np.unique(values).tolist()} == {0, 1}}
     for j, name in enumerate(names):
         base, _, value = name.partition("=")  # of an indicator such as species=Gentoo
         if name in yes_or_no and base not in texts:
@@ -272,11 +274,6 @@ def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
 def _some(rows: Array) -> Array:
     """Some rows at random, but always the same, if there are very many: enough for a median."""
     return rows if len(rows) <= _ENOUGH else rows[np.random.default_rng(0).integers(len(rows), size=_ENOUGH)]
-
-
-def _is_yes_or_no(column: Array) -> bool:
-    known = column[~np.isnan(column)]  # most columns are done with after a few rows
-    return {*known[:1000].tolist()} <= {0, 1} and {*np.unique(known).tolist()} == {0, 1}
 
 
 def quantile(rows: Array, *levels: float) -> Array:

@@ -37,12 +37,6 @@ def warn_of_early_end(estimator: Any, *, time_is_up: bool = False) -> None:
     warn_user(getattr(estimator, "_not_converged", "") + words)
 
 
-def warn_of_cut_search(estimator: Any) -> None:
-    """Warn that there was no time to look for the best start."""
-    what = f"max_time={estimator.max_time} seconds ended the search for a start"
-    warn_user(f"{type(estimator).__name__}: {what}, so that there may be better clusters; raise max_time.")
-
-
 def warn_of_empty_rows(n_empty: int, n_rows: int, first: Collection[int]) -> None:
     """Warn of rows that have no observed value."""
     named = ", ".join(map(str, first)) + (", ..." if n_empty > len(first) else "")

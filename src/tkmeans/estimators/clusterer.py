@@ -29,7 +29,7 @@ from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
-from tkmeans.sources.base import out_of_bounds, to_numpy, with_columns
+from tkmeans.sources.base import out_of_bounds, to_numpy
 from tkmeans.sources.sparse import SparseSource
 from tkmeans.stats import Array, Block
 
@@ -183,7 +183,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 if 2 * n_agreeing < n_searches and margin < fit_warnings.CLEARLY_BETTER:
                     fit_warnings.warn_of_split_searches(n_searches, n_agreeing, margin, self.n_clusters)
             if source.search_limit is not None and source.search_limit.has_cut:
-                fit_warnings.warn_of_cut_search(self)
+                what = f"{type(self).__name__}: max_time={self.max_time} seconds ended the search for a start"
+                fit_warnings.warn_user(f"{what}, so that there may be better clusters; raise max_time.")
             elif not fit.converged:
                 time_is_up = any(isinstance(observer, TimeLimit) and observer.is_up for observer in observers)
                 fit_warnings.warn_of_early_end(self, time_is_up=time_is_up)
@@ -390,7 +391,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 return answer(source, lambda block: Answer((fitted.fields(block, "pvalue")[0] < level,)), column)
             found = answer(source, partial(astray, fitted, self._strays(level), level), column)
             if isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
-                strays = with_columns(source.rows(numbers := np.flatnonzero(to_numpy(found))), source.columns)
+                strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))[:, source.columns or slice(None)]
                 whole = ~np.any(np.isnan(strays), axis=1)
                 radius = 3 * np.sqrt(strays.shape[1] * fitted.params.scale)
                 least = getattr(self, "min_cluster_size", None) or 0

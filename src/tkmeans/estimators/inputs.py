@@ -199,10 +199,7 @@ def _of_finite(names: Any, function: Callable[[Block], Any], block: Block) -> An
 
 
 def measure(source: Source) -> Array:
-    """Give the source its frame; complain if squared distances, up to the farthest row's, would not fit a number.
-
-    Returns the rows that the frame was measured on.
-    """
+    """Give the source its frame, of these rows; complain if squared distances up to the farthest would be no number."""
     source.frame = source.measure()
     (least, most), spread = SPREADS[source.dtype.name], source.frame.unit
     if not least < spread < most:

@@ -31,7 +31,7 @@ from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.search import same_clusters, seeding
 from tkmeans.search.shape_search import FARTHEST, MANY_FEATURES, moments, start_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, quantile, usual, with_columns
+from tkmeans.sources.base import out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 
@@ -155,7 +155,9 @@ def starts(
         if robust and settings.bad_cells and number == 0:
             low, high = limits(whole, params.centers, spread)
             if np.any(out_of_bounds(whole.X, low, high)):
-                source.bounds = relations.cell_bounds(source, low, high)
+                bounds = np.full((2, source.n_features), [[-np.inf], [np.inf]])
+                bounds[:, source.columns or slice(None)] = source.frame.leave(low), source.frame.leave(high)
+                source.bounds = bounds[0], bounds[1]
         params = params if goes_on else _as_given(settings, source, params, setting)
         yield with_prior(params, setting), params
 
@@ -183,7 +185,7 @@ def _seeded(settings: Any, source: Source, sample: Sample, setting: Setting, rng
     if settings.means_init is not None:
         shape = (settings.n_components, source.n_features)
         centers = checked_centers(settings.means_init, "means_init", shape, "n_components")
-        centers = source.frame.enter(with_columns(centers, source.columns)) / setting.bulk.units
+        centers = source.frame.enter(centers[:, source.columns or slice(None)]) / setting.bulk.units
     elif len(sample.X) <= settings.n_components:
         return np.arange(len(sample.X))
     else:
@@ -210,7 +212,7 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
     K, p, kind = settings.n_components, source.n_features, settings.covariance_type
     if settings.means_init is not None:
         centers = checked_centers(settings.means_init, "means_init", (K, p), "n_components")
-        params = params._replace(centers=source.frame.enter(with_columns(centers, source.columns)))
+        params = params._replace(centers=source.frame.enter(centers[:, source.columns or slice(None)]))
     if settings.weights_init is not None:
         log_weights = log_shares(checked_weights(settings.weights_init, K))
         params = params._replace(log_weights=log_weights + np.log1p(-params.noise - params.beyond))
@@ -219,8 +221,7 @@ def _as_given(settings: Any, source: Source, params: MixtureParams, setting: Set
         covariances = np.linalg.inv(precisions) if kind in ("full", "tied") else 1 / precisions
         form = (K, 1) if kind == "spherical" else (K, *covariances.shape[kind != "tied" :])
         covariances = np.broadcast_to(covariances.reshape(-1, *form[1:]), form)
-        if source.columns is not None:
-            covariances = setting.model.shape.part(covariances, np.array(source.columns))
+        covariances = setting.model.shape.part(covariances, source.columns or slice(None))
         mass = np.exp(params.log_weights)
         params = params._replace(covariances=setting.model.bounded(covariances / source.frame.unit**2, mass))
     return params

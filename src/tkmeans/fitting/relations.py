@@ -5,8 +5,7 @@ every equation large components become more probable for any row. Columns that f
 
 Equations are found in the rows that the frame was measured on, and must then hold in all rows. Relations are an array
 (p, p + 2) with a row for each column, in the user's coordinates: a variance, a constant and the coefficients of all
-columns. Of columns that are looked at these are 0, 0, and 1 for itself. Where columns are constant alone, as
-those along axes are, (p, 2) is enough.
+columns; of those looked at 0, 0, and 1 for itself. Along axes, where they are constants alone, (p, 2) is enough.
 """
 
 from collections.abc import Callable, Collection
@@ -17,7 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 
 from tkmeans.sources import Source
-from tkmeans.sources.base import Bounds, quantile, to_numpy
+from tkmeans.sources.base import quantile, to_numpy
 from tkmeans.stats import Array, Block
 
 LOOKED_AT, CORE = 1000, 1e4  # rows, at least; units from the median: what is farther would take the digits of others
@@ -106,10 +105,3 @@ def column_units(away: Array, weight: Array) -> tuple[Array, Array]:
         units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
         grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers
-
-
-def cell_bounds(source: Source, *bounds: Array) -> Bounds:
-    """Bounds of the columns that are looked at, in the frame, as those of all; the others have none."""
-    whole = np.full((2, source.n_features), [[-np.inf], [np.inf]])
-    whole[:, slice(None) if source.columns is None else source.columns] = [*map(source.frame.leave, bounds)]
-    return whole[0], whole[1]

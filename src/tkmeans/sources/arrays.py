@@ -57,8 +57,7 @@ class BlockSource(Source):
             picked, times = np.unique(places.astype(np.int64), return_counts=True)
             picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
         X = self.rows(picked)
-        X = X if self.columns is None else X[:, self.columns]
-        return Sample(self.frame.enter(X, coarse=True), weight)
+        return Sample(self.frame.enter(X if self.columns is None else X[:, self.columns], coarse=True), weight)
 
     def measure(self) -> Frame:
         """The coordinates to work in, from rows at equal intervals."""

@@ -171,19 +171,14 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
     return outside & ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)
 
 
-def with_columns(X: Array, columns: list[int] | None) -> Array:
-    """These columns of some rows; None for all."""
-    if columns is None:
-        return X
-    return namespace(X).take(X, namespace(X).asarray(columns, device=X.device), axis=1)
-
-
 def _of_seen(function: Callable[[Block], T], bounds: Bounds | None, columns: Any, block: Block) -> T:
     """`function` of a block without the cells that are out of bounds, and with some of its columns."""
     X, xp = block.X, namespace(block.X)
     if bounds is not None and bool(xp.any(bad := out_of_bounds(X, *bounds))):
         X = xp.where(bad, xp.full_like(X, xp.nan), X)
-    return function(block._replace(X=with_columns(X, columns)))
+    return function(
+        block._replace(X=X if columns is None else xp.take(X, xp.asarray(columns, device=X.device), axis=1))
+    )
 
 
 def survey(block: Block) -> Survey:

@@ -115,7 +115,7 @@ class DaskSource(Source):
         n_counted = self._of_partitions("n_counted")
         stride = max(1, int(sum(n_counted)) // base.MEASURED_ROWS)
         X, weight = self._rows(np.arange(0, sum(n_counted), stride), n_counted)
-        self.measured = base.with_columns(X, self.columns)
+        self.measured = X[:, self.columns or slice(None)]
         return base.measure(self.measured, None if self.weight is None else weight)
 
     def sample(self, size: int, rng: np.random.RandomState) -> Sample:
@@ -127,7 +127,7 @@ class DaskSource(Source):
             each = float(sum(masses)) / size
             X, times = self._rows((np.arange(size) + rng.random_sample(size)) * each, masses, by_mass=True)
             weight = times * each
-        return Sample(self.frame.enter(base.with_columns(X, self.columns), coarse=True), weight)
+        return Sample(self.frame.enter(X[:, self.columns or slice(None)], coarse=True), weight)
 
     def _of_partitions(self, field: str) -> list[float]:
         self.survey()
