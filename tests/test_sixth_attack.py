@@ -1,9 +1,11 @@
 """What campaigns of hostile inputs found later, each with a test that fails if it comes back."""
 
+import warnings
+
 import numpy as np
 import pytest
 
-from tkmeans import FastTKMeans, StudentTMixture, TKMeans, to_onnx
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, to_onnx
 from tkmeans.fitting.starts import canonical
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import AxisAligned
@@ -33,6 +35,16 @@ def test_labels_of_rows_beyond_the_horizon_are_what_predict_gives(shape):
         options |= {"covariance_type": shape, "init_params": "random_from_data", "random_state": seed}
         model = StudentTMixture(4, **options).fit(X)
         np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+@pytest.mark.parametrize("model", [TKMeans(2), MiniBatchTKMeans(2, dof=4.0, init="uniform", random_state=0)])
+def test_centres_at_the_largest_numbers_are_compared_without_a_warning_of_numpy(model):
+    most = np.finfo(float).max
+    rows = np.array([[0.0, -most, most, 0.0], [1.0, -most, -most, 0.0]])
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        warnings.simplefilter("ignore", UserWarning)
+        labels = model.fit(rows).labels_
+    assert set(labels) == {0, 1}
 
 
 # ---- few rows ------------------------------------------------------------------------------------

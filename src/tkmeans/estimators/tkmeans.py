@@ -201,8 +201,10 @@ def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str
     if distances.median > COLLAPSED * source.n_features:
         warn_of_collapse(params.scale, *params.centers.shape)
     if np.min(sizes) > 0 and len(sizes) > 1:
-        along = np.argsort(params.centers @ np.cos(np.arange(1.0, source.n_features + 1)))
-        if np.min(np.max(np.abs(np.diff(params.centers[along], axis=0)), axis=1)) < SAME_CENTER * params.scale**0.5:
+        part = 0.5 / source.n_features  # so that sums and differences are finite
+        along = np.argsort((part * params.centers) @ np.cos(np.arange(1.0, source.n_features + 1)))
+        apart = np.max(np.abs(np.diff(part * params.centers[along], axis=0)), axis=1)
+        if np.min(apart) < part * SAME_CENTER * params.scale**0.5:
             warn_user("Some centres are at the same place, and their rows are divided by rounding; use fewer clusters.")
     if np.min(sizes) < np.mean(sizes) / 2:
         warn_of_tiny_clusters(sizes)
