@@ -223,7 +223,7 @@ class FittedModel:
         """The probabilities of larger squared distances, over the squared scale, than these."""
         p = np.where(np.greater(n_observed, 0), n_observed, np.nan)  # none, no answer
         dof = np.minimum(self.params.dof, AS_GOOD_AS_GAUSSIAN)
-        dof = dof[label] if np.ptp(dof) else np.max(dof)  # each component may have its own
+        dof = dof[label] if np.ndim(dof) and np.ptp(dof) else np.max(dof)  # each component may have its own
         return tail_of_f(p, dof, z.astype(np.float64))
 
     # -- the training rows

@@ -25,7 +25,7 @@ from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, robust_search, same_clusters, seeding
 from tkmeans.search.center_search import LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, quantile, usual
+from tkmeans.sources.base import NARROW, out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -264,7 +264,7 @@ def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = Non
     """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
     X, weight = sample
     middle, below, above = (each[:, None] for each in spread or usual(sample))
-    away = np.ascontiguousarray(X.T) - middle  # (p, n): along memory
+    away = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K") - middle  # (p, n)
     away /= np.where(away < 0, -below, above)
     most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
     core = (np.max(away, axis=0) <= FAR) & (np.einsum("ji,ji->i", away, away) <= most)
@@ -311,16 +311,15 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
 # the start: what is near one is not bad.
 
 
-def limits(
-    sample: Sample, centers: Array | None = None, spread: tuple[Array, Array, Array] | None = None
-) -> tuple[Array, Array]:
+def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> tuple[Array, Array]:
     """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
 
     They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
     everywhere if rows with too many values out of bounds are more than those with a few.
     """
     (X, weight), (middle, below, above) = sample, spread or usual(sample)
-    low, high, columns = middle - BAD * below, middle + BAD * above, np.ascontiguousarray(X.T)
+    low, high = middle - BAD * below, middle + BAD * above
+    columns = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K")  # (p, n)
     if np.all(np.fmin.reduce(columns, axis=1) >= low) and np.all(np.fmax.reduce(columns, axis=1) <= high):
         return low - np.inf, high + np.inf
     gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
@@ -445,8 +444,7 @@ def canonical(sample: Sample) -> Sample:
         along = np.nan_to_num(np.einsum("ij,j->i", X, np.cos(np.arange(1.0, X.shape[1] + 1))))  # holes are infinite
     order = np.argsort(along, kind="stable")
     differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
-    below = np.flatnonzero(~differs)
-    if np.any(X[order[below]] != X[order[below - 1]]):  # other rows have the same place on the line
+    if np.any(X[order[ties := np.flatnonzero(~differs)]] != X[order[ties - 1]]):  # others have the same place there
         for column in range(X.shape[1]):
             tied = ~(differs & np.append(differs[1:], True))
             rows, group = order[tied], np.cumsum(differs)[tied]

@@ -134,7 +134,8 @@ class ArraySource(BlockSource):
     ) -> None:
         block_rows = block_rows or base.BLOCK_ROWS.get()
         super().__init__(weight, frame, min(n_threads, -(-len(X) // block_rows)), block_rows)
-        self.X, (self.n_rows, self.n_features), self.dtype = X, X.shape, X.dtype
+        self.X = X if len(X) > block_rows else np.ascontiguousarray(X)  # as engines read them, again and again
+        (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""

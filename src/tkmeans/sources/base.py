@@ -18,6 +18,7 @@ from tkmeans.stats import Array, Block, Frame, namespace
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
 MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
+NARROW = 32  # columns: of fewer a copy along memory, (p, n), takes less time than it saves
 _NAMED = 5  # rows in a message, at most
 
 
@@ -239,8 +240,8 @@ def measure(X: Array, weight: Array | None) -> Frame:
     weight = np.ones(len(X)) if weight is None else weight
     origin = quantile(X, weight)
     with np.errstate(over="ignore", invalid="ignore"):  # some NaN are invalid in themselves
-        away = np.abs(np.ascontiguousarray(X.T, dtype=np.float64) - origin[:, None])  # (p, n): along memory
-        away[np.isnan(away)] = 0  # what was not observed is not away
+        away = np.abs(np.asarray(X.T, np.float64, order="C" if X.shape[1] < NARROW else "K") - origin[:, None])
+        away[np.isnan(away)] = 0  # (p, n); what was not observed is not away
         largest = np.max(away, axis=0)  # taken out before squaring: no overflow, no underflow
         shape = away / np.where((largest > 0) & np.isfinite(largest), largest, 1)
         distance = largest * np.sqrt(np.mean(np.ascontiguousarray((shape**2).T), axis=1))
@@ -272,8 +273,8 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
     least, most = weight.min(), weight.max()
     if least == most > 0:
-        places = [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]
-        found = np.partition(each, places, axis=-1)[..., places]
+        each = np.sort(each, axis=-1)  # a partition takes longer where many values are equal
+        found = each[..., [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]]
     else:
         times = weight / least if most < 2**20 * least else weight  # rows taken several times: sums are exact
         order = np.argsort(each, axis=-1)
