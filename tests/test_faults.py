@@ -22,6 +22,7 @@ from support.fault_injection import (
     run_with_fault,
     small_blocks_and_frequent_checkpoints,
 )
+from support.interruptible_operations import write_runs
 from support.model_inputs import t_mixture
 
 from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, save
@@ -200,7 +201,7 @@ def test_a_run_of_the_reproduction_whose_line_was_cut_off_is_repeated(tmp_path):
     path = tmp_path / "runs.csv"
     keys = [experiment_runs.Key("made up", "k-means", "correct", rep) for rep in range(3)]
     runs = {key: dict.fromkeys(experiment_runs.MEASURES, 0.123456) for key in keys}
-    experiment_runs._write(path, runs)
+    write_runs(path, runs)
     path.write_bytes(path.read_bytes()[:-5])  # seconds are 0.123 now
     assert list(experiment_runs.read(path)) == keys[:2]
     with mock.patch.object(experiment_runs, "_do", lambda key: (key, runs[key])):
