@@ -1,9 +1,12 @@
-"""What campaigns of hostile inputs found later, each with a test that fails if it comes back."""
+"""What campaigns of hostile inputs and a sixth attack found, each with a test that fails if it comes back."""
 
 import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, to_onnx
 from tkmeans.fitting.starts import canonical
@@ -103,3 +106,42 @@ def test_entries_of_a_checkpoint_with_another_shape_are_refused(model, tmp_path)
         np.savez(path, **arrays | {name: arrays[name][..., None]})
         with pytest.raises(ValueError, match=rf"forged.*not a whole checkpoint.*{name} has the shape"):
             model.fit(ROWS, resume=path)
+
+
+# ---- an attack on the tree ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_distinct", [1, 2, 5, 12])
+@pytest.mark.parametrize("estimator", [TKMeans(2), FastTKMeans(2), MiniBatchTKMeans(2)])
+def test_wide_sparse_rows_of_which_few_are_distinct_have_the_clusters_of_dense_ones(estimator, n_distinct):
+    X = sparse.csr_array(np.eye(n_distinct, 1100)[np.arange(200) % n_distinct])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of one distinct row
+        labels = clone(estimator).fit(X).labels_
+    assert len({*zip((np.arange(200) % n_distinct).tolist(), labels.tolist(), strict=True)}) == n_distinct
+    assert len({*labels.tolist()}) == min(n_distinct, 2)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of one distinct row, and a scale near 0
+def test_a_stream_that_begins_with_equal_rows_does_not_forget_them(container):
+    rows = np.random.default_rng(0).normal(10, 1, size=(12_000, 2))
+    model = MiniBatchTKMeans(2, random_state=0)
+    for n in (3000, 6000, 9000):
+        assert model.partial_fit(container(np.ones((3000, 2)))).n_samples_seen_ == n
+    model.partial_fit(container(rows))
+    assert model.n_samples_seen_ == 21_000
+    away = np.sort(np.linalg.norm(model.cluster_centers_ - 1, axis=1))
+    assert away[0] < 1e-3
+    assert away[1] > 9
+    assert len(set(model.predict([[1, 1], [9.5, 9.5]]))) == 2
+
+
+def test_a_first_row_of_weight_zero_does_not_hide_equal_ones():
+    model = MiniBatchTKMeans(2, init_size=4, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.partial_fit(np.ones((5, 2)), sample_weight=[0, 1, 1, 1, 1])
+        for seed in range(3):
+            model.partial_fit(np.random.default_rng(seed).normal(9, 0.1, size=(5, 2)))
+    np.testing.assert_allclose(np.sort(model.cluster_centers_[:, 0]), [1, 9], atol=0.3)

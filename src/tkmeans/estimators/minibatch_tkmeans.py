@@ -244,9 +244,10 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
                 self._fit_source(source)
             found, _ = self._described(self._fitted_model, X, weight)
             waiting = waiting._replace(searched=waiting.counted)
-            self.__dict__ |= found
+            stream = self._stream._replace(n_rows=self._stream.n_rows + waiting.repeated)
+            self.__dict__ |= found | {"_stream": stream, "n_samples_seen_": stream.n_rows}
             if enough and len(np.unique(self._fitted_model.params.centers, axis=0)) < self.n_clusters:
-                waiting, enough = waiting.distinct(), False  # of equal rows nothing can be learned
+                waiting, enough = waiting.halved(), False  # of equal rows nothing can be learned
         elif waiting.searched:
             self._learn(X, weight)
         self._waiting = None if enough else waiting

@@ -1,6 +1,7 @@
 """State of `MiniBatchTKMeans` between batches: statistics, first rows, recent distances and drift."""
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ class Waiting(NamedTuple):
     X: Array  # (n, p)
     weight: Array  # (n,)
     searched: int = 0  # how many rows of positive weight there were at the last search
+    repeated: int = 0  # rows of which others have the weight
 
     def joined(self, X: Array, weight: Array) -> "Waiting":
         """With one more batch."""
@@ -29,12 +31,19 @@ class Waiting(NamedTuple):
         if isinstance(self.X, SparseRows) != sparse:
             raise ValueError("the first rows of a stream must be all sparse or all dense; convert this batch")
         rows = self.X.then(X) if sparse else np.concatenate([self.X, X])
-        return Waiting(rows, np.concatenate([self.weight, weight]), self.searched)
+        return self._replace(X=rows, weight=np.concatenate([self.weight, weight]))
 
-    def distinct(self) -> "Waiting":
-        """Every row once."""
-        _, first = np.unique(np.asarray(self.X), axis=0, return_index=True)
-        return Waiting(self.X[first], self.weight[first], len(first))
+    def halved(self) -> "Waiting":
+        """Of every two equal rows one, with the weight of both."""
+        X: Any = self.X
+        ends = pairwise(X.first) if isinstance(X, SparseRows) else ()
+        rows = [X.value[i:j].tobytes() + X.column[i:j].tobytes() for i, j in ends] or [row.tobytes() for row in X]
+        places = {row: place for place, row in enumerate(dict.fromkeys(rows))}
+        which = np.array([places[row] for row in rows])
+        order, equal = np.argsort(which, kind="stable"), np.sort(which)
+        first = np.flatnonzero((np.arange(len(rows)) - np.searchsorted(equal, equal)) % 2 == 0)
+        weight, repeated = np.add.reduceat(self.weight[order], first), self.repeated + len(rows) - len(first)
+        return Waiting(X[order[first]], weight, int(np.count_nonzero(weight)), repeated)
 
     @property
     def counted(self) -> int:

@@ -133,9 +133,10 @@ def _lifted(X: Any, basis: Array, sample: Sample, origin: Array, centers: Array)
 
 
 def _orthonormal(Z: Array) -> Array:
-    """An orthonormal basis of the columns of Z, from the largest singular vector down."""
+    """An orthonormal basis of the columns of Z, from the largest singular vector down; 0 for those beyond its rank."""
     values, vectors = np.linalg.eigh(Z.T @ Z)
-    return Z @ (vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny)))[:, ::-1]
+    seen = values > len(values) * np.finfo(float).eps * values[-1]
+    return Z @ (vectors / np.sqrt(np.where(seen, values, np.inf)))[:, ::-1]
 
 
 def _nearest(X: Any, centers: Array) -> tuple[Array, Array]:
