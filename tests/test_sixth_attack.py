@@ -12,6 +12,7 @@ from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, to_
 from tkmeans.fitting.starts import canonical
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import AxisAligned
+from tkmeans.plots import ClustersDisplay
 from tkmeans.search.shape_search import round_labels
 from tkmeans.sources import Sample
 
@@ -145,3 +146,17 @@ def test_a_first_row_of_weight_zero_does_not_hide_equal_ones():
         for seed in range(3):
             model.partial_fit(np.random.default_rng(seed).normal(9, 0.1, size=(5, 2)))
     np.testing.assert_allclose(np.sort(model.cluster_centers_[:, 0]), [1, 9], atol=0.3)
+
+
+def test_masked_values_are_missing_in_dask_collections_and_pictures_too():
+    dask_array, pyplot = pytest.importorskip("dask.array"), pytest.importorskip("matplotlib.pyplot")
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(60, 2)), rng.normal(size=(40, 2)) + 8]
+    mask = rng.random(X.shape) < 0.1
+    masked = np.ma.array(np.where(mask, -999.0, X), mask=mask)
+    whole = TKMeans(2).fit(np.where(mask, np.nan, X))
+    of_dask = TKMeans(2).fit(dask_array.from_array(masked, chunks=(50, 2), asarray=False))
+    np.testing.assert_allclose(of_dask.cluster_centers_, whole.cluster_centers_, atol=1e-6)
+    display = ClustersDisplay.from_estimator(whole, masked)
+    assert display.ax_.get_xlim()[0] > -20
+    pyplot.close(display.figure_)

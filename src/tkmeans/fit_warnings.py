@@ -51,18 +51,3 @@ def warn_of_tiny_clusters(sizes: Array) -> None:
         named = ", ".join(f"{k} ({sizes[k]:g})" for k in tiny[:5]) + (", ..." if len(tiny) > 5 else "")
         found = f"{len(tiny)} of {len(sizes)} clusters hold hardly any or none of the {sizes.sum():g} rows: {named}."
         warn_user(f"{found} They may lie on outliers, or there are fewer clusters: try a smaller number.")
-
-
-def warn_of_split_searches(n_searches: int, n_agreeing: int, margin: float, n_clusters: int) -> None:
-    """Warn that independent searches found other clusters that are nearly as good."""
-    others = f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them worse by"
-    doubt = f"{margin:.2g} nats per row: n_clusters={n_clusters} may not be what these rows have."
-    compare = f"Compare n_clusters={max(n_clusters - 1, 1)} and {n_clusters + 1}, or see select_clusters."
-    warn_user(f"{others} {doubt} {compare}", UserWarning)
-
-
-def warn_of_collapse(scale: float, n_clusters: int, n_features: int) -> None:
-    """Warn that the likelihood has no maximum."""
-    why = f"{n_clusters} centres fit equal rows, or a few rows in {n_features} dimensions, ever better"
-    remedy = "Labels are usable, p-values are not: use fewer clusters or a larger dof such as 30."
-    warn_user(f"The scale collapsed to {scale:.3g}: {why}, so the likelihood has no maximum. {remedy}")

@@ -84,19 +84,19 @@ class Components(NamedTuple):
         """The fitted attributes, by name."""
         covariances = self._over_all(self.covariances[:1] if self.shape.tied else self.covariances)
         covariances = covariances[0] if self.shape.tied else covariances[:, 0] if self.shape.round else covariances
-        attributes = {"weights_": self.weights, "means_": self._of_all(self.centers), "dof_": self.dof}
+        attributes = {"weights_": self.weights, "means_": self._over_columns(self.centers), "dof_": self.dof}
         attributes |= {"covariances_": covariances, "noise_weight_": float(self.noise + self.beyond)}
         if self.noise:
-            where = self._of_all(self.bulk_center[None])[0], self._over_all(self.bulk[None])[0]
+            where = self._over_columns(self.bulk_center[None])[0], self._over_all(self.bulk[None])[0]
             attributes |= dict(zip(("noise_center_", "noise_covariance_"), where, strict=True))
             attributes |= {"noise_in_box_": bool(self.box), "_noise_shares": [self.noise, self.beyond]}
         return attributes if self.relations is None else attributes | {"_relations": self.relations}
 
-    def _of_all(self, points: Array) -> Array:
-        """Points, with the columns that follow from theirs."""
+    def _over_columns(self, points: Array, others: int = 1) -> Array:
+        """Points, with the columns that follow from theirs; or variances, with `others` 0, and those of constants."""
         if self.relations is None:
             return points
-        whole, seen = np.repeat(self.relations[None, :, 1], len(points), axis=0), self.relations[:, 0] == 0
+        whole, seen = np.repeat(self.relations[None, :, others], len(points), axis=0), self.relations[:, 0] == 0
         if self.relations.shape[1] > 2:
             whole += points @ self.relations[:, 2:][:, seen].T
         whole[:, seen] = points
@@ -104,15 +104,10 @@ class Components(NamedTuple):
 
     def _over_all(self, covariances: Array) -> Array:
         """Shapes, with the columns that follow from theirs: what these vary beside is as thin as a cluster may be."""
-        if self.relations is None:
-            return covariances
-        thin, seen = self.relations[:, 0], self.relations[:, 0] == 0
-        if covariances.ndim == 3:
-            loadings = self.relations[:, 2:][:, seen]
-            return loadings @ covariances @ loadings.T + np.diag(thin)
-        whole = np.repeat(thin[None], len(covariances), axis=0)
-        whole[:, seen] = covariances
-        return whole
+        if self.relations is None or covariances.ndim == 2:
+            return self._over_columns(covariances, 0)
+        thin, loadings = self.relations[:, 0], self.relations[:, 2:][:, self.relations[:, 0] == 0]
+        return loadings @ covariances @ loadings.T + np.diag(thin)
 
     def frame(self, dtype: Any) -> Frame:
         """The unit is a standard deviation, averaged over features and components, in whatever order these are."""
@@ -150,7 +145,7 @@ class Components(NamedTuple):
             u = rng.chisquare(self.dof[k], own.sum()) / self.dof[k]
             colored = np.linalg.solve(factor, noise[own].T).T if factor.ndim == 2 else noise[own] / factor
             noise[own] = params.centers[k] + colored / np.sqrt(u)[:, None]
-        return self._of_all(frame.leave(noise)).astype(self.centers.dtype), labels
+        return self._over_columns(frame.leave(noise)).astype(self.centers.dtype), labels
 
 
 @final

@@ -38,8 +38,7 @@ class Waiting(NamedTuple):
         X: Any = self.X
         ends = pairwise(X.first) if isinstance(X, SparseRows) else ()
         rows = [X.value[i:j].tobytes() + X.column[i:j].tobytes() for i, j in ends] or [row.tobytes() for row in X]
-        places = {row: place for place, row in enumerate(dict.fromkeys(rows))}
-        which = np.array([places[row] for row in rows])
+        which = np.unique(np.array(rows, dtype=object), return_inverse=True)[1]
         order, equal = np.argsort(which, kind="stable"), np.sort(which)
         first = np.flatnonzero((np.arange(len(rows)) - np.searchsorted(equal, equal)) % 2 == 0)
         weight, repeated = np.add.reduceat(self.weight[order], first), self.repeated + len(rows) - len(first)

@@ -12,7 +12,7 @@ from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats
 from tkmeans.estimators.inputs import measure
-from tkmeans.fit_warnings import warn_of_collapse, warn_of_tiny_clusters, warn_user
+from tkmeans.fit_warnings import warn_of_tiny_clusters, warn_user
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
 from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
@@ -199,7 +199,9 @@ def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str
     d2, mass = distances = training.review.comparable()  # in units of the scale
     params, sizes = training.params, training.review.sizes
     if distances.median > COLLAPSED * source.n_features:
-        warn_of_collapse(params.scale, *params.centers.shape)
+        why = f"{len(sizes)} centres fit equal rows, or a few rows in {source.n_features} dimensions, ever better"
+        remedy = "Labels are usable, p-values are not: use fewer clusters or a larger dof such as 30."
+        warn_user(f"The scale collapsed to {params.scale:.3g}: {why}, so the likelihood has no maximum. {remedy}")
     if np.min(sizes) > 0 and len(sizes) > 1:
         part = 0.5 / source.n_features  # so that sums and differences are finite
         along = np.argsort((part * params.centers) @ np.cos(np.arange(1.0, source.n_features + 1)))

@@ -123,7 +123,7 @@ class ClustersDisplay:
             For :meth:`plot`.
         """
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
-        X, labels = np.asarray(X, dtype=float), np.asarray(labels)
+        X, labels = np.ma.filled(np.ma.asarray(X, dtype=float), np.nan), np.asarray(labels)
         if not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ValueError(f"max_rows must be an integer of at least 1, got {max_rows!r}")
         if labels.dtype.kind not in "iubf" or labels.shape != X.shape[:1] or np.any(labels != np.trunc(labels)):

@@ -223,4 +223,4 @@ def _array(part: Any, dtype: Any) -> Array:
     found = as_numbers(part.to_frame() if pandas and part.ndim == 1 else part, "it")
     if not pandas and found.dtype.kind == "c":
         raise TypeError("it holds complex numbers; choose real ones, as by .real or abs()")
-    return np.ascontiguousarray(part.to_numpy(dtype=dtype, na_value=np.nan) if pandas else part, dtype=dtype)
+    return np.ascontiguousarray(part.to_numpy(dtype=dtype, na_value=np.nan) if pandas else found, dtype=dtype)
