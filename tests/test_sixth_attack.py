@@ -160,3 +160,27 @@ def test_masked_values_are_missing_in_dask_collections_and_pictures_too():
     display = ClustersDisplay.from_estimator(whole, masked)
     assert display.ax_.get_xlim()[0] > -20
     pyplot.close(display.figure_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the scale collapses
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_drawn_with_very_heavy_tails_are_finite(dtype):
+    X = np.random.default_rng(0).normal(size=(60, 2)).astype(dtype)
+    for model in (TKMeans(2, dof=1e-6), StudentTMixture(2, dof=0.01, noise=False)):
+        assert np.all(np.isfinite(model.fit(X).sample(1000)[0]))
+
+
+def test_a_search_for_outliers_ignores_underflow_even_where_it_would_raise():
+    X = np.random.default_rng(0).normal(size=(100, 2)) + np.repeat([[0], [9]], 50, axis=0)
+    X[0] = 1e9
+    model = TKMeans(2).fit(X)
+    with np.errstate(all="raise"):
+        assert model.outliers(X)[0]
+
+
+def test_a_warning_of_outliers_in_a_picture_refers_to_the_line_that_drew_it():
+    pytest.importorskip("matplotlib")
+    X = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0], [60]], [260, 40], axis=0)
+    with pytest.warns(UserWarning, match="lie together") as caught:
+        ClustersDisplay.from_estimator(TKMeans(1).fit(X), X)
+    assert {warning.filename for warning in caught if "together" in str(warning.message)} == {__file__}

@@ -23,7 +23,7 @@ from tkmeans.sources.base import nearest_to_zero, observed_features, to_numpy
 from tkmeans.stats import HORIZON, LARGEST_SINGLE, Array, Block, Fit, Frame, Kernel, Params, Rows, Stats, namespace
 
 # Squared distances beyond this are as good as infinite; times the largest weight they stay finite.
-FARTHEST_SQUARE = 1e250
+FARTHEST_SQUARE, LEAST_DRAWN = 1e250, 1e-30  # the latter of u: rows are drawn up to 1e15 deviations away
 
 # With more degrees of freedom `fdtrc` of SciPy 1.14 loses digits; `betaincc` does not, but takes ten times as long.
 NEARLY_GAUSSIAN = 1e6
@@ -104,7 +104,9 @@ class Clusters(NamedTuple):
         labels = rng.choice(n_clusters, n_rows, p=self.weights / self.weights.sum())
         noise = rng.standard_normal((n_rows, p)) * np.sqrt(self.scale)
         u = rng.chisquare(self.dof, n_rows) / self.dof
-        return (self.centers[labels] + noise / np.sqrt(u)[:, None]).astype(self.centers.dtype), labels
+        return (self.centers[labels] + noise / np.sqrt(np.maximum(u, LEAST_DRAWN))[:, None]).astype(
+            self.centers.dtype
+        ), labels
 
 
 @final

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from tkmeans.fitted import FARTHEST_SQUARE, Evidence, Left
+from tkmeans.fitted import FARTHEST_SQUARE, LEAST_DRAWN, Evidence, Left
 from tkmeans.models.covariances import Shape
 from tkmeans.models.mixture import MixtureParams, StudentMixture, by_observed
 from tkmeans.shape_stats import ShapeKernel, ShapeRows
@@ -144,7 +144,7 @@ class Components(NamedTuple):
             own = labels == k
             u = rng.chisquare(self.dof[k], own.sum()) / self.dof[k]
             colored = np.linalg.solve(factor, noise[own].T).T if factor.ndim == 2 else noise[own] / factor
-            noise[own] = params.centers[k] + colored / np.sqrt(u)[:, None]
+            noise[own] = params.centers[k] + colored / np.sqrt(np.maximum(u, LEAST_DRAWN))[:, None]
         return self._over_columns(frame.leave(noise)).astype(self.centers.dtype), labels
 
 

@@ -7,7 +7,6 @@ which are log-uniform from well outside the core to the farthest row? If the Bay
 prefers one group, no row is an outlier. Otherwise outliers are the rows that are more probably strays.
 """
 
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from scipy.optimize import brentq, minimize
 from scipy.spatial import cKDTree
 from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
 
+from tkmeans.fit_warnings import warn_user
 from tkmeans.fitted import FittedModel, Sketch
 from tkmeans.models.noise import log_volume
 from tkmeans.sources import Answer
@@ -42,6 +42,7 @@ class OutlierModel(NamedTuple):
     threshold: float  # squared distance from which on a row is an outlier
 
 
+@np.errstate(under="ignore")
 def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5, scale: float = 0.0) -> OutlierModel:
     """The one- or two-group model of the distances, whichever the BIC prefers.
 
@@ -129,7 +130,7 @@ def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array,
         found = f"{len(heap) / len(strays):.0%} of the outliers lie together within {radius:.3g} of one point ({named})"
         way_out = "Try a larger n_clusters; or, if they are one error made many times, leave them outliers:"
         words = f"{found}: they look like a missed cluster. {way_out} min_cluster_size={len(heap) + 1} keeps them so."
-        warnings.warn(words, UserWarning, stacklevel=3)
+        warn_user(words, UserWarning)
 
 
 def astray(fitted: FittedModel, strays: OutlierModel | None, level: float, block: Block) -> Answer:

@@ -115,7 +115,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             How often each row counts. A row of weight 2 is that row twice; one of weight 0 is only labelled.
         resume : path, default=None
             A checkpoint of the same fit, to go on from there, with the same result to the last bit. If `max_time` has
-            ended the search for a start, that is made again.
+            ended the search for a start, that is made again; starts that were done stay done, whatever `tol` is now.
 
         Returns
         -------
@@ -439,9 +439,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
-        params = self._fitted_model.params
-        scale = getattr(params, "scale", 1.0)  # shapes measure distances in their own
-        return fit_outlier_model(self._training_distances, params.centers.shape[1], level, scale)
+        params, distances = self._fitted_model.params, self._training_distances  # those of shapes have a scale of 1
+        return fit_outlier_model(distances, params.centers.shape[1], level, getattr(params, "scale", 1.0))
 
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
     def find_bad_cells(self, X: Any) -> Any:
