@@ -439,7 +439,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
-        params, distances = self._fitted_model.params, self._training_distances  # those of shapes have a scale of 1
+        params, distances = self._fitted_model.params, self._training_distances
         return fit_outlier_model(distances, params.centers.shape[1], level, getattr(params, "scale", 1.0))
 
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]

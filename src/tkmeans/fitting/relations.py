@@ -37,9 +37,7 @@ class Excess(NamedTuple):
         return Excess(np.maximum(self.most, other.most))
 
 
-def leave_out_related(
-    source: Source, measure: Callable[[Source], Array], shapes: Collection[str], ridge: float
-) -> None:
+def leave_out_related(source: Source, measure: Callable[..., Array], shapes: Collection[str], ridge: float) -> None:
     """Have a source show only the columns that tell something to mixtures of these shapes, with this `reg_covar`.
 
     `measure` gives it its frame, and returns the rows that this was measured on.
