@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, to_onnx
+from tkmeans.baselines import KMedoids
 from tkmeans.fitting.starts import canonical
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import AxisAligned
@@ -184,3 +185,20 @@ def test_a_warning_of_outliers_in_a_picture_refers_to_the_line_that_drew_it():
     with pytest.warns(UserWarning, match="lie together") as caught:
         ClustersDisplay.from_estimator(TKMeans(1).fit(X), X)
     assert {warning.filename for warning in caught if "together" in str(warning.message)} == {__file__}
+
+
+def test_rows_of_which_a_constant_column_is_all_that_was_observed_have_p_values():
+    X = np.c_[np.random.default_rng(0).normal(size=60), np.full(60, 3.0)]
+    X[:6, 0] = np.nan
+    assert np.all(np.isfinite(StudentTMixture(1).fit(X).outlier_pvalues_))
+
+
+def test_distances_of_medoids_far_beyond_all_squares_are_numbers():
+    assert np.all(np.isfinite(distances_of_medoids(1e300)))
+
+
+def distances_of_medoids(place):
+    """As of a model whose file was edited."""
+    model = KMedoids(2).fit(np.random.default_rng(0).normal(size=(20, 2)))
+    model._fitted_model.params.centers[0] = place
+    return model.transform(np.zeros((3, 2)))

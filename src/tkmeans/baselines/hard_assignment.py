@@ -145,7 +145,7 @@ class HardCenters(NamedTuple):
 
     def distances(self, block: Block) -> Array:
         """In the metric of the method, (n, K)."""
-        return distances_between(block.X, self.centers, self.metric)
+        return np.minimum(distances_between(block.X, self.centers, self.metric), np.finfo(np.float64).max)
 
 
 def check_rows(estimator: Any, X: Array) -> None:

@@ -55,7 +55,7 @@ def leave_out_related(source: Source, measure: Callable[..., Array], shapes: Col
         _follow(X, units, center, related, loadings)
     if np.any(related):
         limits = slack + np.any(loadings, axis=1) * THIN * np.sqrt(np.clip(ridge, *RIDGES)) * units
-        related &= source.reduce(partial(_missed, center, loadings, limits, rounding)).most <= 0
+        related &= source.reduce(partial(_missed, related.copy(), center, loadings, limits, rounding)).most <= 0
     if np.all(related) or not np.any(related):
         return
     loadings[~related], center = np.eye(p, width)[~related], source.frame.leave(center)
@@ -82,10 +82,12 @@ def _follow(X: Array, units: Array, center: Array, related: Array, loadings: Arr
     related[left[others]] = True
 
 
-def _missed(center: Array, loadings: Array, limits: Array, rounding: float, block: Block) -> Excess:
-    """By how much rows of a block miss the equations, beyond what rounding explains."""
+def _missed(related: Array, center: Array, loadings: Array, limits: Array, rounding: float, block: Block) -> Excess:
+    """By how much rows of a block miss the equations, beyond what rounding explains; infinite if one has no more."""
     X = to_numpy(block.frame.enter(block.X)).astype(np.float64)
     X -= center
+    if np.any(np.isnan(X[:, ~related]).all(axis=1) & ~np.isnan(X).all(axis=1)):
+        return Excess(np.full(len(center), np.inf))
     known = np.where(np.isnan(X), 0.0, X)[:, : loadings.shape[1]]
     away = np.abs(X - known @ loadings.T) - rounding * (np.abs(known) @ np.abs(loadings.T))
     return Excess(np.fmax.reduce(away - limits, initial=-np.inf))
