@@ -239,7 +239,7 @@ def _check_extent(source: str, data: bytes) -> list[str]:
         for name in packed.namelist():
             if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name):
                 text = packed.read(name)
-                errors += map(bytes.decode, re.findall(rb't="e"[^>]*>(?:<f.*?</f>|<f[^>]*/>)?<v>([^<]*)', text))
+                errors += map(bytes.decode, re.findall(rb't="e"[^>]*>(?:<f[^<]*(?:</f>)?)?<v>([^<]*)', text))
                 columns, rows = (re.findall(what, text) for what in (rb' r="([A-Z]+)[0-9]', rb'<row [^>]*?r="([0-9]+)'))
                 last = max(set(columns), key=lambda letters: (len(letters), letters), default=b"A")
                 n_columns = sum(26**i * (sign - 64) for i, sign in enumerate(reversed(last)))
