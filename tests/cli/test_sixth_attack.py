@@ -100,3 +100,63 @@ def test_a_decimal_point_far_below_pairs_of_numbers_is_read(run, table):
     found = run("fit", table("pair;a;b", *rows, "1, 2;30.5;30"), "-k", 2, "--json").document
     assert found["columns"] == ["a", "b"]
     assert are_parted(found["labels"])
+
+
+# ---- folders -----------------------------------------------------------------------------------------
+
+
+def german(x, decimals=0):
+    """A number as it is written in Germany."""
+    return f"{x:,.{decimals}f}".translate(str.maketrans(",.", ".,"))
+
+
+@pytest.mark.parametrize("first", ["1", "3"])
+def test_the_decimal_sign_of_one_file_of_a_folder_holds_for_files_that_leave_it_open(run, table, tmp_path, first):
+    prices = np.random.default_rng(0).integers(1000, 2000, 60) + np.arange(60) % 2 * 5000
+    weights = np.arange(60) % 2 * 5 + 1.25
+    rows = [f"{german(p)};{german(w, 2)}" for p, w in zip(prices, weights, strict=True)]
+    file = table("price;weight", *rows, name=f"f/{first}.csv")
+    table("price;weight", *(f"{german(p)};{w:.0f}" for p, w in zip(prices, weights, strict=True)), name="f/2.csv")
+    found = run("fit", file.parent, "-k", 2, "--out", tmp_path / "out.csv", "--json").document
+    assert are_parted(found["labels"])
+    written = [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
+    assert [*map(float, written)] == [*prices, *prices]
+
+
+def test_a_file_between_commas_keeps_its_points_beside_files_with_decimal_commas(run, table, tmp_path):
+    X = groups(60)
+    file = table("a,b", *(f"{a:.3f},{b:.3f}" for a, b in X), name="f/1.csv")
+    table("a;b", *(f"{a:.2f};{b:.2f}".replace(".", ",") for a, b in X), name="f/2.csv")
+    run("fit", file.parent, "-k", 2, "--out", tmp_path / "out.csv")
+    written = np.loadtxt(tmp_path / "out.csv", delimiter=",", skiprows=1, usecols=(0, 1))
+    np.testing.assert_allclose(written, np.vstack([X, X]), atol=0.006)
+
+
+# ---- encodings and numbers at the end of their range --------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("more", ["", "é", "中文", "😁"])
+@pytest.mark.parametrize("given", [(), ("--encoding",)])
+def test_text_of_wide_characters_needs_no_mark(run, table, encoding, more, given):
+    file = table(f"a,b,c{more}", *(f"{a},{b},{more}" for a, b in groups(60)), encoding=encoding)
+    given = [*given, encoding[:6]] if given else []
+    assert are_parted(run("fit", file, "-k", 2, "--json", *given).document["labels"])
+
+
+@pytest.mark.parametrize("data", [bytes(4000), np.arange(1000.0).tobytes(), np.arange(1000).tobytes()])
+def test_bytes_with_many_zeros_are_no_text(run, tmp_path, data):
+    (tmp_path / "table.csv").write_bytes(data)
+    assert "neither text nor" in run("fit", tmp_path / "table.csv", "-k", 2, code=1).output
+
+
+def test_an_encoding_in_which_no_part_of_a_text_can_be_read_is_refused(run, table):
+    file = table("a,b", *(f"{a},-{b}" for a, b in groups(60)))
+    assert "no encoding is called 'punycode'" in run("fit", file, "-k", 2, "--encoding", "punycode", code=2).output
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_whose_sum_is_beyond_all_floats_are_not_called_missing(run, table, tmp_path):
+    run("fit", table("a,b", *(f"{a},{b}" for a, b in groups(60))), "-k", 2, "--model", tmp_path / "m.json")
+    rows = table("a,b", "1e308,1e308", "1.5e308,1.7e308", "-1e308,-1e308", "-1.5e308,-1.7e308", name="new.csv")
+    assert "missing" not in run("predict", tmp_path / "m.json", rows).output

@@ -121,7 +121,7 @@ def _weights(table: Table, name: str) -> Array:
 
 def missing_values(X: Array) -> list[str]:
     """A remark on missing values, if there are any."""
-    if not np.isnan(np.sum(X)):
+    if not np.isnan(np.min(X, initial=0.0)):
         return []
     gaps = np.isnan(X)
     n_rows, n_lost = int(np.sum(gaps.any(axis=1))), int(np.sum(gaps.all(axis=1)))

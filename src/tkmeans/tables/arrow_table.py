@@ -306,7 +306,6 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         table.notations[name] = table.numerals.kind_of(words)
         known = np.isfinite(numbers) & (table.notations[name] != "%")  # a number without the sign is none of these
         table.typed[name] = np.where(known, numbers, np.nan)
-    table.has_points = table.numerals.decimal == "." and not table.numerals.thousands
     table.kinds |= {name: kind if kind in table.KINDS else "number" for name, kind in table.notations.items()}
     return table
 

@@ -24,10 +24,10 @@ _UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d
 
 @final
 class Numerals:
-    """How a file writes numbers."""
+    """How a file writes numbers: the decimal sign, whether anything shows it, and signs between groups of digits."""
 
-    def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = ()) -> None:
-        self.decimal, self.thousands = decimal, thousands  # any of these signs
+    def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = (), sure: bool = True) -> None:
+        self.decimal, self.thousands, self.sure = decimal, thousands, sure
         self.words = frozenset(missing)  # further ones for a missing value
         self.missing = MISSING | {word.strip().casefold() for word in missing}
         self._gone = frozenset(gone_numbers(missing))
@@ -124,7 +124,7 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
     if thousands is None:
         group = other.get(decimal, "")
         thousands = group * (between[group] > 0 or group in either) + SPACES * (between[" "] > 0)
-    return Numerals(decimal, thousands, reading.missing)
+    return Numerals(decimal, thousands, reading.missing, not is_open or decimal == "," or reading.delimiter == ",")
 
 
 def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], dict[str, str]]:
