@@ -1,12 +1,16 @@
 """What a sixth attack broke in the command and in files, each with a test that fails if it comes back."""
 
+import json
+import os
 import re
 import time
 import zipfile
 
 import numpy as np
 import openpyxl
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 
 @pytest.fixture
@@ -130,6 +134,57 @@ def test_a_file_between_commas_keeps_its_points_beside_files_with_decimal_commas
     run("fit", file.parent, "-k", 2, "--out", tmp_path / "out.csv")
     written = np.loadtxt(tmp_path / "out.csv", delimiter=",", skiprows=1, usecols=(0, 1))
     np.testing.assert_allclose(written, np.vstack([X, X]), atol=0.006)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_in_a_folder_is_named_and_not_waited_for(run, table):
+    file = table("a,b", *(f"{a},{b}" for a, b in groups(60)), name="f/1.csv")
+    os.mkfifo(file.with_name("2.csv"))
+    assert "2.csv" in run("fit", file.parent, "-k", 2).output
+
+
+# ---- roles of columns ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["k.csv", "k.parquet", "k.jsonl"])
+@pytest.mark.parametrize("first", [9400000000000001, 90071992547409930, 8944500102198304826])
+@pytest.mark.parametrize("step", [1, 7])
+def test_long_identifiers_are_keys_though_their_floats_repeat(run, tmp_path, name, first, step):
+    numbers = [first + step * int(i) for i in np.random.default_rng(1).permutation(200)]
+    rows = [{"account": n, "a": a, "b": b} for n, (a, b) in zip(numbers, groups(200).tolist(), strict=True)]
+    if name == "k.parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / name)
+    else:
+        lines = map(json.dumps, rows) if name == "k.jsonl" else (",".join(map(str, row.values())) for row in rows)
+        (tmp_path / name).write_text("\n".join([*["account,a,b"] * (name == "k.csv"), *lines]))
+    document = run("fit", tmp_path / name, "--dry-run", "--json").document
+    roles = {each["column"]: each["role"] for each in document["columns"]}
+    assert re.fullmatch("not used: a (key: .*|row number)", roles.pop("account"))
+    assert {*roles.values()} == {"used for clustering"}
+
+
+@pytest.mark.parametrize("power", [16, 18, 24, 40])
+def test_large_measurements_that_repeat_are_no_keys(run, table, power):
+    file = table("density,a", *(f"{1 + i % 3 * 0.5}e{power},{a}" for i, (a, _) in enumerate(groups(60))))
+    assert run("fit", file, "-k", 2, "--json").document["columns"] == ["density", "a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "early", "late", "reason"),
+    [
+        ("store_id", "101", "207", "an identifier, by its name"),
+        ("store_id", "", "207", "an identifier, by its name"),
+        ("zip", "10115", "80331", "a postal code, by its name"),
+        ("dept", "01", "02", "a code with leading zeros"),
+        ("size", "1", "2", ""),
+        ("size", "", "2", ""),
+    ],
+)
+def test_a_column_that_varies_late_is_what_it_would_be_if_it_varied_early(run, table, name, early, late, reason):
+    rows = (f"{i % 2 * 9 + i % 7 / 7:.3f},{early if i < 66000 else late}" for i in range(66100))
+    document = run("fit", table(f"a,{name}", *rows), "--dry-run", "--json").document
+    roles = {each["column"]: each["role"] for each in document["columns"]}
+    assert roles[name] == (f"not used: {reason}" if reason else "used for clustering")
 
 
 # ---- encodings and numbers at the end of their range --------------------------------------------------

@@ -225,8 +225,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     table, header = _titled(f"{source}: sheet {name!r}", [[rows[i - 1][j] for j in used] for i in places], reading)
     table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
-    if errors:
-        table.notes.append(f"errors in cells, such as {errors[0]}, are read as missing values")
+    table.notes += [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table

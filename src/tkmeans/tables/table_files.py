@@ -150,7 +150,7 @@ def _folder(path: Any, reading: Reading) -> Table:
     below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
     below = [name for name in below if not re.search(r"(^|[/\\])\.", str(name))]
     named = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
-    files = [name for name in named if not re.search(r"(^|[/\\])_", str(name))]
+    files = [name for name in named if not re.search(r"(^|[/\\])_", str(name)) and not Path(path, name).is_fifo()]
     tables, empty = dict[Path, Table](), []
     for name in files:
         try:
