@@ -121,9 +121,8 @@ def _weights(table: Table, name: str) -> Array:
 
 def missing_values(X: Array) -> list[str]:
     """A remark on missing values, if there are any."""
-    if not np.isnan(np.sum(X)):
+    if not np.any(gaps := np.isnan(X)):
         return []
-    gaps = np.isnan(X)
     n_rows, n_lost = int(np.sum(gaps.any(axis=1))), int(np.sum(gaps.all(axis=1)))
     remark = f"{screen.count(int(gaps.sum()), 'missing value')} in {screen.count(n_rows, 'row')}"
     remark += "; such a row counts with the values it has" if n_rows > n_lost else ""

@@ -225,8 +225,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     table, header = _titled(f"{source}: sheet {name!r}", [[rows[i - 1][j] for j in used] for i in places], reading)
     table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
-    if errors:
-        table.notes.append(f"errors in cells, such as {errors[0]}, are read as missing values")
+    table.notes += [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table
@@ -239,7 +238,7 @@ def _check_extent(source: str, data: bytes) -> list[str]:
         for name in packed.namelist():
             if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name):
                 text = packed.read(name)
-                errors += map(bytes.decode, re.findall(rb't="e"[^>]*>(?:<f.*?</f>|<f[^>]*/>)?<v>([^<]*)', text))
+                errors += map(bytes.decode, re.findall(rb't="e"[^>]*>(?:<f[^<]*(?:</f>)?)?<v>([^<]*)', text))
                 columns, rows = (re.findall(what, text) for what in (rb' r="([A-Z]+)[0-9]', rb'<row [^>]*?r="([0-9]+)'))
                 last = max(set(columns), key=lambda letters: (len(letters), letters), default=b"A")
                 n_columns = sum(26**i * (sign - 64) for i, sign in enumerate(reversed(last)))
@@ -306,7 +305,6 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         table.notations[name] = table.numerals.kind_of(words)
         known = np.isfinite(numbers) & (table.notations[name] != "%")  # a number without the sign is none of these
         table.typed[name] = np.where(known, numbers, np.nan)
-    table.has_points = table.numerals.decimal == "." and not table.numerals.thousands
     table.kinds |= {name: kind if kind in table.KINDS else "number" for name, kind in table.notations.items()}
     return table
 

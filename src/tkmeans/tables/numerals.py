@@ -16,17 +16,18 @@ MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "-nan", "+nan", "null", "no
 SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of three digits and never before decimals
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_NUMERIC = re.compile(rf"([+-]?(?:[0-9][0-9.,{SPACES}]*|[.,][0-9]+))(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
+_SPACED = _GROUPS.format(f"[{SPACES}]")
+_NUMERIC = re.compile(rf"(?:[+-]?(?:[0-9][0-9.,]*|[.,][0-9]+)|{_SPACED}(?:[.,][0-9]*)?)(?:[eE][+-]?[0-9]+)?")
 _UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
 
 
 @final
 class Numerals:
-    """How a file writes numbers."""
+    """How a file writes numbers: the decimal sign, whether anything shows it, and signs between groups of digits."""
 
-    def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = ()) -> None:
-        self.decimal, self.thousands = decimal, thousands  # any of these signs
+    def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = (), sure: bool = True) -> None:
+        self.decimal, self.thousands, self.sure = decimal, thousands, sure
         self.words = frozenset(missing)  # further ones for a missing value
         self.missing = MISSING | {word.strip().casefold() for word in missing}
         self._gone = frozenset(gone_numbers(missing))
@@ -113,29 +114,26 @@ def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numer
     # What groups digits does not stand before decimals; between commas, a cell such as 1,2 may be a list.
     guess = "," if before[","] + between["."] > before["."] + between[","] else "."
     is_open = not before.total() + between["."] + between[","]
-    if is_open and between[" "] and either[","] and not either["."] and reading.delimiter != ",":
+    if is_open and between[" "] and "," in either and "." not in either and reading.delimiter != ",":
         guess = ","  # where blanks stand between groups, commas do not
     sign = "." if guess == "," == reading.delimiter and not between["."] else "," * (is_open and guess == ".")
-    if decimal is None and either[sign]:
-        plain = (_UNIT.sub("", cell).strip() for cell in cells)
-        found = next(cell for cell in plain if re.fullmatch(_GROUPS.format(re.escape(sign)), cell))
+    if decimal is None and (found := either.get(sign)):
         meanings = f"{found.replace(',', '.')} or {found.replace(sign, '')}"
         raise TableError(f"{source}: {found!r} may be {meanings}; add decimal='{sign}' or thousands='{sign}' to choose")
     decimal = guess if decimal is None else decimal
     if thousands is None:
         group = other.get(decimal, "")
-        thousands = group if between[group] or either[group] else ""
-        thousands += SPACES if between[" "] else ""
-    return Numerals(decimal, thousands, reading.missing)
+        thousands = group * (between[group] > 0 or group in either) + SPACES * (between[" "] > 0)
+    return Numerals(decimal, thousands, reading.missing, not is_open or decimal == "," or reading.delimiter == ",")
 
 
-def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """How often a sign stands before decimals, between groups of three digits, or in a place that could be either."""
-    before, between, either = Counter[str](), Counter[str](), Counter[str]()
+def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], dict[str, str]]:
+    """How often a sign stands before decimals or between groups of digits, and a cell where it could do either."""
+    before, between, either = Counter[str](), Counter[str](), dict[str, str]()
     plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells)
-    for text in (numeric[1] for numeric in map(_NUMERIC.fullmatch, plain) if numeric):
+    for text in filter(_NUMERIC.fullmatch, plain):
         if any(sign in text for sign in SPACES):
-            between[" "] += bool(re.fullmatch(rf"{_GROUPS.format(f'[{SPACES}]')}(?:[.,][0-9]*)?", text))
+            between[" "] += 1
             text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
         signs = [sign for sign in text if sign in ".,"]
         if len(set(signs)) == 2:
@@ -143,6 +141,8 @@ def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], Counter
             between[signs[0]] += 1
         elif signs and not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
             before[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
+        elif len(signs) > 1:
+            between[signs[0]] += 1
         elif signs:
-            (between if len(signs) > 1 else either)[signs[0]] += 1
+            either.setdefault(signs[0], text)
     return before, between, either

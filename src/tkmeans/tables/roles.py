@@ -77,17 +77,18 @@ def _role(table: Table, column: Column, keep: Sequence[str]) -> str:
     return reason if column.name not in keep or reason == "text" else ""
 
 
-def _why_not(column: Column) -> str:
-    """Why a column is not clustered by unless somebody asks for it; empty if it is."""
-    if column.is_empty:
+def _why_not(column: Column, varies: bool = False) -> str:
+    """Why a column, which may vary in later rows alone, is not clustered by unless somebody asks for it; or nothing."""
+    if column.is_empty and not varies:
         return "empty"
     if column.is_text or column.kind == "date":
         return "a date" if column.kind == "date" else "text"
-    if column.n_bad:
-        return ""
-    if np.ptp(known := column.values[~np.isnan(column.values)]) == 0 and len(column.values) > 1:
+    known = column.values[~np.isnan(column.values)]
+    # The floats of such keys may be equal where their digits are not; measurements have zeros there.
+    is_blurred = len(known) >= _ENOUGH and np.all((known >= 2**53) & (known < 1e20)) and np.any(known % 1e6)
+    if not (varies or is_blurred or column.n_bad) and np.ptp(known) == 0 and len(column.values) > 1:
         return "the same in every row"
-    if column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
+    if column.n_bad or column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
         return "a code with leading zeros" if column.kind == "code" else ""
     distinct = np.unique(known)
     words = [word.casefold() for word in _WORD.findall(column.name)] or [""]
@@ -97,7 +98,7 @@ def _why_not(column: Column) -> str:
         return "an identifier, by its name"
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
         return "a postal code, by its name"
-    if len(known) >= _ENOUGH and len(distinct) >= _NEARLY * len(known):
+    if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
         if words[-1] in _NUMBERING or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
         if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
@@ -114,7 +115,7 @@ def _counts(known: Array, distinct: Array) -> bool:
 
 
 def _throughout(table: Table, column: Column, reason: str) -> str:
-    """Why a column that is constant or empty at first is left out: it stays so, or turns out to be text."""
+    """Why a column that is constant or empty at first is left out: it stays so, is text, or is no measurement."""
     whole = table.known_rows is not None and len(column.values) >= table.known_rows
     known = column.values[~np.isnan(column.values)][:1]
     n_bad = n_numbers = n_others = 0
@@ -122,7 +123,7 @@ def _throughout(table: Table, column: Column, reason: str) -> str:
         numbers = cells.values[~np.isnan(cells.values)]
         n_bad, n_numbers = n_bad + len(cells.wrong), n_numbers + len(numbers)
         n_others += int(np.sum(~np.isin(numbers, known)))
-    return "text" if n_bad > n_numbers else "" if n_bad or n_others else reason
+    return "text" if n_bad > n_numbers else _why_not(column, True) if n_bad or n_others else reason
 
 
 def levels(table: Table, names: Sequence[str]) -> list[str]:

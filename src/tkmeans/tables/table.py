@@ -46,7 +46,7 @@ class Reading(NamedTuple):
         if self.decimal is not None and self.decimal == self.thousands:
             raise WrongUse(f"decimal={self.decimal!r} and thousands={self.thousands!r} must differ")
         try:
-            "".encode(self.encoding or "utf-8")  # as not every codec can
+            "01".encode(self.encoding or "utf-8").index("0".encode(self.encoding or "utf-8"))  # as not every codec can
         except (LookupError, ValueError):
             raise WrongUse(f"no encoding is called {self.encoding!r}; try utf-8, latin-1 or utf-16") from None
         return self
@@ -105,7 +105,6 @@ class Table(ABC):
     layout = ""  # how the file is written, where that is worth a word
     encoding = "utf-8"  # of what is written as text
     is_matrix = False  # whether it is an array without names, in which every column is data
-    has_points = True  # whether numbers in its text are written with a decimal point and without groups of digits
     row_word = "row"  # what rows are counted in
     row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
     known_rows: int | None = None

@@ -150,17 +150,21 @@ def _folder(path: Any, reading: Reading) -> Table:
     below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
     below = [name for name in below if not re.search(r"(^|[/\\])\.", str(name))]
     named = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
-    files = [name for name in named if not re.search(r"(^|[/\\])_", str(name))]
-    tables, empty = [], []
+    files = [name for name in named if not re.search(r"(^|[/\\])_", str(name)) and not Path(path, name).is_fifo()]
+    tables, empty = dict[Path, Table](), []
     for name in files:
         try:
-            tables.append(read_table(Path(path, name), reading))
+            tables[name] = read_table(Path(path, name), reading)
         except NoRows:
             empty.append(str(name))
     if not tables:
         rows = f"with rows; there are none in {listed(empty)}" if empty else f"of the kinds {', '.join(_IN_FOLDERS)}"
         raise FileNotFoundError(f"folder {str(path)!r} holds no file {rows}")
-    table = Concatenated(os.fspath(path), tables)
+    signs = {name: table.numerals for name, table in tables.items() if isinstance(table, TextTable)}
+    if {each.decimal for each in signs.values() if each.sure} == {","}:  # which holds for the others, too
+        again = {name: reading._replace(decimal=",") for name, each in signs.items() if not each.sure}
+        tables |= {name: read_table(Path(path, name), how) for name, how in again.items()}
+    table = Concatenated(os.fspath(path), [*tables.values()])
     others = [str(name) for name in below if name not in files and (name in named or name.name[0] != "_")]
     keys = sorted({part.partition("=")[0] for name in files for part in name.parts[:-1] if "=" in part})
     aside = {"not those of tables": others, "those of files without rows": empty, "parts of those of folders": keys}
@@ -206,7 +210,6 @@ class Concatenated(Table):
         more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
         self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
-        self.has_points = all(table.has_points for table in tables)
         self.singles = set.intersection(*(table.singles for table in tables))
         self.wholes = set.intersection(*(table.wholes for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)
@@ -284,11 +287,11 @@ def write_table(
 
 def _with_points(table: Table, name: str) -> list[str]:
     """The cells of a column as text, its numbers with a decimal point, whatever sign their files have."""
-    cells, column, plain = table.cells(name), table.column(name), Numerals()
-    if table.has_points or column.kind != "number" or table.notations.get(name) not in PLAIN:
+    cells, column = table.cells(name), table.column(name)
+    if column.kind != "number" or table.notations.get(name) not in PLAIN:
         return cells
-    pairs = zip(cells, column.values.tolist(), strict=True)
-    return [cell if x != x or plain.number(cell) == x else repr(x).removesuffix(".0") for cell, x in pairs]
+    both = zip(cells, column.values.tolist(), Numerals().values(cells, "number")[0].tolist(), strict=True)
+    return [cell if x != x or x == plain else repr(x).removesuffix(".0") for cell, x, plain in both]
 
 
 def check_format(path: str | os.PathLike[str]) -> None:

@@ -103,11 +103,10 @@ def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
 def _plausible(data: bytes) -> tuple[str, ...]:
     if b"\0" not in data:  # Windows-1252 is Latin-1 with more letters; the few bytes it lacks are Latin-1's
         return _LIKE_ASCII
-    # Text in UTF-16 has a zero in every other byte, as long as it is mostly ASCII.
-    even, odd = data[0::2].count(0), data[1::2].count(0)
-    if max(even, odd) < 0.4 * len(data) / 2 or min(even, odd) > 0.01 * len(data):
-        return ()
-    return ("utf-16-be",) if even > odd else ("utf-16-le",)
+    # Text that is mostly ASCII has a zero in every other byte in UTF-16, and in three of four in UTF-32.
+    zeros = [data[i::4].count(0) / len(data) for i in range(4)]
+    high, low, order = max((zeros[1::2], zeros[::2], "le"), (zeros[::2], zeros[1::2], "be"))
+    return (f"utf-{16 if max(low) <= 0.005 else 32}-{order}",) if sum(high) >= 0.2 and min(low) <= 0.005 else ()
 
 
 class Record(NamedTuple):

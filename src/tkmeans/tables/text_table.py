@@ -54,7 +54,7 @@ class TextTable(Table):
         notations = {name: numerals.kind_of(cells) for name, cells in columns.items()}
         notes = notes if layout.header else [no_header(unique, len(re.findall("(?m)^#", layout.preamble)))]
         super().__init__(content.source, unique, notations.values(), notes)
-        self.notations, self.has_points = notations, numerals.decimal == "." and not numerals.thousands
+        self.notations, self.numerals = notations, numerals
         self._content, self._layout, self.stamp = content, layout, content.stamp
         plain = re.compile(_PLAIN.format(re.escape(numerals.decimal)))
         seen = {cell for row in sample for cell in row}
