@@ -23,7 +23,7 @@ class Waiting(NamedTuple):
     X: Array  # (n, p)
     weight: Array  # (n,)
     searched: int = 0  # how many rows of positive weight there were at the last search
-    repeated: int = 0  # rows of which others have the weight
+    repeated: int = 0  # rows that were left out, because others are equal
 
     def joined(self, X: Array, weight: Array) -> "Waiting":
         """With one more batch."""
@@ -34,14 +34,14 @@ class Waiting(NamedTuple):
         return self._replace(X=rows, weight=np.concatenate([self.weight, weight]))
 
     def halved(self) -> "Waiting":
-        """Of every two equal rows one, with the weight of both."""
+        """Of every two equal rows the heavier one: a majority of equal rows would leave clusters no scale."""
         X: Any = self.X
         ends = pairwise(X.first) if isinstance(X, SparseRows) else ()
         rows = [X.value[i:j].tobytes() + X.column[i:j].tobytes() for i, j in ends] or [row.tobytes() for row in X]
         which = np.unique(np.array(rows, dtype=object), return_inverse=True)[1]
         order, equal = np.argsort(which, kind="stable"), np.sort(which)
         first = np.flatnonzero((np.arange(len(rows)) - np.searchsorted(equal, equal)) % 2 == 0)
-        weight, repeated = np.add.reduceat(self.weight[order], first), self.repeated + len(rows) - len(first)
+        weight, repeated = np.maximum.reduceat(self.weight[order], first), self.repeated + len(rows) - len(first)
         return Waiting(X[order[first]], weight, int(np.count_nonzero(weight)), repeated)
 
     @property
