@@ -88,3 +88,15 @@ def reports(monkeypatch):
     stub = SimpleNamespace(write_report=lambda *words, **options: calls.append((words, options)))
     monkeypatch.setitem(sys.modules, "tkmeans.report", stub)
     return calls
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a table of these lines."""
+
+    def write(*lines, name="table.csv", encoding="utf-8"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
+        return tmp_path / name
+
+    return write

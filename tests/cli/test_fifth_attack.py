@@ -13,18 +13,6 @@ from pyarrow import parquet
 from tkmeans import DataFile, TKMeans
 
 
-@pytest.fixture
-def table(tmp_path):
-    """Write a table of these lines."""
-
-    def write(*lines, name="table.csv"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return tmp_path / name
-
-    return write
-
-
 def column(path, name, delimiter=","):
     """The cells of a column, by Python's own reader."""
     with path.open(newline="") as file:

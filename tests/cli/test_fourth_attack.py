@@ -18,18 +18,6 @@ def column(path, name, delimiter=","):
         return [row[name] for row in csv.DictReader(file, delimiter=delimiter)]
 
 
-@pytest.fixture
-def table(tmp_path):
-    """Write a small table of these lines."""
-
-    def write(*lines, name="table.csv", encoding="utf-8"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
-        return tmp_path / name
-
-    return write
-
-
 def groups(n=60, apart=20.0):
     """Rows of two groups in turn, far apart."""
     return np.random.default_rng(0).normal(size=(n, 2)) + np.arange(n)[:, None] % 2 * apart

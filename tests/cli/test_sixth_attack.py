@@ -13,18 +13,6 @@ import pytest
 from pyarrow import parquet
 
 
-@pytest.fixture
-def table(tmp_path):
-    """Write a table of these lines."""
-
-    def write(*lines, name="table.csv", encoding="utf-8"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
-        return tmp_path / name
-
-    return write
-
-
 def groups(n, apart=20.0):
     """Rows of two groups in turn, far apart."""
     return np.random.default_rng(0).normal(size=(n, 2)).round(3) + 30 + np.arange(n)[:, None] % 2 * apart

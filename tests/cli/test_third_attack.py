@@ -16,17 +16,6 @@ def column(path, name):
         return [row[name] for row in csv.DictReader(file)]
 
 
-@pytest.fixture
-def table(tmp_path):
-    """Write a small table of these lines."""
-
-    def write(*lines, name="table.csv"):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return tmp_path / name
-
-    return write
-
-
 def test_the_labels_in_json_are_marked_like_those_in_the_table(run, csv_file, tmp_path):
     file, model, out = csv_file(), tmp_path / "model.json", tmp_path / "out.csv"
     fit = run("fit", file, "-k", 3, "--model", model, "--out", out, "--mark-outliers", "--json").document
