@@ -2,7 +2,10 @@
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -10,10 +13,13 @@
 
 namespace tkmeans {
 
+namespace nb = nanobind;
+using namespace nb::literals;
+
 template <class T>
-using Matrix = nanobind::ndarray<T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
-using Vector = nanobind::ndarray<T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+using Vector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // What does not hold becomes a ValueError.
 inline void require(bool holds, const char* what) {
@@ -22,8 +28,14 @@ inline void require(bool holds, const char* what) {
 
 const Engine& engine_named(const std::string& instruction_set);
 
-void bind_search(nanobind::module_& m);
-void bind_shapes(nanobind::module_& m);
-void bind_sparse(nanobind::module_& m);
+template <class In>
+const Functions<In>& functions(const std::string& instruction_set) {
+    if constexpr (sizeof(In) == 8) return engine_named(instruction_set).f64;
+    else return engine_named(instruction_set).f32;
+}
+
+void bind_search(nb::module_& m);
+void bind_shapes(nb::module_& m);
+void bind_sparse(nb::module_& m);
 
 }  // namespace tkmeans

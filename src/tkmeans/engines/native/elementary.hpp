@@ -86,7 +86,7 @@ TKM_INLINE Reduced<T> reduce(Pack<T> a) {
     using B = Bits<T>;
     // a = m * 2^exponent with m in [sqrt(1/2), sqrt(2))
     const auto above_root = reinterpret<B>(a) + splat(B((F::bias << F::fraction_bits) - F::root_half));
-    const auto biased = shift_right(above_root, F::fraction_bits);
+    const auto fraction_bits = splat(B(F::fraction_bits)), biased = above_root >> fraction_bits;
     const auto fraction = above_root & splat(B((B(1) << F::fraction_bits) - 1));
     const auto m = reinterpret<T>(fraction + splat(B(F::root_half)));
     const auto exponent = reinterpret<T>(biased | splat(B(F::integer_bits))) - splat(T(F::integer + T(F::bias)));
@@ -94,7 +94,7 @@ TKM_INLINE Reduced<T> reduce(Pack<T> a) {
     if constexpr (sizeof(T) == 4) {
         return {m - one, exponent, one / a};
     } else {
-        const auto power = reinterpret<T>(shift_left(splat(B(2 * F::bias)) - biased, F::fraction_bits));  // 2^-exponent
+        const auto power = reinterpret<T>((splat(B(2 * F::bias)) - biased) << fraction_bits);  // 2^-exponent
         const auto above = m + one;
         const auto quotient = one / (m * above);
         return {(m - one) * (m * quotient), exponent, (quotient * above) * power};
@@ -107,6 +107,13 @@ TKM_INLINE Pack<T> log2(Pack<T> a) {
     return r.exponent + Float<T>::log_series(r.s);
 }
 
+// a * 2^n, where `shifted` is n + rounder.
+template <class T>
+TKM_INLINE Pack<T> times_power(Pack<T> a, Pack<T> shifted) {
+    using B = Bits<T>;
+    return reinterpret<T>(reinterpret<B>(a) + (reinterpret<B>(shifted) << splat(B(Float<T>::fraction_bits))));
+}
+
 // 2^a for a <= 0; what would be far below the smallest normal number becomes a tiny positive one.
 template <class T>
 TKM_INLINE Pack<T> exp2(Pack<T> a) {
@@ -114,8 +121,7 @@ TKM_INLINE Pack<T> exp2(Pack<T> a) {
     a = max(splat(T(F::least_exponent)), a);
     const auto rounder = splat(T(F::rounder));
     const auto shifted = a + rounder;
-    const auto fraction = F::exp_series(a - (shifted - rounder));
-    return reinterpret<T>(reinterpret<Bits<T>>(fraction) + shift_left(reinterpret<Bits<T>>(shifted), F::fraction_bits));
+    return times_power(F::exp_series(a - (shifted - rounder)), shifted);
 }
 
 // e^a for a whose power is a normal number. The remainder of a by ln 2 takes two steps: a/ln 2 as it stands would have
@@ -127,8 +133,7 @@ TKM_INLINE Pack<T> exp(Pack<T> a) {
     const auto shifted = a * splat(T(1 / ln2)) + rounder;
     const auto whole = shifted - rounder;
     const auto rest = (a - whole * splat(T(F::ln2_head))) - whole * splat(T(F::ln2_tail));
-    const auto fraction = F::exp_series(rest * splat(T(1 / ln2)));
-    return reinterpret<T>(reinterpret<Bits<T>>(fraction) + shift_left(reinterpret<Bits<T>>(shifted), F::fraction_bits));
+    return times_power(F::exp_series(rest * splat(T(1 / ln2))), shifted);
 }
 
 // 1/sqrt(a) for 1 <= a <= 1e36, without a division or a square root: a rough value r and as

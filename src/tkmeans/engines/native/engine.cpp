@@ -60,8 +60,8 @@ void summarize_in(const Block<In>& block, const Model& model, bool skip_far, Sum
     Accumulator<T> sums(kernel, work.capacity, out);
     const int halves = model.log_sums ? 0 : whole_halves(kernel);
     const bool skip = skip_far && model.features >= many_features;
-    NearPairs<T> near(model.clusters, work.capacity);
-    near.set_reach(&kernel.log2_weight[0], kernel.exponent[model.features]);
+    NearPairs<T> near(model.clusters, work.capacity, &kernel.log2_weight[0], kernel.log2_weight_min,
+                      kernel.exponent[model.features]);
     Index wait = 0;  // tiles until the next search
 
     for (Index first = 0; first < block.rows; first += work.capacity) {
@@ -231,13 +231,9 @@ extern const SparseFunctions<float> sparse_f32;
 
 extern const Engine engine;
 const Engine engine = {
-    {summarize<double>, rows<double>, memberships<double>, distances<double>},
-    {summarize<float>, rows<float>, memberships<float>, distances<float>},
+    {summarize<double>, rows<double>, memberships<double>, distances<double>, shapes_f64, sparse_f64},
+    {summarize<float>, rows<float>, memberships<float>, distances<float>, shapes_f32, sparse_f32},
     new_search,
-    shapes_f64,
-    shapes_f32,
-    sparse_f64,
-    sparse_f32,
 };
 
 }  // namespace tkmeans::TKM_SET

@@ -51,16 +51,6 @@ struct RowValues {
     In *d2, *log_density, *trust;
 };
 
-// The functions of one instruction set, for one type of data.
-template <class In>
-struct Functions {
-    // Unless `skip_far` is false, pairs whose membership cannot reach 1e-16 may be left out. `wide` computes in double.
-    void (*summarize)(const Block<In>&, const Model&, bool skip_far, bool wide, Sums&);
-    void (*rows)(const Block<In>&, const Model&, const RowValues<In>&);
-    void (*memberships)(const Block<In>&, const Model&, In* tau);     // (n, K)
-    void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
-};
-
 // `ShapeKernel` of shape_stats.py. The noise, if there is any, comes after the components.
 struct ShapeModel {
     Index components, features;
@@ -95,6 +85,18 @@ struct SparseFunctions {
     Fill summarize, rows, memberships, distances;  // the first has zeros to fill, see sparse.cpp
 };
 
+// The functions of one instruction set, for one type of data.
+template <class In>
+struct Functions {
+    // Unless `skip_far` is false, pairs whose membership cannot reach 1e-16 may be left out. `wide` computes in double.
+    void (*summarize)(const Block<In>&, const Model&, bool skip_far, bool wide, Sums&);
+    void (*rows)(const Block<In>&, const Model&, const RowValues<In>&);
+    void (*memberships)(const Block<In>&, const Model&, In* tau);     // (n, K)
+    void (*distances)(const Block<In>&, const Model&, In* distance);  // (n, K)
+    const ShapeFunctions<In>& shapes;
+    const SparseFunctions<In>& sparse;
+};
+
 // The search for starting centres, whose state lives here and whose plan is in search/center_search.py.
 class Search {
  public:
@@ -125,10 +127,6 @@ struct Engine {
     Functions<double> f64;
     Functions<float> f32;
     NewSearch new_search;
-    const ShapeFunctions<double>& shapes_f64;
-    const ShapeFunctions<float>& shapes_f32;
-    const SparseFunctions<double>& sparse_f64;
-    const SparseFunctions<float>& sparse_f32;
 };
 
 }  // namespace tkmeans

@@ -1,20 +1,15 @@
 // The Python module: arrays in, arrays filled. It checks shapes and releases the GIL; the
 // arithmetic is in engine.cpp. Other parts of the module: search_module.cpp, shapes_module.cpp, sparse_module.cpp.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <tuple>
 #include <vector>
 
 #include "bindings.hpp"
 #include "instruction_sets.hpp"
 
-namespace nb = nanobind;
 using namespace tkmeans;
-using namespace nanobind::literals;
 
 const Engine& tkmeans::engine_named(const std::string& instruction_set) {
     for (int i = 0; i < n_instruction_sets; ++i)
@@ -30,12 +25,6 @@ std::vector<std::string> available_instruction_sets() {
     for (int i = 0; i < n_instruction_sets; ++i)
         if (instruction_sets[i].runs_here()) names.push_back(instruction_sets[i].name);
     return names;
-}
-
-template <class In>
-const Functions<In>& functions(const std::string& name) {
-    if constexpr (sizeof(In) == 8) return engine_named(name).f64;
-    else return engine_named(name).f32;
 }
 
 // Params and Kernel, and the arrays that a Model points into.

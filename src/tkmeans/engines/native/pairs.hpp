@@ -32,12 +32,16 @@ class NearPairs {
  public:
     static constexpr bool few = true;
 
-    NearPairs(Index clusters, Index capacity)
-        : first_(clusters + 1), row_(clusters * capacity / Pack<T>::size + 1), reach_(clusters) {}
-
     // tau_k <= (pi_k / pi_nearest) * (base_min / base_k)^exponent is negligible once base_k
-    // exceeds base_min times this factor.
-    void set_reach(const T* log2_weights, T exponent);
+    // exceeds base_min times `reach`.
+    NearPairs(Index clusters, Index capacity, const T* log2_weights, T least_weight, T exponent)
+        : first_(clusters + 1), row_(clusters * capacity / Pack<T>::size + 1), reach_(clusters) {
+        for (Index k = 0; k < clusters; ++k) {
+            const double excess = double(log2_weights[k] - least_weight) - ::log2(negligible);
+            const double reach = ::exp2(excess / double(exponent));
+            reach_[k] = T(reach < ordinary_base ? reach : ordinary_base);
+        }
+    }
 
     // Finds them; returns their share of all.
     double find(const View<T>& d2, const T* d2_min, T slope, Index packs);
@@ -51,18 +55,6 @@ class NearPairs {
     Line<int> row_;
     Line<T> reach_;
 };
-
-template <class T>
-void NearPairs<T>::set_reach(const T* log2_weights, T exponent) {
-    const Index clusters = reach_.size();
-    T least_weight = log2_weights[0];
-    for (Index k = 1; k < clusters; ++k)
-        if (log2_weights[k] < least_weight) least_weight = log2_weights[k];
-    for (Index k = 0; k < clusters; ++k) {
-        const double reach = ::exp2((double(log2_weights[k] - least_weight) - ::log2(negligible)) / double(exponent));
-        reach_[k] = T(reach < ordinary_base ? reach : ordinary_base);
-    }
-}
 
 template <class T>
 double NearPairs<T>::find(const View<T>& d2, const T* d2_min, T slope, Index packs) {

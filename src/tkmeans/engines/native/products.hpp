@@ -40,10 +40,10 @@ class Products {
     void pour_into(double* out);
 
  private:
-    template <int Clusters, int Packs>
-    void add_block(const Grid<T>& rows, Index n, const View<T>& weight, Index k, Index j);
-    template <int Clusters, int Features>
-    void add_lanes(const Grid<T>& panels, Index n, const View<T>& weight, Index k, Index j);
+    template <bool Lanes, int MostClusters, int MostPacks>
+    void add_blocks(Index packs, const TwoWays<T>& x, Index panels, const View<T>& weight);
+    template <bool Lanes, int Clusters, int Packs>
+    void add_block(const TwoWays<T>& x, Index panels, const View<T>& weight, Index k, Index j);
 
     static constexpr int size = Pack<T>::size;
     static constexpr int depth = TwoWays<T>::depth;
@@ -54,84 +54,53 @@ class Products {
 
 template <class T>
 void Products<T>::add(const TwoWays<T>& x, Index panels, const View<T>& weight) {
-    if (by_lanes_) {
-        even_runs(features_, 3, [&](Index j, Index features) {
-            even_runs(clusters_, 4, [&](Index k, Index clusters) {
-                with_count<4>(clusters, [&](auto c) {
-                    if (features == 1) add_lanes<decltype(c)::value, 1>(x.panels, panels, weight, k, j);
-                    else if (features == 2) add_lanes<decltype(c)::value, 2>(x.panels, panels, weight, k, j);
-                    else add_lanes<decltype(c)::value, 3>(x.panels, panels, weight, k, j);
+    if (by_lanes_) add_blocks<true, 4, 3>(features_, x, panels, weight);
+    else add_blocks<false, block_centers, 2>((features_ + size - 1) / size, x, panels, weight);
+}
+
+// All sums: of so many packs for each cluster, some of both at a time.
+template <class T>
+template <bool Lanes, int MostClusters, int MostPacks>
+void Products<T>::add_blocks(Index packs, const TwoWays<T>& x, Index panels, const View<T>& weight) {
+    even_runs(packs, MostPacks, [&](Index j, Index n_packs) {
+        even_runs(clusters_, MostClusters, [&](Index k, Index clusters) {
+            with_count<MostPacks>(n_packs, [&](auto v) {
+                with_count<MostClusters>(clusters, [&](auto c) {
+                    add_block<Lanes, decltype(c)::value, decltype(v)::value>(x, panels, weight, k, j);
                 });
             });
         });
-        return;
-    }
-    const Index packs = (features_ + size - 1) / size;
-    for (Index v = 0; v < packs; v += 2)
-        even_runs(clusters_, block_centers, [&](Index k, Index clusters) {
-            with_count<block_centers>(clusters, [&](auto c) {
-                if (v + 1 < packs) add_block<decltype(c)::value, 2>(x.rows, panels * depth, weight, k, v * size);
-                else add_block<decltype(c)::value, 1>(x.rows, panels * depth, weight, k, v * size);
-            });
-        });
+    });
 }
 
+// The packs from j on of the clusters from k on. A step is one row or, by lanes, as many as a pack has.
 template <class T>
-template <int Clusters, int Packs>
-void Products<T>::add_block(const Grid<T>& rows, Index n, const View<T>& weight, Index k, Index j) {
+template <bool Lanes, int Clusters, int Packs>
+void Products<T>::add_block(const TwoWays<T>& x, Index panels, const View<T>& weight, Index k, Index j) {
+    constexpr int step = Lanes ? size : 1, apart = Lanes ? depth : size;
     Pack<T> sum[Clusters][Packs];
     const T* weights[Clusters];
     TKM_UNROLL
     for (int c = 0; c < Clusters; ++c) {
         weights[c] = weight[k + c];
         TKM_UNROLL
-        for (int v = 0; v < Packs; ++v) sum[c][v] = load(sums_[k + c] + j + v * size);
+        for (int v = 0; v < Packs; ++v) sum[c][v] = load(sums_[k + c] + (j + v) * size);
     }
-    const T* x = rows[0] + j;
-    for (Index i = 0; i < n; ++i, x += rows.columns()) {
+    for (Index i = 0; i < panels * depth; i += step) {
+        const T* from = (Lanes ? x.panels[i / depth] + i % depth : x.rows[i]) + j * apart;
         Pack<T> xi[Packs];
         TKM_UNROLL
-        for (int v = 0; v < Packs; ++v) xi[v] = load(x + v * size);
+        for (int v = 0; v < Packs; ++v) xi[v] = load(from + v * apart);
         TKM_UNROLL
         for (int c = 0; c < Clusters; ++c) {
-            const auto w = splat(weights[c][i]);
+            const auto w = Lanes ? load(weights[c] + i) : splat(weights[c][i]);
             TKM_UNROLL
             for (int v = 0; v < Packs; ++v) sum[c][v] = sum[c][v] + w * xi[v];
         }
     }
     TKM_UNROLL
     for (int c = 0; c < Clusters; ++c) TKM_UNROLL
-    for (int v = 0; v < Packs; ++v) store(sums_[k + c] + j + v * size, sum[c][v]);
-}
-
-template <class T>
-template <int Clusters, int Features>
-void Products<T>::add_lanes(const Grid<T>& panels, Index n, const View<T>& weight, Index k, Index j) {
-    Pack<T> sum[Clusters][Features];
-    const T* weights[Clusters];
-    TKM_UNROLL
-    for (int c = 0; c < Clusters; ++c) {
-        weights[c] = weight[k + c];
-        TKM_UNROLL
-        for (int f = 0; f < Features; ++f) sum[c][f] = load(sums_[k + c] + (j + f) * size);
-    }
-    for (Index panel = 0; panel < n; ++panel)
-        for (int half = 0; half < 2; ++half) {
-            const T* x = panels[panel] + j * depth + half * size;
-            const Index i = panel * depth + half * size;
-            Pack<T> xi[Features];
-            TKM_UNROLL
-            for (int f = 0; f < Features; ++f) xi[f] = load(x + f * depth);
-            TKM_UNROLL
-            for (int c = 0; c < Clusters; ++c) {
-                const auto w = load(weights[c] + i);
-                TKM_UNROLL
-                for (int f = 0; f < Features; ++f) sum[c][f] = sum[c][f] + w * xi[f];
-            }
-        }
-    TKM_UNROLL
-    for (int c = 0; c < Clusters; ++c) TKM_UNROLL
-    for (int f = 0; f < Features; ++f) store(sums_[k + c] + (j + f) * size, sum[c][f]);
+    for (int v = 0; v < Packs; ++v) store(sums_[k + c] + (j + v) * size, sum[c][v]);
 }
 
 template <class T>

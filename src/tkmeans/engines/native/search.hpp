@@ -141,7 +141,6 @@ class SearchState final : public Search {
     template <class Body>
     void for_each_below(const double* d, const std::vector<double>& limit, double cap, Body body) const;
     void find_two_nearest(const double* tile, const Index* rows, Index count);
-    static void enter(Index k, double d, Index& k1, double& d1, Index& k2, double& d2);
     void assign_all();
     void append_center(const double* point, const double* d);
     void move_centers();

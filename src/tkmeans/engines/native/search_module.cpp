@@ -1,16 +1,11 @@
 // The Python class `Search`: it checks arguments and releases the GIL; the search is in search.hpp, its plan in
 // search/center_search.py.
-#include <nanobind/stl/string.h>
-
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
 
 #include "bindings.hpp"
-
-namespace nb = nanobind;
-using namespace nanobind::literals;
 
 namespace tkmeans {
 

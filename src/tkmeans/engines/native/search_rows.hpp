@@ -195,16 +195,6 @@ inline void SearchState<P>::for_each_below(const double* d, const std::vector<do
                 if (d[i] < limit[i] && d[i] < cap) body(i);
 }
 
-// Puts centre k, at squared distance d, in its place among the two nearest; without branches, to be vectorised.
-template <int P>
-inline void SearchState<P>::enter(Index k, double d, Index& k1, double& d1, Index& k2, double& d2) {
-    const bool nearest = d < d1, near = d < d2;
-    k2 = nearest ? k1 : near ? k : k2;
-    d2 = nearest ? d1 : near ? d : d2;
-    k1 = nearest ? k : k1;
-    d1 = nearest ? d : d1;
-}
-
 // Of the first `count` rows of a tile, which have these numbers.
 template <int P>
 void SearchState<P>::find_two_nearest(const double* tile, const Index* rows, Index count) {
@@ -254,7 +244,11 @@ void SearchState<P>::append_center(const double* point, const double* d) {
     for (Index first = 0; first < n_; first += Pack<double>::size) {
         if (!any(load(d + first) < load(&d_second_[first]))) continue;
         for (Index i = first; i < std::min(first + Pack<double>::size, n_); ++i) {
-            enter(k, d[i], first_[i], d_first_[i], second_[i], d_second_[i]);
+            const bool nearest = d[i] < d_first_[i];
+            if (d[i] < d_second_[i]) second_[i] = nearest ? first_[i] : k;
+            if (nearest) first_[i] = k;
+            d_second_[i] = std::min(std::max(d[i], d_first_[i]), d_second_[i]);
+            d_first_[i] = std::min(d[i], d_first_[i]);
             if (d_second_[i] == infinity) second_[i] = -1;  // the very first centre has pushed none down
         }
         store(&loss_[first], row_losses(load(&d_first_[first]), load(&d_second_[first])));

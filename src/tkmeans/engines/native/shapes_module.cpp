@@ -1,13 +1,5 @@
 // The functions for clusters with shapes: arrays in, numbers filled. The arithmetic is in shapes.cpp.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
-#include <optional>
-
 #include "bindings.hpp"
-
-namespace nb = nanobind;
-using namespace nanobind::literals;
 
 namespace tkmeans {
 
@@ -30,7 +22,7 @@ ShapeModel as_model(const Numbers& centers, const Stack& factors, const Numbers&
 }
 
 template <class In>
-void bind_functions(nb::module_& m, const ShapeFunctions<In>& (*functions)(const std::string& set)) {
+void bind_functions(nb::module_& m) {
     enum Length { sums, rows, pairs };
     const auto bind = [&](const char* name, auto function, Length length, const char* doc) {
         m.def(
@@ -47,8 +39,8 @@ void bind_functions(nb::module_& m, const ShapeFunctions<In>& (*functions)(const
                 require(out.shape(0) == lengths[length], "out must have the length of the result");
                 const double *weights = weight ? weight->data() : nullptr, *origin = frame.data();
                 nb::gil_scoped_release release;
-                require((functions(set).*function)({Index(n), Index(p), x.data(), weights, origin, origin + p}, model,
-                                                   out.data()),
+                const Block<In, double> block{Index(n), Index(p), x.data(), weights, origin, origin + p};
+                require((functions<In>(set).shapes.*function)(block, model, out.data()),
                         "rows must be complete where clusters have shapes");
             },
             "set"_a, "x"_a, "weight"_a, "frame"_a, "centers"_a, "factors"_a, "numbers"_a, "noise"_a,
@@ -64,8 +56,8 @@ void bind_functions(nb::module_& m, const ShapeFunctions<In>& (*functions)(const
 }  // namespace
 
 void bind_shapes(nb::module_& m) {
-    bind_functions<double>(m, [](const std::string& set) -> const auto& { return engine_named(set).shapes_f64; });
-    bind_functions<float>(m, [](const std::string& set) -> const auto& { return engine_named(set).shapes_f32; });
+    bind_functions<double>(m);
+    bind_functions<float>(m);
 }
 
 }  // namespace tkmeans

@@ -110,18 +110,6 @@ TKM_INLINE Pack<T> splat(T value) {
         return {(typename Pack<Bits<T>>::Lanes)(a.lanes op b.lanes)}; \
     }
 
-#define TKM_CHOICE(name, op)                             \
-    template <class T>                                   \
-    TKM_INLINE Pack<T> name(Pack<T> a, Pack<T> b) {      \
-        return {a.lanes op b.lanes ? a.lanes : b.lanes}; \
-    }
-
-#define TKM_SHIFT(name, op)                        \
-    template <class T>                             \
-    TKM_INLINE Pack<T> name(Pack<T> a, int bits) { \
-        return {a.lanes op bits};                  \
-    }
-
 #else
 
 template <class T>
@@ -146,20 +134,6 @@ TKM_INLINE Pack<T> splat(T value) {
         return mask;                                                                                                 \
     }
 
-#define TKM_CHOICE(name, op)                                                                                     \
-    template <class T>                                                                                           \
-    TKM_INLINE Pack<T> name(Pack<T> a, Pack<T> b) {                                                              \
-        for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] op b.lanes[l] ? a.lanes[l] : b.lanes[l]; \
-        return a;                                                                                                \
-    }
-
-#define TKM_SHIFT(name, op)                                                      \
-    template <class T>                                                           \
-    TKM_INLINE Pack<T> name(Pack<T> a, int bits) {                               \
-        for (int l = 0; l < Pack<T>::size; ++l) a.lanes[l] = a.lanes[l] op bits; \
-        return a;                                                                \
-    }
-
 #endif
 
 TKM_BINARY(+)
@@ -168,16 +142,12 @@ TKM_BINARY(*)
 TKM_BINARY(/)
 TKM_BINARY(|)
 TKM_BINARY(&)
+TKM_BINARY(<<)
+TKM_BINARY(>>)
 TKM_COMPARISON(<)
 TKM_COMPARISON(<=)
-TKM_CHOICE(min, <)
-TKM_CHOICE(max, >)
-TKM_SHIFT(shift_left, <<)
-TKM_SHIFT(shift_right, >>)
 #undef TKM_BINARY
 #undef TKM_COMPARISON
-#undef TKM_CHOICE
-#undef TKM_SHIFT
 
 // x where a < b, y elsewhere.
 template <class T>
@@ -188,6 +158,16 @@ TKM_INLINE Pack<T> where_less(Pack<T> a, Pack<T> b, Pack<T> x, Pack<T> y) {
     for (int l = 0; l < Pack<T>::size; ++l) x.lanes[l] = a.lanes[l] < b.lanes[l] ? x.lanes[l] : y.lanes[l];
     return x;
 #endif
+}
+
+template <class T>
+TKM_INLINE Pack<T> min(Pack<T> a, Pack<T> b) {
+    return where_less(a, b, a, b);
+}
+
+template <class T>
+TKM_INLINE Pack<T> max(Pack<T> a, Pack<T> b) {
+    return where_less(b, a, a, b);
 }
 
 // a where the mask is set, 0 elsewhere.

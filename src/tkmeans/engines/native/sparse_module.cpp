@@ -1,13 +1,5 @@
 // The functions for sparse rows: arrays in, numbers filled. The arithmetic is in sparse.cpp.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-
-#include <optional>
-
 #include "bindings.hpp"
-
-namespace nb = nanobind;
-using namespace nanobind::literals;
 
 namespace tkmeans {
 
@@ -49,9 +41,7 @@ void bind_function(nb::module_& m, const char* name, typename SparseFunctions<In
                                         first.data(), weight ? weight->data() : nullptr, inverse_unit};
             nb::gil_scoped_release release;
             check(block, Index(p), Index(value.shape(0)));
-            const Engine& engine = engine_named(set);
-            if constexpr (sizeof(In) == 8) (engine.sparse_f64.*function)(block, model, out.data());
-            else (engine.sparse_f32.*function)(block, model, out.data());
+            (functions<In>(set).sparse.*function)(block, model, out.data());
         },
         "set"_a, "value"_a, "column"_a, "first"_a, "weight"_a, "inverse_unit"_a, "centers"_a, "log_weights"_a,
         "numbers"_a, "power"_a, "out"_a.noconvert(), doc);
