@@ -105,8 +105,15 @@ class Located(Protocol):
         """Of shape (K, p), in the coordinates of a frame."""
 
 
-class Summary(Protocol):
-    """What any model's E-step computes for a block of rows, and how two of these become one."""
+class Mergeable(Protocol):
+    """What blocks of rows can be summed up in."""
+
+    def merge(self, other: Self) -> Self:
+        """The summary of both blocks, this one's rows first."""
+
+
+class Summary(Mergeable, Protocol):
+    """What any model's E-step computes for a block of rows."""
 
     @property
     def objective(self) -> float:
@@ -115,9 +122,6 @@ class Summary(Protocol):
     @property
     def total(self) -> float:
         """The summed weight of the rows."""
-
-    def merge(self, other: Self) -> Self:
-        """The summary of both blocks, this one's rows first."""
 
 
 P = TypeVar("P", bound=Located)

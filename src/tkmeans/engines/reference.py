@@ -26,17 +26,17 @@ def summarize(block: Block, params: Params, kernel: Kernel) -> Stats:
     """The sums of an E-step over one block."""
     e = _e_step(block, params, kernel)
     xp = namespace(e.x)
-    weight = xp.ones_like(e.log_density) if block.weight is None else _like(block.weight, e.x)
+    weight = xp.ones_like(e.log_density) if block.weight is None else like(block.weight, e.x)
     tau = e.tau * weight[:, None]  # (n, K)
     wtau = tau * e.u if kernel.power else tau  # (n, K) tau u^q
     w = _total(wtau)  # (K,)
     observed = w[:, None] if e.observed is None else _double(wtau.T @ e.observed)
-    wx = _double(wtau.T @ e.x) - observed * _double(_like(params.centers, e.x))
+    wx = _double(wtau.T @ e.x) - observed * _double(like(params.centers, e.x))
     if e.x.dtype == xp.float32:
         wx = xp.where(observed > CRUMBS_SINGLE, wx, xp.zeros_like(wx))
     log_u = e.log_u + _by_row(kernel.log_u_bias, e.n_observed, e.x)[:, None]  # eqn: un
     log_tau = xp.log(xp.where(e.tau > 0, e.tau, xp.ones_like(e.tau)))
-    cells, objective = (float(_total(weight * each)) for each in (_like(e.n_observed, e.x), e.log_density))
+    cells, objective = (float(_total(weight * each)) for each in (like(e.n_observed, e.x), e.log_density))
     entropy = -float(xp.sum(_total(tau * log_tau)))
     return Stats(_total(tau), w, observed, wx, _total(wtau * e.d2), _total(tau * log_u), cells, objective, entropy)
 
@@ -67,7 +67,7 @@ def _e_step(block: Block, params: Params, kernel: Kernel) -> _EStep:
     gain = _by_row(kernel.gain, n_observed, x)[:, None]
     u = gain / (1 + kernel.slope * d2)
     log_u = xp.log(gain) - log_base
-    log_f = _like(params.log_weights, x)[None, :] - _by_row(kernel.exponent, n_observed, x)[:, None] * log_base
+    log_f = like(params.log_weights, x)[None, :] - _by_row(kernel.exponent, n_observed, x)[:, None] * log_base
     top = xp.max(log_f, axis=1, keepdims=True)
     f = xp.exp(log_f - top)
     total = xp.sum(f, axis=1, keepdims=True)
@@ -89,17 +89,17 @@ def _enter(block: Block) -> tuple[Array, Array | None, Array]:
 def _squared_distances(x: Array, observed: Array | None, centers: Array) -> Array:
     """By differences, one centre at a time: exact where |x|^2 + |c|^2 - 2xc is not."""
     xp = namespace(x)
-    centers = _like(centers, x)
+    centers = like(centers, x)
     away = (x - centers[k, :] for k in range(centers.shape[0]))
     return xp.stack([xp.sum(d * d if observed is None else d * d * observed, axis=1) for d in away], axis=1)
 
 
 def _by_row(table: Array, n_observed: Array, x: Array) -> Array:
     """The entry of a kernel's table that goes with each row's number of observed features."""
-    return namespace(x).take(_like(table, x), n_observed)
+    return namespace(x).take(like(table, x), n_observed)
 
 
-def _like(values: Array, x: Array) -> Array:
+def like(values: Array, x: Array) -> Array:
     """`values` as an array of x's library and type, where x is."""
     return namespace(x).asarray(values, dtype=x.dtype, device=x.device)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tkmeans.engines import reference
+from tkmeans.engines.reference import like
 from tkmeans.shape_stats import NoiseKernel, ShapeKernel, ShapeRows, ShapeStats
 from tkmeans.stats import Array, Block, namespace
 
@@ -36,7 +37,7 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
     """The sums of an E-step over one block."""
     e = _e_step(block, kernel)
     xp = namespace(e.tau)
-    weight = xp.ones_like(e.log_density) if block.weight is None else _double(block.weight, e.tau)
+    weight = xp.ones_like(e.log_density) if block.weight is None else like(block.weight, e.tau)
     tau = e.tau * weight[:, None]  # (n, K)
     wtau = tau * e.u
     scatters = []
@@ -77,7 +78,7 @@ def distances(block: Block, kernel: ShapeKernel) -> Array:
 def log_noise(x: Array, kernel: NoiseKernel) -> tuple[Array, Array]:
     """The log-density of the noise, with its weight, at rows in the frame, (n,), and whether they lie beyond."""
     xp = namespace(x)
-    r2 = _square(x - _double(kernel.center, x), kernel.factor, kernel.box)
+    r2 = _square(x - like(kernel.center, x), kernel.factor, kernel.box)
     log_r = xp.log(xp.clip(r2, 1.0, None)) / 2
     falling = kernel.beyond - x.shape[1] * log_r - 2 * xp.log1p(log_r)
     beyond = r2 > 1
@@ -87,11 +88,11 @@ def log_noise(x: Array, kernel: NoiseKernel) -> tuple[Array, Array]:
 def _e_step(block: Block, kernel: ShapeKernel) -> _EStep:
     xp = namespace(block.X)
     x = block.frame.enter(xp.astype(block.X, xp.float64))
-    away = [x - _double(center, x) for center in kernel.centers]
+    away = [x - like(center, x) for center in kernel.centers]
     d2 = xp.stack([_square(a, factor) for a, factor in zip(away, kernel.factors, strict=True)], axis=1)
-    ratio = d2 * _double(kernel.slope, x)
+    ratio = d2 * like(kernel.slope, x)
     log_base = xp.log1p(ratio)
-    log_f = _double(kernel.height, x) - _double(kernel.exponent, x) * log_base  # (n, K)
+    log_f = like(kernel.height, x) - like(kernel.exponent, x) * log_base  # (n, K)
     log_q = xp.full(x.shape[0], -np.inf, dtype=x.dtype, device=x.device)
     beyond = xp.zeros(x.shape[0], dtype=xp.bool, device=x.device)
     if kernel.noise is not None:
@@ -99,18 +100,12 @@ def _e_step(block: Block, kernel: ShapeKernel) -> _EStep:
     top = xp.maximum(xp.max(log_f, axis=1), log_q)
     f, q = xp.exp(log_f - top[:, None]), xp.exp(log_q - top)
     whole = xp.sum(f, axis=1) + q
-    u = _double(kernel.gain, x) / (1 + ratio)
+    u = like(kernel.gain, x) / (1 + ratio)
     return _EStep(away, d2, log_base, log_f, f / whole[:, None], u, q / whole, beyond, top + xp.log(whole))
 
 
 def _square(away: Array, factor: Array, largest: bool = False) -> Array:
     """Squared distances, (n,), of differences, (n, p), in the metric of a factor; or its largest part."""
-    factor, xp = _double(factor, away), namespace(away)
+    factor, xp = like(factor, away), namespace(away)
     white = away @ factor.T if factor.ndim == 2 else away * factor
     return xp.max(white * white, axis=1) if largest and white.shape[1] else xp.sum(white * white, axis=1)
-
-
-def _double(values: Array, x: Array) -> Array:
-    """`values` in double precision, as an array of x's library, where x is."""
-    xp = namespace(x)
-    return xp.asarray(values, dtype=xp.float64, device=x.device)

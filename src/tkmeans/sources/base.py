@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import partial, reduce
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from tkmeans.sparse_rows import SparseRows
-from tkmeans.stats import Array, Block, Frame, namespace
+from tkmeans.stats import Array, Block, Frame, Mergeable, namespace
 
 # Blocks have the same size whatever the number of threads and are merged in order, so results do not depend on it, to
 # the last bit. Large enough that what Python does per block is negligible, small enough to keep every thread busy.
@@ -20,13 +20,6 @@ BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
 NARROW = 32  # columns: of fewer a copy along memory, (p, n), takes less time than it saves
 _NAMED = 5  # rows in a message, at most
-
-
-class Mergeable(Protocol):
-    """What blocks of rows can be summed up in."""
-
-    def merge(self, other: Self) -> Self:
-        """The summary of both blocks, this one's rows first."""
 
 
 M = TypeVar("M", bound=Mergeable)

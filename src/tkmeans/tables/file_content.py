@@ -58,18 +58,16 @@ class Content(NamedTuple):
         """The bytes as a file, unpacked."""
         if self.packing == "xz":
             return import_module("lzma").open(self.path or io.BytesIO(self.data))
-        raw: Any = io.BytesIO(self.data) if self.path is None else io.FileIO(self.path)
         if self.packing:
-            arrow = pyarrow("to unpack it")
-            return arrow.CompressedInputStream(arrow.PythonFile(raw, "r"), self.packing)
-        return raw
+            return self.native()[0]
+        return io.BytesIO(self.data) if self.path is None else io.FileIO(self.path)
 
     def native(self) -> tuple[Any, Any]:
         """The bytes as Arrow's own file, unpacked, and what it is read from.
 
         Arrow reads ahead in a thread; a file of Python's would need the interpreter there, even while that ends.
         """
-        arrow = pyarrow("to read text files")
+        arrow = pyarrow("to unpack it" if self.packing else "to read text files")
         if self.packing == "xz":  # which Arrow does not unpack
             return self._replace(path=None, data=self.read(), packing="").native()
         raw = arrow.BufferReader(self.data) if self.path is None else arrow.OSFile(os.fsencode(self.path))
