@@ -12,7 +12,7 @@ import numpy as np
 
 from tkmeans.fit_warnings import warn_user
 from tkmeans.sources.arrays import BlockSource
-from tkmeans.sources.base import BLOCK_ROWS, Survey, T
+from tkmeans.sources.base import BLOCK_ROWS, T
 from tkmeans.stats import Array
 from tkmeans.tables import Reading, Table, choose, read_table
 
@@ -140,12 +140,6 @@ class FileSource(BlockSource):
     def _check_unchanged(self, as_long_as_before: bool) -> None:
         if not as_long_as_before or self._table.stamp() != self._stamp:
             raise ValueError(f"{self._table.source} has changed while it was read; try again, or take a copy")
-
-    def survey(self) -> Survey:
-        """Count rows and values, in one pass."""
-        found = super().survey()
-        self._table.known_rows = found.n_rows
-        return found
 
     def rows(self, picked: Array) -> Array:
         """Rows by their numbers."""

@@ -122,7 +122,7 @@ class Table(ABC):
 
     @abstractmethod
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
-        """These columns from the first row to the last, about `n_rows` at a time."""
+        """These columns from the first row to the last, about `n_rows` at a time; then the rows are known."""
 
     def dtype(self, names: Sequence[str]) -> Any:
         """The type of these columns side by side: single precision if all of them are."""
@@ -181,7 +181,6 @@ class Table(ABC):
     def load(self) -> None:
         """Read all columns into memory."""
         self._loaded = {column.name: (column, parts) for column, parts in self._gathered(self.chunks(self.names))}
-        self.known_rows = len(self.column(self.names[0]).values)
 
     def first(self, n_rows: int) -> list[Column]:
         """The columns of the first rows, so many, whether the table is loaded or not."""

@@ -229,6 +229,7 @@ class Concatenated(Table):
             strange = {name for name, both in found.items() if len(both - {""}) > 1 and both - {*PLAIN}}
             for chunk in table.chunks(names, n_rows):
                 yield [_misfit(c) if name in strange else c for name, c in zip(names, chunk, strict=True)]
+        self.known_rows = sum(table.known_rows or 0 for table in self.tables)
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """The files of rows, and their places there."""
