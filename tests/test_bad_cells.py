@@ -112,6 +112,38 @@ def test_a_small_cluster_far_out_in_some_columns_keeps_its_cells(estimator, n_ba
     assert adjusted_rand_score(np.append(y, np.full(20, 3)), model.labels_) > 0.99
 
 
+@pytest.mark.parametrize(
+    ("sizes", "centers"),
+    [
+        ((800, 50), [[3, 4, 5, 2], [3, 60, 5, 2]]),
+        ((1000, 50, 50), [[3, 3], [40, 3], [3, 40]]),
+        ((1000, 60), [[4] * 12, [4] * 11 + [50]]),
+        ((1000, 60), [[4] * 8, [4] * 6 + [50, 60]]),
+    ],
+    ids=["one column of four", "two clusters", "one column of twelve", "two columns of eight"],
+)
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, lambda K: StudentTMixture("auto")], ids=["round", "shapes", "auto"])
+def test_a_minority_that_differs_in_few_columns_from_a_single_cluster_is_a_cluster(estimator, sizes, centers):
+    """The others have no clusters that its rows could be spread over."""
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = np.random.default_rng(0).poisson(np.array(centers)[y]).astype(float)
+    model = estimator(len(sizes)).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+    assert not np.any(model.find_bad_cells(X))
+
+
+@pytest.mark.parametrize("value", [9999.0, None], ids=["the same", "anywhere"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_values_that_are_wrong_in_rows_of_all_clusters_are_bad_however_alike_they_are(estimator, value):
+    rng = np.random.default_rng(12)
+    X, y = blobs(rng, 4)
+    wrong = rng.choice(len(X), 45, replace=False)
+    X[wrong, 3] = rng.uniform(100, 10000, 45) if value is None else value
+    model = estimator(3).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+    np.testing.assert_array_equal(np.flatnonzero(model.find_bad_cells(X)[:, 3]), np.sort(wrong))
+
+
 def test_cells_of_rows_of_all_clusters_are_bad_and_those_of_one_are_left_to_the_centres():
     rng = np.random.default_rng(6)
     X, y = blobs(rng, 4)

@@ -29,6 +29,9 @@ from tkmeans.fitting.mixture_starts import (
     with_prior,
     without_noise,
 )
+from tkmeans.fitting.mixture_starts import (
+    _crowded as crowded,
+)
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.mixture import StudentMixture
 from tkmeans.sources import Sample
@@ -449,6 +452,31 @@ def test_rows_called_noise_are_spread_evenly_if_they_are_as_far_apart_as_rows_dr
     assert not verdict(X / 2)  # all in a corner of it
     assert not verdict(np.clip(rng.normal(size=(300, p)) / 4, -0.99, 0.99))
     assert not verdict(np.repeat(X[:20], 2, axis=0))
+
+
+def test_one_distant_row_does_not_make_a_crowd_in_many_dimensions_even():
+    """The volumes between rows are compared in logarithms: as numbers, one distant row would be all of their mean."""
+    rng, p = np.random.default_rng(0), 20
+    crowd = 0.1 * rng.normal(size=(60, p)) / math.sqrt(p)
+    even = rng.normal(size=(60, p))
+    even *= rng.uniform(size=(60, 1)) ** (1 / p) / np.linalg.norm(even, axis=1, keepdims=True)
+    distant = np.full((1, p), 0.99 / math.sqrt(p))
+    assert crowded(crowd, 60, p)
+    assert crowded(np.vstack([crowd, distant]), 61, p)
+    assert not crowded(even, 60, p)
+
+
+@pytest.mark.parametrize("sizes", [(100, 10, 10), (60, 6, 6), (90, 10)])
+@pytest.mark.parametrize("seed", range(4))
+def test_small_clusters_far_away_are_no_noise(sizes, seed):
+    """A start sought without them cuts the large cluster, and the rows of that gain by so many more parameters."""
+    rng = np.random.default_rng([7, seed])
+    directions = np.linalg.qr(rng.normal(size=(4, 4)))[0][: len(sizes)]
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = 30 * directions[y] + rng.normal(size=(len(y), 4))
+    model = StudentTMixture(len(sizes)).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert model.outliers(X).mean() < 0.05
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -24,7 +24,6 @@ from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
 
 WELL_OUTSIDE = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
-IMPOSSIBLE = 1e-8  # tail probability of a row that belongs to no cluster, even if noise is as improbable where it is
 ROUNDING = 1e-6  # of the scale
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
@@ -172,9 +171,8 @@ def _stray(fitted: FittedModel, block: Block, strays: OutlierModel | None, level
     """By the probability of noise or, where there is no noise component, by the squared distance."""
     X, n_observed = block.X, observed_features(block.X)
     if strays is None:
-        noise, d2 = fitted.fields(block, "noise", "d2")
-        stray = (noise > level) | (d2 > _core_quantile(IMPOSSIBLE, X.shape[1], 1.0, float(np.min(fitted.params.dof))))
-        return stray if isinstance(n_observed, int) else stray & (n_observed > 0)
+        (noise,) = fitted.fields(block, "noise")
+        return noise > level if isinstance(n_observed, int) else (noise > level) & (n_observed > 0)
     (evidence,) = fitted.fields(block, "d2")
     if isinstance(n_observed, int):
         return evidence > threshold_over(n_observed, strays, X.shape[1], level)

@@ -25,7 +25,7 @@ from tkmeans.models.mixture import StudentMixture
 from tkmeans.sources import Source
 from tkmeans.stats import Array
 
-LEAST_DOF, MOST_TRUST = 3.0, 4.0  # beside noise, which takes what is farther out
+LEAST_DOF, MOST_TRUST = 5.0, 4.0  # beside noise, which takes what is farther out
 
 
 @final
@@ -55,7 +55,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         drops it if it would take more than 40 % of the rows: so many are a cluster.
     dof, shared_dof : "estimate" or float, default="estimate", and bool, default=True
         The degrees of freedom nu, and whether all components have one. The estimate is at most 200 (as good as
-        Gaussian) and at least 1; beside noise at least 3 and p/3. A number fixes it; a huge one gives Gaussians.
+        Gaussian) and at least 1; beside noise at least 5 and p/3. A number fixes it; a huge one gives Gaussians.
     reg_covar : float, default=1e-4
         Added to the variance of each feature in a component of average weight, in units of the feature's squared
         median deviation: no cluster is thinner than about a hundredth of a column's spread.

@@ -244,7 +244,10 @@ def climb(
 
 @on_one_thread
 def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixtureParams, Agreement]:
-    """The best start; or one that was sought without the far rows, if it is much better for the other rows."""
+    """The best start; or one that was sought without the far rows, if it is much better for the other rows.
+
+    These must gain more than a mixture of so many more components costs that far rows have in the best start.
+    """
     K, bulk, core = setting.n_components, setting.bulk, within_reach(sample, setting.spread)
     labels = start_labels(sample, bulk.units, bulk.log_volume, K, seed)
     best, agreement = best_start(sample, labels, setting)
@@ -255,7 +258,11 @@ def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixturePa
     place = np.cumsum(core) - 1  # of a row of the core among these
     other, of_core = best_start(sample, (np.where(core, each[place], -1) for each in labels), setting)
     gain = float(np.diff([judged(inner, with_prior(own, setting), own)[0] for own in (best.params, other.params)])[0])
-    if other.merit > best.merit or gain > of_centers.CORE_GAIN * max(sample.X.shape[1], of_centers.LEAST_FEATURES):
+    p, mass = sample.X.shape[1], np.sum(inner.weight)
+    sizes, outside = (np.bincount(best.labels[own], sample.weight[own], K) for own in (core, ~core))
+    shapes = setting.model.shape.n_parameters(K, p) - setting.model.shape.n_parameters(K - 1, p)
+    cost = np.count_nonzero(sizes < outside) * (p + shapes + 1) / 2 * np.log(max(mass, 1.0)) / mass  # by the BIC
+    if other.merit > best.merit or gain > max(of_centers.CORE_GAIN * max(p, of_centers.LEAST_FEATURES), cost):
         return other.params, of_core
     return best.params, agreement
 
@@ -296,6 +303,11 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         plain = best_start(sample, tried, setting._replace(noise=False))
         if best.merit - plain[0].merit < best.params.noise + best.params.beyond:  # less than 1 for a row of noise
             return plain
+    if setting.noise == "auto" and (best.params.noise + best.params.beyond) * setting.n_rows > 1:
+        plain = _run(sample, without_noise(best.params), setting._replace(noise=False), PILOT_ITER)
+        gain = (best.merit - plain.merit) * setting.n_rows  # in nats; two shares cost ln n by the BIC
+        alike = abs(gain) < np.log(setting.n_rows) and same_clusters(plain.labels, best.labels, sample.weight)
+        best = plain if alike else best
     unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
     n_searches = len(finals) if n_finalists > 1 else max(len(runs), 2 * (enough == 1))  # two agree on a single one
     return best, Agreement(n_searches, n_searches - len(unlike), best.merit - unlike[0].merit if unlike else np.inf)
@@ -337,8 +349,12 @@ def spread_evenly(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
 
 
 def _crowded(points: Array, density: float, dimension: int) -> bool:
-    """Whether a ball that reaches from a point to the next would hold few points at this density: 1 is expected."""
-    return bool(np.mean(density * cKDTree(points).query(points, k=2)[0][:, 1] ** dimension) < CROWDED)
+    """Whether a ball that reaches from a point to the next would hold few points at this density: 1 is expected.
+
+    In logarithms, whose mean is -0.577 (Euler's constant): in many dimensions one distant point is a mean of its own.
+    """
+    nearest = np.log(np.maximum(cKDTree(points).query(points, k=2)[0][:, 1], 1e-300))
+    return bool(np.log(density) + dimension * np.mean(nearest) + np.euler_gamma < np.log(CROWDED))
 
 
 def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int) -> MixtureStart:

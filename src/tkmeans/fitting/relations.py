@@ -96,12 +96,17 @@ def _missed(related: Array, center: Array, loadings: Array, limits: Array, round
 def column_units(away: Array, weight: Array) -> tuple[Array, Array]:
     """The median deviation of each column, and its grain.
 
-    Where most values are equal, the nearest of the others speak: such a column is measured in steps, and rounding to a
-    step has a variance of a twelfth of its square (Sheppard 1898). Elsewhere the grain is 0.
+    Where most values are equal, the nearest of the others speak. A column in which most rows share their value with
+    another is measured in steps, and rounding to a step has a variance of a twelfth of its square (Sheppard 1898).
+    Elsewhere the grain is 0.
     """
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
-    for j in np.flatnonzero(units == 0):
-        some = away[:, j] > 0
-        units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
-        grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
+    for j, column in enumerate(away.T):
+        values = np.unique(column)
+        if 2 * len(values) < len(column):
+            grain[j] = np.min(np.diff(values), initial=np.inf) ** 2 / 12 if len(values) > 1 else 0.0
+        if units[j] == 0:
+            some = column > 0
+            units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
+            grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers

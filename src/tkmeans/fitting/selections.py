@@ -39,6 +39,7 @@ ABOVE, FEWER = 2.0, 0.9  # times the most clusters is where the descent begins; 
 # EM ends with an iteration that gains less, in nats: on the way ROUGH, or ROUGH_PER_ROW times the rows; last FINE.
 ROUGH, ROUGH_PER_ROW, FINE = 1.0, 1e-3, 0.01
 LIKELY = 2  # numbers that are tried again in any case
+LEAST_DOF = 3.0  # beside noise
 
 # A number of clusters is stable if the least stable of its clusters is: the mark of prediction strength
 # (Tibshirani and Walther 2005), on Hennig's similarity.
@@ -195,7 +196,7 @@ class Descent:
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
         X, weight = source.sample(size, rng)
         rows = Sample(X, weight * min(1.0, size / source.total))  # a row stands for others, but it is one
-        rows = without_bad_cells(rows, most) if settings.bad_cells else rows
+        rows = without_bad_cells(rows, most, at_most=True) if settings.bad_cells else rows
         sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
         weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
         bulk = bulk_of(sample)  # of all rows: small clusters may be as far away as outliers
@@ -253,7 +254,9 @@ class Descent:
 
     def _setting(self, n_clusters: int, shape: str) -> Setting:  # a heavy tail is no reason for another cluster
         settings, n_rows = self.settings, float(np.sum(self.sample.weight))
-        model = replace(settings._model(engines.select(settings.engine)), shape=SHAPES[shape], most_trust=math.inf)
+        model = settings._model(engines.select(settings.engine))
+        tails = {"least_dof": min(model.least_dof, LEAST_DOF), "most_trust": math.inf}
+        model = replace(model, shape=SHAPES[shape], **tails)
         dof = None if settings.dof == "estimate" else float(settings.dof)
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
         return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, settings.noise, dof)

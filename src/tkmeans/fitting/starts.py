@@ -7,6 +7,7 @@ the sample from each, and the integrated classification likelihood decides: its 
 compares what the searches, with theirs given, cannot.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -334,8 +335,14 @@ def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> 
     return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
 
 
-def without_bad_cells(sample: Sample, n_clusters: int, spread: Any = None, bounds: Any = None) -> Sample:
-    """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
+def without_bad_cells(
+    sample: Sample, n_clusters: int, spread: Any = None, bounds: Any = None, at_most: bool = False
+) -> Sample:
+    """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters.
+
+    Rows with far values on one side of a column may also be a cluster, which then leaves one less to the others: of
+    `n_clusters`, or of the number up to that (`at_most`) that suits the others best.
+    """
     X, weight = sample
     low, high = bounds or limits(sample, None, spread)
     if not np.any(np.isfinite((low, high))):
@@ -344,37 +351,89 @@ def without_bad_cells(sample: Sample, n_clusters: int, spread: Any = None, bound
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
         return sample
-    inner, mass = canonical(Sample(X[core], weight[core]))
-    centers = robust_search(Sample(inner, mass), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
-    total = np.average((inner - np.average(inner, axis=0, weights=mass)) ** 2, axis=0, weights=mass)
-    total = np.where(total > 0, total, np.inf)
-    squares = np.stack([np.sum((inner - center) ** 2, axis=1) for center in centers], axis=1)
-    within = np.average((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0, weights=mass) / total
-    within = np.minimum(within, 1)  # (p,)
-    for j in np.flatnonzero(np.any(bad, axis=0)):
-        others = (squares - (inner[:, [j]] - centers[:, j]) ** 2) / max(X.shape[1] - 1, 1)
-        for beyond in (low[j] > X[:, j], high[j] < X[:, j]):
+    inner = canonical(Sample(X[core], weight[core]))
+    numbers = [n_clusters >> i for i in range(n_clusters.bit_length())] if at_most else [n_clusters, n_clusters - 1]
+    tried = [Pieces.of(inner, number) for number in numbers if number]
+    best = int(np.argmax([each.log_likelihood for each in tried])) if at_most else 0
+    pieces, fewer = tried[best], tried[best + 1 :]
+    loss = pieces.log_likelihood - fewer[0].log_likelihood if fewer else 0.0 if at_most else math.inf
+    for j in np.flatnonzero(np.any(bad, axis=0)).tolist():
+        for beyond, bound in ((low[j] > X[:, j], low[j]), (high[j] < X[:, j], high[j])):
             rows = np.flatnonzero(bad[:, j] & beyond)
-            if np.sum(weight[rows]) < FEW:
-                continue
-            rest = np.where(bad[rows], np.nan, X[rows])
-            some = ~np.all(np.isnan(rest), axis=0)
-            rest, known = rest[:, some], ~np.isnan(rest[:, some]) * weight[rows, None]
-            away = np.nanmean((rest[:, None] - centers[:, some]) ** 2, axis=2)
-            middle = np.nansum(rest * known, axis=0) / np.sum(known, axis=0)
-            variance = np.nansum((rest - middle) ** 2 * known, axis=0) / np.sum(known, axis=0)
-            excess = (1 - within[some]) @ (variance / total[some] - (1 + within[some]) / 2)
-            alike = _spread(away, weight[rows]) - 1 < (_spread(others, mass) - 1) / 2 or excess < 0
-            typical = quantile(np.min(away, axis=1), weight[rows]), quantile(np.min(others, axis=1), mass)
-            if alike or typical[0] > ORDINARY * typical[1]:  # one cluster, or none that is known
-                bad[rows, j] = False
+            if np.sum(weight[rows]) >= FEW:
+                rest = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows])
+                gain = pieces.gain_of_a_cluster(rest, j, X[rows, j] - bound)
+                bad[rows, j] = not (gain > max(loss, 0.0) or pieces.unlike(rest, inner, j))
     return Sample(np.where(bad, np.nan, X), weight)
 
 
-def _spread(squares: Array, weight: Array) -> float:
-    """Over how many clusters rows with these squared distances, (n, K), are spread: the exponential of the entropy."""
-    sizes = np.bincount(np.argmin(squares, axis=1), weight)
-    return float(np.exp(np.sum(entr(sizes / np.sum(sizes)))))
+class Pieces(NamedTuple):
+    """Clusters of rows, with one variance of each column within them."""
+
+    centers: Array  # (K, p)
+    within: Array  # (p,)
+    total: Array  # (p,) the variance of all rows
+    log_shares: Array  # (K,)
+    log_likelihood: float  # of the rows and their clusters, Gaussian, but for a constant
+
+    @staticmethod
+    def of(rows: Sample, n_clusters: int) -> "Pieces":
+        """By a search."""
+        X, weight = rows
+        centers = robust_search(rows, n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
+        labels, _ = _nearest(X, centers)
+        total = np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
+        within = np.average((X - centers[labels]) ** 2, axis=0, weights=weight)
+        within = np.maximum(np.minimum(within, total), 1e-6 * total + 1e-200)
+        log_shares = np.log(np.maximum(np.bincount(labels, weight, n_clusters) / np.sum(weight), 1e-12))
+        log_likelihood = weight @ log_shares[labels] - np.sum(weight) / 2 * np.sum(np.log(within))
+        return Pieces(centers, within, total, log_shares, float(log_likelihood))
+
+    def gain_of_a_cluster(self, rest: Sample, j: int, beyond: Array) -> float:
+        """How much likelier rows are as a cluster of their own than as rows of these, in nats.
+
+        If they are rows of these clusters, their values in column j, so far `beyond` a bound, may be anywhere up to the
+        farthest. A few rows at the variances within these clusters hold the variances of the cluster.
+        """
+        (X, weight), n = rest, np.sum(rest.weight)
+        squares = np.nansum((X[:, None] - self.centers) ** 2 / self.within, axis=2)  # (n, K)
+        mass, scatter = _scatter(rest)
+        variance = (scatter + FEW * self.within) / (mass + FEW)
+        own = -(mass @ np.log(variance / self.within) + np.sum(scatter / variance)) / 2
+        width = (n * np.cov(beyond, aweights=weight, ddof=0) + FEW * self.within[j]) / (n + FEW)
+        own += n * (math.log(np.max(np.abs(beyond))) - math.log(2 * math.pi * math.e * width) / 2)
+        return float(own - weight @ np.max(self.log_shares - squares / 2, axis=1))
+
+    def unlike(self, rest: Sample, others: Sample, j: int) -> bool:
+        """Whether rows are unlike others without column j: far from these clusters, or rows of one of them.
+
+        These are spread over the clusters less than half as widely, or have a variance nearer to that within clusters
+        than to that of all rows.
+        """
+        mass, scatter = _scatter(rest)
+        clustered = (1 - self.within / np.maximum(self.total, 1e-200)) * (mass > 0)
+        excess = clustered @ (scatter / np.maximum(mass * self.total, 1e-200) - 1 + clustered / 2)
+        columns = np.arange(len(mass)) != j
+        own, away = _nearest(rest.X, self.centers)
+        known, usual = _nearest(others.X[:, columns], self.centers[:, columns])
+        sizes = np.bincount(own, rest.weight), np.bincount(known, others.weight)
+        n_own, n_others = (np.exp(np.sum(entr(each / np.sum(each)))) for each in sizes)
+        far = quantile(away, rest.weight) > ORDINARY * quantile(usual, others.weight)
+        return bool(far or excess < 0 or n_own - 1 < (n_others - 1) / 2)
+
+
+def _nearest(X: Array, centers: Array) -> tuple[Array, Array]:
+    """The number of the nearest centre, and its squared distance for each feature that was observed."""
+    squares = np.stack([np.nansum((X - center) ** 2, axis=1) for center in centers], axis=1)
+    return np.argmin(squares, axis=1), np.min(squares, axis=1) / np.maximum(np.sum(~np.isnan(X), axis=1), 1)
+
+
+def _scatter(rows: Sample) -> tuple[Array, Array]:
+    """Of each column the mass of what was observed, and its sum of squares around the mean, (p,) each."""
+    (X, weight), known = rows, ~np.isnan(rows.X)
+    mass = weight @ known
+    middle = np.nansum(X * weight[:, None], axis=0) / np.maximum(mass, 1e-200)
+    return mass, weight @ np.where(known, X - middle, 0.0) ** 2
 
 
 # ---- the sample -------------------------------------------------------------------------------
