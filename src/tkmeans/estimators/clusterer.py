@@ -179,15 +179,11 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             if survey.n_empty:
                 fit_warnings.warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
             if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
-                n_searches, n_agreeing, margin = source.agreement
+                (n_searches, n_agreeing, margin), K = source.agreement, self.n_clusters
                 if 2 * n_agreeing < n_searches and margin < fit_warnings.CLEARLY_BETTER:
                     some = f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them"
-                    doubt = (
-                        f"worse by {margin:.2g} nats per row: n_clusters={self.n_clusters} may not be what these rows"
-                    )
-                    others = (
-                        f"n_clusters={max(self.n_clusters - 1, 1)} and {self.n_clusters + 1}, or see select_clusters."
-                    )
+                    doubt = f"worse by {margin:.2g} nats per row: n_clusters={K} may not be what these rows"
+                    others = f"n_clusters={max(K - 1, 1)} and {K + 1}, or see select_clusters."
                     fit_warnings.warn_user(f"{some} {doubt} have. Compare {others}", UserWarning)
             if source.search_limit is not None and source.search_limit.has_cut:
                 what = f"{type(self).__name__}: max_time={self.max_time} seconds ended the search for a start"

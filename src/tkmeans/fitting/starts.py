@@ -37,6 +37,7 @@ SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
 WORTH_A_SAMPLE = 1.5  # times as many rows: of fewer, a sample would save little, and chance decide what it misses
+MEASURED_CELLS = 2**20  # of the sample, about: where the values of its columns are
 MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
@@ -90,7 +91,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    spread = usual(rows) if robust and source.lift is None else None
+    thin = slice(None, None, -(-X.size // MEASURED_CELLS))
+    spread = usual(Sample(X[thin], weight[thin])) if robust and source.lift is None else None
     forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
     if forgiving := forgiving and np.any(np.isfinite(bounds := limits(rows, None, spread))):
         rows = without_bad_cells(rows, K, bounds=bounds)
@@ -322,8 +324,11 @@ def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> 
     columns = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K")  # (p, n)
     if np.all(np.fmin.reduce(columns, axis=1) >= low) and np.all(np.fmax.reduce(columns, axis=1) <= high):
         return low - np.inf, high + np.inf
-    gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
-    gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
+    half_low, half_high = middle - BAD / 2 * below, middle + BAD / 2 * above
+    out = np.any((half_low > X) | (half_high < X), axis=1)  # few rows, most often, and the others have no say
+    X, weight = X[out], weight[out]
+    gap_low = 2 * (weight @ (low > X)) > weight @ (half_low > X)
+    gap_high = 2 * (weight @ (high < X)) > weight @ (half_high < X)
     low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
     some, few = np.any((low > X) | (high < X), axis=1), np.any(out_of_bounds(X, low, high), axis=1)
     if weight @ some > 2 * (weight @ few):
