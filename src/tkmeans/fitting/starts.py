@@ -343,8 +343,6 @@ def without_bad_cells(sample: Sample, n_clusters: int, spread: Any = None, bound
     """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters."""
     X, weight = sample
     low, high = bounds or limits(sample, None, spread)
-    if not np.any(np.isfinite((low, high))):
-        return sample
     bad = out_of_bounds(X, low, high)
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
@@ -353,15 +351,16 @@ def without_bad_cells(sample: Sample, n_clusters: int, spread: Any = None, bound
     centers = robust_search(Sample(inner, mass), n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
     total = np.average((inner - np.average(inner, axis=0, weights=mass)) ** 2, axis=0, weights=mass)
     total = np.where(total > 0, total, np.inf)
-    squares = np.stack([np.sum((inner - center) ** 2, axis=1) for center in centers], axis=1)
-    within = np.average((inner - centers[np.argmin(squares, axis=1)]) ** 2, axis=0, weights=mass) / total
-    within = np.minimum(within, 1)  # (p,)
+    squares = cdist(inner, centers, "sqeuclidean")  # (n, K)
+    own = centers[np.argmin(squares, axis=1)]  # (n, p)
+    within = np.minimum(np.average((inner - own) ** 2, axis=0, weights=mass) / total, 1)  # (p,)
     for j in np.flatnonzero(np.any(bad, axis=0)):
-        others = (squares - (inner[:, [j]] - centers[:, j]) ** 2) / max(X.shape[1] - 1, 1)
-        for beyond in (low[j] > X[:, j], high[j] < X[:, j]):
-            rows = np.flatnonzero(bad[:, j] & beyond)
-            if np.sum(weight[rows]) < FEW:
-                continue
+        both = (np.flatnonzero(bad[:, j] & beyond) for beyond in (low[j] > X[:, j], high[j] < X[:, j]))
+        if not (sides := [rows for rows in both if np.sum(weight[rows]) >= FEW]):
+            continue
+        others = squares - cdist(inner[:, [j]], centers[:, [j]], "sqeuclidean")
+        usual_spread, usual_square = _spread(others, mass), quantile(np.min(others, axis=1), mass)
+        for rows in sides:
             rest = np.where(bad[rows], np.nan, X[rows])
             some = ~np.all(np.isnan(rest), axis=0)
             rest, known = rest[:, some], ~np.isnan(rest[:, some]) * weight[rows, None]
@@ -369,9 +368,9 @@ def without_bad_cells(sample: Sample, n_clusters: int, spread: Any = None, bound
             middle = np.nansum(rest * known, axis=0) / np.sum(known, axis=0)
             variance = np.nansum((rest - middle) ** 2 * known, axis=0) / np.sum(known, axis=0)
             excess = (1 - within[some]) @ (variance / total[some] - (1 + within[some]) / 2)
-            alike = _spread(away, weight[rows]) - 1 < (_spread(others, mass) - 1) / 2 or excess < 0
-            typical = quantile(np.min(away, axis=1), weight[rows]), quantile(np.min(others, axis=1), mass)
-            if alike or typical[0] > ORDINARY * typical[1]:  # one cluster, or none that is known
+            alike = _spread(away, weight[rows]) - 1 < (usual_spread - 1) / 2 or excess < 0
+            typical = quantile(np.min(away, axis=1), weight[rows]) * max(X.shape[1] - 1, 1)
+            if alike or typical > ORDINARY * usual_square:  # one cluster, or none that is known
                 bad[rows, j] = False
     return Sample(np.where(bad, np.nan, X), weight)
 
