@@ -325,7 +325,7 @@ def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> 
     if np.all(np.fmin.reduce(columns, axis=1) >= low) and np.all(np.fmax.reduce(columns, axis=1) <= high):
         return low - np.inf, high + np.inf
     half_low, half_high = middle - BAD / 2 * below, middle + BAD / 2 * above
-    out = np.any((half_low > X) | (half_high < X), axis=1)  # few rows, most often, and the others have no say
+    out = np.any((half_low > X) | (half_high < X), axis=1)  # few rows, most often; the others do not matter
     X, weight = X[out], weight[out]
     gap_low = 2 * (weight @ (low > X)) > weight @ (half_low > X)
     gap_high = 2 * (weight @ (high < X)) > weight @ (half_high < X)
