@@ -104,9 +104,8 @@ class Clusters(NamedTuple):
         labels = rng.choice(n_clusters, n_rows, p=self.weights / self.weights.sum())
         noise = rng.standard_normal((n_rows, p)) * np.sqrt(self.scale)
         u = rng.chisquare(self.dof, n_rows) / self.dof
-        return (self.centers[labels] + noise / np.sqrt(np.maximum(u, LEAST_DRAWN))[:, None]).astype(
-            self.centers.dtype
-        ), labels
+        rows = self.centers[labels] + noise / np.sqrt(np.maximum(u, LEAST_DRAWN))[:, None]
+        return rows.astype(self.centers.dtype), labels
 
 
 @final

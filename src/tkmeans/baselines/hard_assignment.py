@@ -18,7 +18,6 @@ from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import NO_DENSITY, Clusterer
 from tkmeans.estimators.inputs import Accepts, measure
-from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Left, Training
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import canonical, n_starts
@@ -183,7 +182,6 @@ def hard_plan(estimator: Any, source: Source, run_from: Callable[..., Run], more
             yield run_from(sample, centers)
 
     def extras(training: Training, fit: Any, *_: Any) -> dict[str, Any]:
-        warn_of_tiny_clusters(training.review.sizes)
         return {"inertia_": -fit.stats.objective} | more(source.X, training.params.centers)
 
     return Plan(runs, lambda fit: fit.stats.objective, extras=extras)

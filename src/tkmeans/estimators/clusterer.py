@@ -23,6 +23,7 @@ from tkmeans.em import Observer
 from tkmeans.estimators.inputs import Accepts, check_survey, measure, open_rows
 from tkmeans.estimators.notebook_view import html_repr, mimebundle
 from tkmeans.estimators.validation import Check, check_choice, check_integer, check_params, check_path, check_real
+from tkmeans.fit_warnings import warn_of_tiny_clusters
 from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_callbacks
@@ -179,15 +180,11 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             if survey.n_empty:
                 fit_warnings.warn_of_empty_rows(survey.n_empty, survey.n_rows, survey.first_empty)
             if source.agreement is not None and self._size == "n_clusters":  # the starts of a mixture are less apart
-                n_searches, n_agreeing, margin = source.agreement
+                (n_searches, n_agreeing, margin), K = source.agreement, self.n_clusters
                 if 2 * n_agreeing < n_searches and margin < fit_warnings.CLEARLY_BETTER:
                     some = f"{n_searches - n_agreeing} of {n_searches} searches found other clusters, the best of them"
-                    doubt = (
-                        f"worse by {margin:.2g} nats per row: n_clusters={self.n_clusters} may not be what these rows"
-                    )
-                    others = (
-                        f"n_clusters={max(self.n_clusters - 1, 1)} and {self.n_clusters + 1}, or see select_clusters."
-                    )
+                    doubt = f"worse by {margin:.2g} nats per row: n_clusters={K} may not be what these rows"
+                    others = f"n_clusters={max(K - 1, 1)} and {K + 1}, or see select_clusters."
                     fit_warnings.warn_user(f"{some} {doubt} have. Compare {others}", UserWarning)
             if source.search_limit is not None and source.search_limit.has_cut:
                 what = f"{type(self).__name__}: max_time={self.max_time} seconds ended the search for a start"
@@ -241,6 +238,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 of_rows = {"labels_": training.rows["label"], "inertia_": training.review.inertia}
                 of_rows |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
                 of_rows |= plan.extras(training, fit, source, found) if plan.extras else {}
+                warn_of_tiny_clusters(training.review.sizes)
             except KeyboardInterrupt as fault:
                 training, fit = None, fit._replace(interrupted=fault)
         if training is not None:

@@ -12,8 +12,6 @@ from tkmeans.em import SmallMove, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import NO_DENSITY, Clusterer, Floats
 from tkmeans.estimators.inputs import measure
-from tkmeans.fit_warnings import warn_of_tiny_clusters
-from tkmeans.fitted import Training
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.fitting.starts import SCALE_FLOOR, starts
 from tkmeans.models import Fast
@@ -90,7 +88,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         measure(source)
         # The best has the least sum of squared distances, weighted by the memberships.
         runs = partial(self._runs, source)
-        return Plan(runs, lambda fit: -float(np.sum(fit.stats.wd2)), extras=_tiny_clusters_reported)
+        return Plan(runs, lambda fit: -float(np.sum(fit.stats.wd2)))
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)
@@ -101,8 +99,3 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         for start in starts(self, source, float(self.dof), rng):
             params = Params(start.centers, SCALE_FLOOR[source.dtype.name], float(self.dof), equal)
             yield partial(em, source, model, params, stop=SmallMove(self.tol), max_iter=self.max_iter)
-
-
-def _tiny_clusters_reported(training: Training, *_: Any) -> dict[str, Any]:
-    warn_of_tiny_clusters(training.review.sizes)
-    return {}

@@ -12,7 +12,7 @@ from tkmeans.em import SmallGain, em
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer, Floats
 from tkmeans.estimators.inputs import measure
-from tkmeans.fit_warnings import warn_of_tiny_clusters, warn_user
+from tkmeans.fit_warnings import warn_user
 from tkmeans.fitted import Evidence, Sketch, Training, n_round_parameters
 from tkmeans.fitting.restarts import Plan, Run, Runs
 from tkmeans.fitting.starts import SCALE_FLOOR, Start, n_starts, starts
@@ -208,6 +208,4 @@ def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str
         apart = np.max(np.abs(np.diff(part * params.centers[along], axis=0)), axis=1)
         if np.min(apart) < part * SAME_CENTER * params.scale**0.5:
             warn_user("Some centres are at the same place, and their rows are divided by rounding; use fewer clusters.")
-    if np.min(sizes) < np.mean(sizes) / 2:
-        warn_of_tiny_clusters(sizes)
     return {"_training_distances": Sketch(d2 * params.scale, mass)}

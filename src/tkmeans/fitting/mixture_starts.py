@@ -304,10 +304,10 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         if best.merit - plain[0].merit < best.params.noise + best.params.beyond:  # less than 1 for a row of noise
             return plain
     if setting.noise == "auto" and (best.params.noise + best.params.beyond) * setting.n_rows > 1:
-        plain = _run(sample, without_noise(best.params), setting._replace(noise=False), PILOT_ITER)
-        gain = (best.merit - plain.merit) * setting.n_rows  # in nats; two shares cost ln n by the BIC
-        alike = abs(gain) < np.log(setting.n_rows) and same_clusters(plain.labels, best.labels, sample.weight)
-        best = plain if alike else best
+        without = _run(sample, without_noise(best.params), setting._replace(noise=False), PILOT_ITER)
+        gain = (best.merit - without.merit) * setting.n_rows  # in nats; two shares cost ln n by the BIC
+        alike = abs(gain) < np.log(setting.n_rows) and same_clusters(without.labels, best.labels, sample.weight)
+        best = without if alike else best
     unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
     n_searches = len(finals) if n_finalists > 1 else max(len(runs), 2 * (enough == 1))  # two agree on a single one
     return best, Agreement(n_searches, n_searches - len(unlike), best.merit - unlike[0].merit if unlike else np.inf)

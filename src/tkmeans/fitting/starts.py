@@ -38,6 +38,7 @@ SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
 WORTH_A_SAMPLE = 1.5  # times as many rows: of fewer, a sample would save little, and chance decide what it misses
+MEASURED_CELLS = 2**20  # of the sample, about: where the values of its columns are
 MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 
@@ -91,7 +92,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    spread = usual(rows) if robust and source.lift is None else None
+    thin = slice(None, None, -(-X.size // MEASURED_CELLS))
+    spread = usual(Sample(X[thin], weight[thin])) if robust and source.lift is None else None
     forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
     if forgiving := forgiving and np.any(np.isfinite(bounds := limits(rows, None, spread))):
         rows = without_bad_cells(rows, K, bounds=bounds)
@@ -323,8 +325,11 @@ def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> 
     columns = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K")  # (p, n)
     if np.all(np.fmin.reduce(columns, axis=1) >= low) and np.all(np.fmax.reduce(columns, axis=1) <= high):
         return low - np.inf, high + np.inf
-    gap_low = 2 * (weight @ (low > X)) > weight @ (middle - BAD / 2 * below > X)
-    gap_high = 2 * (weight @ (high < X)) > weight @ (middle + BAD / 2 * above < X)
+    half_low, half_high = middle - BAD / 2 * below, middle + BAD / 2 * above
+    out = np.any((half_low > X) | (half_high < X), axis=1)  # few rows, most often; the others do not matter
+    X, weight = X[out], weight[out]
+    gap_low = 2 * (weight @ (low > X)) > weight @ (half_low > X)
+    gap_high = 2 * (weight @ (high < X)) > weight @ (half_high < X)
     low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
     some, few = np.any((low > X) | (high < X), axis=1), np.any(out_of_bounds(X, low, high), axis=1)
     if weight @ some > 2 * (weight @ few):
@@ -345,25 +350,25 @@ def without_bad_cells(
     """
     X, weight = sample
     low, high = bounds or limits(sample, None, spread)
-    if not np.any(np.isfinite((low, high))):
-        return sample
     bad = out_of_bounds(X, low, high)
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
         return sample
-    inner = canonical(Sample(X[core], weight[core]))
-    numbers = [n_clusters >> i for i in range(n_clusters.bit_length())] if at_most else [n_clusters, n_clusters - 1]
-    tried = [Pieces.of(inner, number) for number in numbers if number]
-    best = int(np.argmax([each.log_likelihood for each in tried])) if at_most else 0
-    pieces, fewer = tried[best], tried[best + 1 :]
-    loss = pieces.log_likelihood - fewer[0].log_likelihood if fewer else 0.0 if at_most else math.inf
-    for j in np.flatnonzero(np.any(bad, axis=0)).tolist():
-        for beyond, bound in ((low[j] > X[:, j], low[j]), (high[j] < X[:, j], high[j])):
-            rows = np.flatnonzero(bad[:, j] & beyond)
-            if np.sum(weight[rows]) >= FEW:
-                rest = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows])
-                gain = pieces.gain_of_a_cluster(rest, j, X[rows, j] - bound)
-                bad[rows, j] = not (gain > max(loss, 0.0) or pieces.unlike(rest, inner, j))
+    groups = []
+    for side, beyond in ((low, bad & (low > X)), (high, bad & (high < X))):
+        found = ((j, side[j], np.flatnonzero(beyond[:, j])) for j in np.flatnonzero(np.any(beyond, axis=0)).tolist())
+        groups += [each for each in found if np.sum(weight[each[2]]) >= FEW]
+    if groups:
+        inner = canonical(Sample(X[core], weight[core]))
+        numbers = [n_clusters >> i for i in range(n_clusters.bit_length())] if at_most else [n_clusters, n_clusters - 1]
+        tried = [Pieces.of(inner, number) for number in numbers if number]
+        best = int(np.argmax([each.log_likelihood for each in tried])) if at_most else 0
+        pieces, fewer = tried[best], tried[best + 1 :]
+        loss = pieces.log_likelihood - fewer[0].log_likelihood if fewer else 0.0 if at_most else math.inf
+    for j, bound, rows in groups:
+        rest = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows])
+        gain = pieces.gain_of_a_cluster(rest, j, X[rows, j] - bound)
+        bad[rows, j] = not (gain > max(loss, 0.0) or pieces.unlike(rest, inner, j))
     return Sample(np.where(bad, np.nan, X), weight)
 
 

@@ -75,9 +75,9 @@ class Student:
         """
         if stats.cells == 0:
             return params  # a batch in which nothing was observed teaches nothing
-        step, expansion = stats.step, float(stats.w.sum()) / stats.total  # eqn:mu, and c: the mean of u under tau
+        step, expansion = stats.step, float(np.add.reduce(stats.w)) / stats.total  # eqn:mu; c, the mean of u under tau
         # sum of tau u |x - mu|^2 around the new centres, from the sum around the old ones
-        scatter = stats.wd2.sum() - (stats.observed * step**2).sum()
+        scatter = np.add.reduce(stats.wd2) - np.add.reduce(stats.observed * step**2, axis=None)
         if scatter < self.scale_floor * stats.cells * expansion:
             expansion = 1.0  # at the floor only the paper's own step is sure to climb
         scale = float(scatter / (stats.cells * expansion))  # eqn:alpha; `cells` is p times the sum of tau
@@ -118,4 +118,4 @@ def eta(stats: Stats, expansion: float) -> float:
     The derivative of Q_1 by nu/2 is the sum of tau (ln(nu/2) + 1 - phi(nu/2) + E(ln u) - u), and vanishes
     where ln(nu/2) - phi(nu/2) + eta = 0 with eta = 1 + mean E(ln u) - mean u. Here u is u / expansion.
     """
-    return 1 + float(stats.log_u.sum() - stats.w.sum() / expansion) / stats.total - math.log(expansion)
+    return 1 + float(np.add.reduce(stats.log_u) - stats.w.sum() / expansion) / stats.total - math.log(expansion)

@@ -1,17 +1,10 @@
 // The robust search for starting centres: seed too many, drop the ones that are missed least, then breathe.
 //
 // One number is minimised throughout: the ICL of the spherical t mixture with a given nu, estimated cluster weights and
-// a noise component, in the form that needs only the two nearest centres of a row. Its definition, in Python, is
-// search/criterion.py, that of the steps search/reference_search.py; tests compare both with what is here. With d1 <= d2 the two squared distances, h = (nu + p) / 2,
-// nu_alpha = nu alpha and l = h ln(1 + d / nu_alpha), a row of weight 1 costs
-//
-//     l1 + g / (1 + exp(g)),  g = l2 - l1      its expected loss over the two (what the entropy in ICL amounts to),
-//     + ln(total / mass of its cluster)        the cluster's weight,
-//
-// or, if d1 >= cap, it is noise and costs  h ln(1 + cap / nu_alpha) + ln K,  as at the rim of a cluster of average
-// size. To compare states of different scale, (p / 2) ln(nu_alpha) is added for every row and the density of the noise is
-// held. Noise costs the same wherever the centres are, so no centre is worth placing on scattered outliers; the weight
-// and the ambiguity term keep a dense cluster from being split while a small one goes without a centre.
+// a noise component, in the form that needs only the two nearest centres of a row. search/criterion.py defines it and
+// search/reference_search.py the steps, in Python; tests compare both with what is here. Noise costs the same wherever
+// the centres are, so no centre is worth placing on scattered outliers; the weight of a cluster and the ambiguity of
+// its rows keep a dense cluster from being split while a small one goes without a centre.
 //
 // No random numbers are drawn here (the caller passes uniforms), there are no globals and no threads: the result is a
 // function of the arguments. An integer weight acts as so many copies of the row.
@@ -20,6 +13,7 @@
 // two nearest centres), search_drops.hpp (the way down) and search_additions.hpp (the way up).
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <limits>
 #include <vector>
@@ -63,7 +57,7 @@ class SearchState final : public Search {
 
     // A row of a cluster that is split, seen from the two parts.
     struct SplitRow {
-        double d[2];  // to the new centre and to the parent
+        std::array<double, 2> d;  // to the new centre and to the parent
         int part() const { return d[0] < d[1] ? 0 : 1; }
         double nearer() const { return d[part()]; }
         double farther() const { return d[1 - part()]; }
@@ -133,11 +127,13 @@ class SearchState final : public Search {
 
     // search_rows.hpp
     template <int Count>
-    void squared_distances(const double* a, const double* b, double* out) const;
-    void tile_distances(const double* tile, const double* point, double* out) const;
+    std::array<double, Count> squared_distances(const double* a, const double* b) const;
+    void tile_distances(const double* tile, const double* const* points, int count, double* out, Index apart) const;
     void add(double u, const double* x, double* sums) const;
     void to_tile(const Index* rows, double* tile, Index width) const;
-    void distances_to(const double* const* points, int count);
+    void distances_to(const double* const* points, int count, bool near_first = false);
+    template <class Body>
+    void for_each_tile(const std::vector<Index>& rows, Body body) const;
     template <class Body>
     void for_each_below(const double* d, const std::vector<double>& limit, double cap, Body body) const;
     void find_two_nearest(const double* tile, const Index* rows, Index count);

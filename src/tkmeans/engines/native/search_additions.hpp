@@ -11,7 +11,6 @@ constexpr double least_share_of_scale = 1e-10;  // of the scale with one centre:
 constexpr double rescale_growth = 1.25;         // the scale is computed anew when there are so many times more seeds
 constexpr int split_steps = 3;                  // robust 2-means steps in a split
 constexpr double mean_shift_width = 0.05;       // of cap: how far from a noise row its heap is looked for
-constexpr std::size_t points_at_once = 8;       // that rows are compared with
 constexpr double promise = 0.3;                 // share of the cheapest drop's price that a new centre must promise
 
 // The first seeds: greedy k-means++ with the bounded loss. Of `trials` rows, drawn half by loss and half from the
@@ -38,7 +37,7 @@ void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
         }
         cumulate_losses();
         for (int t = 0; t < trials; ++t) points[t] = row(drawn[t] = draw_row(*uniforms++, t % 2 == 1));
-        distances_to(points.data(), trials);
+        distances_to(points.data(), trials, true);
         std::pair<double, Index> best{-infinity, 0};
         int winner = 0;
         for (int t = 0; t < trials; ++t) {
@@ -51,6 +50,7 @@ void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
         append_center(points[winner], &distances_[winner * whole_tiles_]);
     }
     full_cost_ = true;
+    if (stride() >= many_features) assign_all();  // some rows know the nearest seed alone
     update_losses();
 }
 
@@ -60,7 +60,6 @@ void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
 template <int P>
 Index SearchState<P>::inhale(Index needed, Index at_most, const double* uniforms, int noise_draws) {
     list_members();
-    inlier_masses(masses_);
     if (cheapest_drop_ == infinity)  // else it is what the way down ended with
         for (Index k = 0; k < clusters(); ++k) cheapest_drop_ = std::min(cheapest_drop_, price_of_dropping(k));
     const double worthwhile = cheapest_drop_ > 0 ? promise * cheapest_drop_ : cheapest_drop_;
@@ -223,8 +222,7 @@ bool SearchState<P>::move_parts(Index k, std::vector<double>& points) {
     double mass[2] = {0, 0};
     sums_.assign(2 * stride(), 0.0);
     for (Index i : members(k)) {
-        SplitRow r;
-        squared_distances<2>(row(i), points.data(), r.d);
+        const SplitRow r{squared_distances<2>(row(i), points.data())};
         if (!(r.nearer() < cap())) continue;
         const double u = weight_[i] / (1 + r.nearer() / nu_alpha_);
         add(u, row(i), &sums_[r.part() * stride()]);
@@ -242,8 +240,7 @@ double SearchState<P>::gain_of_split(Index k, const std::vector<double>& points)
     double mass[2] = {0, 0};
     split_rows_.clear();
     for (Index i : members(k)) {
-        SplitRow& r = split_rows_.emplace_back();
-        squared_distances<2>(row(i), points.data(), r.d);
+        const SplitRow& r = split_rows_.emplace_back(SplitRow{squared_distances<2>(row(i), points.data())});
         if (r.nearer() < cap()) mass[r.part()] += weight_[i];
     }
     auto r = split_rows_.begin();
@@ -264,7 +261,7 @@ double SearchState<P>::gain_of_split(Index k, const std::vector<double>& points)
 template <int P>
 void SearchState<P>::surroundings(std::vector<Candidate>& pool, std::size_t first) {
     for (std::size_t last; first < pool.size(); first = last) {
-        last = std::min(first + points_at_once, pool.size());
+        last = std::min(first + std::size_t(points_at_once), pool.size());
         const double* points[points_at_once];
         const int count = int(last - first);
         for (int t = 0; t < count; ++t) points[t] = pool[first + t].points.data();

@@ -124,15 +124,11 @@ double SearchState<P>::quantile_nu_alpha() const {
         wanted += low_quantile * weight_[i];
     }
     if (!(wanted > 0)) return 0;
-    std::uint64_t bin = 0;
-    const std::uint64_t first = bin_of(least);
+    std::uint64_t bin = 0, first = bin_of(least);
     std::vector<double> mass(bin_of(most) - first + 1, 0.0);
     for (Index i = 0; i < n_; ++i)
         if (d_first_[i] > 0) mass[bin_of(d_first_[i]) - first] += weight_[i];
-    while ((below += mass[bin]) < wanted) {
-        ++bin;
-        assert(bin < mass.size());
-    }
+    while ((below += mass[bin]) < wanted) ++bin;
     const std::uint64_t bits = (first + bin) << bin_shift;
     double quantile;
     std::memcpy(&quantile, &bits, sizeof quantile);

@@ -32,7 +32,6 @@ void SearchState<P>::descend(Index target, Index floor) {
             }
         }
         list_members();
-        inlier_masses(masses_);
         if (reprice) {
             reprice = false;
             for (Index k = 0; k < clusters(); ++k) prices.price[k] = price_of_dropping(k);
@@ -62,7 +61,7 @@ Index SearchState<P>::cheapest(Prices& prices) {
 }
 
 // The rise of the cost after the centre's rows went to their second-nearest centres and the receivers, which got most
-// of them, were refitted; on the rows of these centres alone. Needs list_members() and masses_.
+// of them, were refitted; on the rows of these centres alone. Needs list_members().
 template <int P>
 double SearchState<P>::price_of_dropping(Index dropped) {
     poll();
@@ -70,10 +69,9 @@ double SearchState<P>::price_of_dropping(Index dropped) {
     choose_receivers(dropped);
     gather_local_rows(dropped);
     for (int step = 0; step < refit_steps; ++step) {
-        if (step > 0) assign_local_rows();
         refit_receivers(step == 0);
+        assign_local_rows();
     }
-    assign_local_rows();
 
     const double inflate = seen_from_others(masses_[dropped]);
     if (inflate > noticeable_share) {
@@ -216,29 +214,25 @@ void SearchState<P>::assign_local_rows() {
 template <int P>
 void SearchState<P>::carry_out_drop(Index dropped, Prices& prices) {
     const std::vector<Change> change = move_receivers(dropped);
-    const auto concerns = [&](Index i, Change least) {
-        return change[first_[i]] >= least || (second_[i] >= 0 && change[second_[i]] >= least);
-    };
-    for (Index i = 0; i < n_; ++i)
-        if (concerns(i, Change::thorough)) prices.stale[first_[i]] = 1;
-    for (Index k : drop_.receivers) prices.stale[k] = 1;
-
     const Index last = clusters() - 1;
+    std::vector<Index> concerned;
+    for (Index i = 0; i < n_; ++i) {
+        const Change here = std::max(change[first_[i]], second_[i] < 0 ? Change::none : change[second_[i]]);
+        if (here == Change::none) {
+            first_[i] = first_[i] == last ? dropped : first_[i];
+            second_[i] = second_[i] == last ? dropped : second_[i];
+            continue;
+        }
+        concerned.push_back(i);
+        if (here == Change::thorough) prices.stale[first_[i]] = 1;
+    }
+    for (Index k : drop_.receivers) prices.stale[k] = 1;
     std::copy_n(center(last), stride(), center(dropped));
     centers_.resize(last * stride());
     prices.price[dropped] = prices.price[last];
     prices.price.pop_back();
     prices.stale[dropped] = prices.stale[last];
     prices.stale.pop_back();
-    std::vector<Index> concerned;
-    for (Index i = 0; i < n_; ++i) {
-        if (concerns(i, Change::slight)) {
-            concerned.push_back(i);
-        } else {
-            if (first_[i] == last) first_[i] = dropped;
-            if (second_[i] == last) second_[i] = dropped;
-        }
-    }
     find_two_nearest(concerned);
     drop_.dropped = -1;
 }
@@ -250,8 +244,7 @@ std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Inde
     for (std::size_t k = 0; k < drop_.receivers.size(); ++k) {
         const Index receiver = drop_.receivers[k];
         const double* refitted = &drop_.refitted[k * stride()];
-        double shift;
-        squared_distances<1>(center(receiver), refitted, &shift);
+        const double shift = squared_distances<1>(center(receiver), refitted)[0];
         change[receiver] = shift > noticeable_move * double(p()) * scale() ? Change::thorough : Change::slight;
         std::copy_n(refitted, stride(), center(receiver));
     }
@@ -259,17 +252,9 @@ std::vector<typename SearchState<P>::Change> SearchState<P>::move_receivers(Inde
     return change;
 }
 
-// Gathered into tiles; the last one is filled up with copies.
 template <int P>
 void SearchState<P>::find_two_nearest(const std::vector<Index>& rows) {
-    std::vector<double> tile(rows_per_tile * stride());
-    Index numbers[rows_per_tile];
-    for (std::size_t start = 0; start < rows.size(); start += rows_per_tile) {
-        const Index count = std::min(rows_per_tile, Index(rows.size() - start));
-        std::fill(std::copy_n(&rows[start], count, numbers), numbers + rows_per_tile, rows[start]);
-        to_tile(numbers, tile.data(), rows_per_tile);
-        find_two_nearest(tile.data(), &rows[start], count);
-    }
+    for_each_tile(rows, [&](const double* tile, const Index* some, Index count) { find_two_nearest(tile, some, count); });
     for (Index i : rows) as_if(d_first_[i], d_second_[i]);
     const double* loss = losses_as_if();
     for (Index i : rows) loss_[i] = *loss++;

@@ -2,7 +2,6 @@
 // search/center_search.py.
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "bindings.hpp"
@@ -15,8 +14,6 @@ using Uniforms = Vector<const double>;
 
 // Squared distances between such points are finite, in any number of dimensions: a row has a nearest centre.
 constexpr double largest_coordinate = 1e140;
-
-bool is_finite(double value) { return std::abs(value) <= std::numeric_limits<double>::max(); }
 
 void require_points(const Matrix<const double>& points, const char* what, double largest = largest_coordinate) {
     const double* values = points.data();
@@ -32,7 +29,7 @@ void require_weights(const Vector<const double>& weights) {
         positive &= weights.data()[i] >= 0;
         total += weights.data()[i];
     }
-    require(positive && total > 0 && is_finite(total), "weights must not be negative, and have a positive finite sum");
+    require(positive && total > 0 && std::isfinite(total), "weights must not be negative, and have a positive finite sum");
 }
 
 // A search together with the arrays it reads.
@@ -44,8 +41,8 @@ class BoundSearch final {
         require(rows.shape(0) >= 1 && rows.shape(1) >= 1, "rows must have at least one row and one column");
         require(weights.shape(0) == rows.shape(0), "weights must have one entry per row");
         require(clusters >= 1, "clusters must be at least 1");
-        require(dof > 0 && is_finite(dof), "dof must be positive and finite");
-        require(noise_reach > 0 && is_finite(noise_reach), "noise_reach must be positive and finite");
+        require(dof > 0 && std::isfinite(dof), "dof must be positive and finite");
+        require(noise_reach > 0 && std::isfinite(noise_reach), "noise_reach must be positive and finite");
         require_points(rows, "rows must be finite, with no coordinate beyond 1e140");
         require_weights(weights);
         search_ = engine_named(set).new_search(rows.data(), weights.data(), Index(rows.shape(0)), features(), clusters,
@@ -84,15 +81,12 @@ class BoundSearch final {
         search_->descend(target, floor);
     }
 
-    void fix_noise() {
-        nb::gil_scoped_release release;
-        search_->fix_noise();
-    }
+    void fix_noise() { search_->fix_noise(); }
 
     void restore(Matrix<const double> centers, double scale) {
         require(centers.shape(0) >= 1, "centers must have at least one row");
         require(Index(centers.shape(1)) == features(), "rows and centers must have the same number of features");
-        require(scale > 0 && is_finite(scale), "scale must be positive and finite");
+        require(scale > 0 && std::isfinite(scale), "scale must be positive and finite");
         const double largest = largest_coordinate * (1 + 1e-9);  // a mean may be rounded up
         require_points(centers, "centers must be finite, with no coordinate beyond 1e140", largest);
         nb::gil_scoped_release release;
@@ -140,7 +134,6 @@ class BoundSearch final {
     void require_centers() const { require(clusters() >= 1, "there are no centers yet; seed or restore comes first"); }
 
     using Clock = std::chrono::steady_clock;
-
     Matrix<const double> rows_;
     Vector<const double> weights_;
     const Clock::time_point begun_;

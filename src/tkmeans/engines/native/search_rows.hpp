@@ -10,6 +10,9 @@
 namespace tkmeans::TKM_SET {
 
 constexpr Index rows_per_tile = 32;  // long enough for compilers to keep a vector loop (16 was 6x slower)
+constexpr Index many_features = 32;  // of which a distance takes longer than the question whether it is needed
+constexpr double twice_as_far = 4.0 * (1 + 1e-6);  // squared, and more than rounding
+constexpr int points_at_once = 6;  // that rows are compared with
 constexpr double clear_gap = 8.0;    // g / (1 + exp(g)) < 0.003 beyond: not worth an exponential
 
 template <int P>
@@ -134,53 +137,86 @@ inline void SearchState<P>::add(double u, const double* x, double* sums) const {
 // Of one row to some points, together: each sum waits for its last term, and the row is read once.
 template <int P>
 template <int Count>
-inline void SearchState<P>::squared_distances(const double* a, const double* b, double* out) const {
-    Pack<double> sums[Count];
-    for (int k = 0; k < Count; ++k) sums[k] = splat(out[k] = 0.0);
+inline std::array<double, Count> SearchState<P>::squared_distances(const double* a, const double* b) const {
+    std::array<double, Count> out = {};
+    Pack<double> sums[Count] = {};
     for (int j = 0; j < P; ++j)
         for (int k = 0; k < Count; ++k) out[k] += (a[j] - b[k * P + j]) * (a[j] - b[k * P + j]);
     if constexpr (P == 0) {
         for (Index j = 0; j < stride(); j += Pack<double>::size) {
-            const Pack<double> x = load(a + j);
             TKM_UNROLL
             for (int k = 0; k < Count; ++k) {
-                const Pack<double> d = x - load(b + k * stride() + j);
+                const Pack<double> d = load(a + j) - load(b + k * stride() + j);
                 sums[k] = sums[k] + d * d;
             }
         }
         for (int k = 0; k < Count; ++k) out[k] = sum(sums[k]);
     }
+    return out;
 }
 
-// Of the rows of a tile to a point.
+// Of the rows of a tile to some points, three at a time (the last one again if there are none left): each sum waits for
+// its last term, and the tile is read once.
 template <int P>
-inline void SearchState<P>::tile_distances(const double* column, const double* point, double* out) const {
-    if constexpr (P > 0) {
-        for (Index i = 0; i < rows_per_tile; ++i) {
-            double sum = 0;
-            for (int j = 0; j < P; ++j) {
-                const double difference = column[j * rows_per_tile + i] - point[j];
-                sum += difference * difference;
+inline void SearchState<P>::tile_distances(const double* tile, const double* const* points, int count, double* out,
+                                           Index apart) const {
+    constexpr int lanes = Pack<double>::size, packs = 4;
+    for (int t = 0; t < count; t += 3)
+        for (int first = 0; first < rows_per_tile; first += packs * lanes) {
+            const double* three[] = {points[t], points[std::min(t + 1, count - 1)], points[std::min(t + 2, count - 1)]};
+            Pack<double> sums[3 * packs] = {};
+            const double* column = tile + first;
+            for (Index j = 0; j < p(); ++j, column += rows_per_tile) {
+                TKM_UNROLL
+                for (int i = 0; i < 3 * packs; ++i) {
+                    const auto away = load(column + i % packs * lanes) - splat(three[i / packs][j]);
+                    sums[i] = sums[i] + away * away;
+                }
             }
-            out[i] = sum;
+            for (int i = 0; i < packs * std::min(3, count - t); ++i)
+                store(out + (t + i / packs) * apart + first + i % packs * lanes, sums[i]);
         }
-    } else {
-        double sum[rows_per_tile] = {};
-        for (Index j = 0; j < p(); ++j, column += rows_per_tile) {
-            const double c = point[j];
-            for (Index i = 0; i < rows_per_tile; ++i) sum[i] += (column[i] - c) * (column[i] - c);
-        }
-        std::copy(sum, sum + rows_per_tile, out);
-    }
 }
 
-// Of all rows to some points, a tile at a time for all of them: rows are read from memory once.
+// Of all rows to some points, a tile at a time for all of them: rows are read from memory once. `near_first` leaves out
+// rows, to which the points are infinitely far then, that have no point nearer than the nearest centre: none is within
+// twice their own distance of it. With few features the distances take no longer than the question.
 template <int P>
-void SearchState<P>::distances_to(const double* const* points, int count) {
+void SearchState<P>::distances_to(const double* const* points, int count, bool near_first) {
+    std::vector<double> apart(clusters(), infinity);  // of each centre from the nearest point
+    std::vector<Index> rows;
+    near_first &= stride() >= many_features && count <= points_at_once;
+    for (Index k = 0; k < clusters() && near_first; ++k)
+        for (int t = 0; t < count; ++t) apart[k] = std::min(apart[k], squared_distances<1>(center(k), points[t])[0]);
+    for (Index i = 0; i < n_ && near_first; ++i)
+        if (apart[first_[i]] < twice_as_far * d_first_[i]) rows.push_back(i);
     distances_.resize(std::max(distances_.size(), std::size_t(count * whole_tiles_)));
-    for (Index start = 0; start < n_; start += rows_per_tile)
-        for (int t = 0; t < count; ++t)
-            tile_distances(&tiles_[start * stride()], points[t], &distances_[t * whole_tiles_ + start]);
+    if (!near_first || Index(rows.size()) > n_ / 2) {
+        for (Index start = 0; start < n_; start += rows_per_tile)
+            tile_distances(&tiles_[start * stride()], points, count, &distances_[start], whole_tiles_);
+        return;
+    }
+    std::fill_n(distances_.begin(), count * whole_tiles_, infinity);
+    for_each_tile(rows, [&](const double* tile, const Index* numbers, Index n_rows) {
+        double d[points_at_once * rows_per_tile];
+        tile_distances(tile, points, count, d, rows_per_tile);
+        for (Index m = 0; m < count * n_rows; ++m)
+            distances_[m / n_rows * whole_tiles_ + numbers[m % n_rows]] = d[m / n_rows * rows_per_tile + m % n_rows];
+    });
+}
+
+// Calls `body` for some rows, gathered into tiles; the last one is filled up with copies.
+template <int P>
+template <class Body>
+void SearchState<P>::for_each_tile(const std::vector<Index>& rows, Body body) const {
+    std::vector<double> tile(rows_per_tile * stride());
+    Index numbers[rows_per_tile];
+    for (std::size_t start = 0; start < rows.size(); start += rows_per_tile) {
+        const Index count = std::min(rows_per_tile, Index(rows.size() - start));
+        std::fill(std::copy_n(&rows[start], count, numbers), numbers + rows_per_tile, rows[start]);
+        to_tile(numbers, tile.data(), rows_per_tile);
+        body(tile.data(), numbers, count);
+    }
 }
 
 // Calls `body` for the rows whose d is below their limit and below the cap. Most packs of rows have none.
@@ -199,17 +235,20 @@ inline void SearchState<P>::for_each_below(const double* d, const std::vector<do
 template <int P>
 void SearchState<P>::find_two_nearest(const double* tile, const Index* rows, Index count) {
     constexpr int packs = int(rows_per_tile) / Pack<double>::size;
-    double d[rows_per_tile];
+    double d[points_at_once * rows_per_tile];
+    const double* points[points_at_once];
     Pack<double> d1[packs], d2[packs], k1[packs], k2[packs];  // numbers of centres as doubles, of one width with the rest
     for (int i = 0; i < packs; ++i) {
         d1[i] = d2[i] = splat(infinity);
         k1[i] = k2[i] = splat(-1.0);
     }
     for (Index k = 0; k < clusters(); ++k) {
-        tile_distances(tile, center(k), d);
+        const Index place = k % points_at_once, some = std::min(Index(points_at_once), clusters() - k);
+        for (Index t = 0; t < some && place == 0; ++t) points[t] = center(k + t);
+        if (place == 0) tile_distances(tile, points, int(some), d, rows_per_tile);
         TKM_UNROLL
         for (int i = 0; i < packs; ++i) {
-            const auto here = load(d + i * Pack<double>::size), number = splat(double(k));
+            const auto here = load(d + place * rows_per_tile + i * Pack<double>::size), number = splat(double(k));
             k2[i] = where_less(here, d1[i], k1[i], where_less(here, d2[i], number, k2[i]));
             d2[i] = min(max(here, d1[i]), d2[i]);
             k1[i] = where_less(here, d1[i], number, k1[i]);
@@ -217,8 +256,7 @@ void SearchState<P>::find_two_nearest(const double* tile, const Index* rows, Ind
         }
     }
     for (Index i = 0; i < count; ++i) {
-        const Index pack = i / Pack<double>::size;
-        const int lane = int(i % Pack<double>::size);
+        const int pack = int(i) / Pack<double>::size, lane = int(i) % Pack<double>::size;
         first_[rows[i]] = Index(k1[pack][lane]);
         second_[rows[i]] = Index(k2[pack][lane]);
         d_first_[rows[i]] = d1[pack][lane];
@@ -255,16 +293,18 @@ void SearchState<P>::append_center(const double* point, const double* d) {
     }
 }
 
+// Rows grouped by nearest centre, and the weight of each group.
 template <int P>
 void SearchState<P>::list_members() {
     starts_.assign(clusters() + 1, 0);
-    for (Index i = 0; i < n_; ++i) {
-        assert(0 <= first_[i] && first_[i] < clusters());
-        ++starts_[first_[i] + 1];
-    }
+    for (Index i = 0; i < n_; ++i) ++starts_[first_[i] + 1];
     for (Index k = 0; k < clusters(); ++k) starts_[k + 1] += starts_[k];
     std::vector<Index> next(starts_.begin(), starts_.end() - 1);
-    for (Index i = 0; i < n_; ++i) order_[next[first_[i]]++] = i;
+    masses_.assign(clusters(), 0.0);
+    for (Index i = 0; i < n_; ++i) {
+        order_[next[first_[i]]++] = i;
+        masses_[first_[i]] += is_noise(i) ? 0.0 : weight_[i];
+    }
 }
 
 // Weight of the rows nearest to each centre, noise left out.
