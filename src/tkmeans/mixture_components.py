@@ -51,7 +51,7 @@ class Components(NamedTuple):
         weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
         centers, shapes = frame.leave(params.centers).astype(dtype), params.covariances * square
         bulk_center = frame.leave(params.bulk_center) if params.noise else 0.0
-        noise = params.noise, params.beyond, bulk_center, params.bulk * square, params.box
+        noise = params.noise, params.beyond, bulk_center, params.bulk * square if params.noise else 1.0, params.box
         return Left(cls(centers, shapes, np.array(params.dof), weights, model.shape, *noise), np.round(weights, 12))
 
     @classmethod
@@ -120,7 +120,7 @@ class Components(NamedTuple):
         centers = frame.enter(self.centers.astype(np.float64))
         log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny)) + np.log1p(-self.noise - self.beyond)
         bulk_center = frame.enter(np.asarray(self.bulk_center, np.float64)) if self.noise else 0.0
-        noise = self.noise, self.beyond, bulk_center, self.bulk / square, self.box
+        noise = self.noise, self.beyond, bulk_center, self.bulk / square if self.noise else 1.0, self.box
         return MixtureParams(centers, self.covariances / square, self.dof, log_weights, *noise)
 
     def posterior(self, model: Any, frame: Frame) -> "ShapePosterior":

@@ -137,6 +137,7 @@ def starts(
     form = before and (before.shape, before.columns, *before.centers.shape)  # and of rows in about this unit:
     goes_on = form == (model.shape, source.columns, K, sample.X.shape[1])
     goes_on = goes_on and 1e-4 < np.max(before.covariances) ** 0.5 / width < 3
+    members = list[Array]()  # of the starts that were searched for
     for number in range(1 if given or goes_on else settings.n_init):
         if goes_on:
             params = _gone_on(before.entered(source.frame), setting)
@@ -146,6 +147,9 @@ def starts(
                 search = partial(of_centers.without_heaps, search, partial(_members, setting), K, least / source.total)
             params, agreement = search(sample)
             source.agreement = source.agreement or agreement
+            members.append(_members(setting, sample, (params, None)))
+            if any(same_clusters(members[-1], each, sample.weight) for each in members[:-1]):
+                continue  # EM would end in these again
         else:
             params = from_labels(sample, _seeded(settings, source, sample, setting, rng), setting)
         clipped = (np.abs(params.centers - bulk.center) > 0.9 * reach) & (not goes_on)
@@ -391,7 +395,8 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     caution = min(1.0, MANY_TIMES * len(weights) * (p + 2) / max(setting.n_rows, 1.0))
     pooled = shape.pooled(params.covariances, weights, caution) + THINNEST * squares
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
-    grain = None if shape.round or not np.any(setting.bulk.grain) else shape.diagonal(setting.bulk.grain)
+    grain = shape.diagonal(setting.bulk.grain) if setting.prior_rows and not shape.round else None
+    grain = grain if np.any(setting.bulk.grain) else None
     prior = Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows, grain)
     return replace(setting.model, prior=prior)
 
@@ -463,4 +468,4 @@ def with_noise(params: MixtureParams, share: float, setting: Setting) -> Mixture
 
 def without_noise(params: MixtureParams) -> MixtureParams:
     """The same without noise."""
-    return params._replace(log_weights=normalized(params.log_weights), noise=0.0, beyond=0.0)
+    return MixtureParams(*params[:3], normalized(params.log_weights))
