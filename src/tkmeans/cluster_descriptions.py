@@ -20,7 +20,7 @@ from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.sources.files import DataFile, open_table
 from tkmeans.sources.number_checks import as_numbers, check_names
 from tkmeans.stats import Array
-from tkmeans.tables import CHUNK
+from tkmeans.tables.table import CHUNK, one_line
 
 SIGMA = 1.4826  # a median absolute deviation times this is a standard deviation, for Gaussian values
 NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the most columns
@@ -93,7 +93,7 @@ class ClusterDescription:
         if self.probability is not None and self.probability < _DOUBTFUL:
             parts.append(f"not clear-cut: {100 * self.probability:.0f} % probable on average")
         outliers = f" and {self.n_outliers} outlier{'s' * (self.n_outliers > 1)}" if self.n_outliers else ""
-        words = "; ".join(filter(None, parts)) if self.n_rows else "empty"
+        words = one_line("; ".join(filter(None, parts))) if self.n_rows else "empty"
         return f"Cluster {self.cluster} ({self.n_rows} row{'s' * (self.n_rows != 1)}{outliers}): {words}"
 
 

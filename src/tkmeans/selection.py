@@ -27,7 +27,7 @@ def select_clusters(
     X: Any,
     n_clusters: Iterable[int] = UP_TO_20,
     *,
-    shapes: Sequence[str] = ("full",),
+    shapes: Sequence[str] | None = None,
     criterion: str = "evidence",
     estimator: Any = None,
     sample_weight: Any = None,
@@ -48,8 +48,8 @@ def select_clusters(
         The rows; NaN marks a missing value. Of many, 6000 are looked at, or 200 for each of the most clusters.
     n_clusters : iterable of int, default=range(1, 21)
         The numbers to try; the default ends at the number of rows.
-    shapes : sequence of {"full", "tied", "diag", "spherical"}, default=("full",)
-        The shapes to try, as `covariance_type` of :class:`StudentTMixture`; the default is best if nothing is known.
+    shapes : sequence of {"full", "tied", "diag", "spherical"}, default=None
+        The shapes to try, as `covariance_type` of :class:`StudentTMixture`; None is that of `estimator`, else "full".
     criterion : {"evidence", "icl", "bic", "stability"}, default="evidence"
         "evidence" is described above. "icl" and "bic" are the usual criteria of the same mixtures: "bic" counts
         parameters, "icl" also asks that clusters do not overlap. "stability" takes the largest number whose clusters
@@ -79,6 +79,7 @@ def select_clusters(
     check_choice("criterion", criterion, CRITERIA)
     check_integer("n_resamples", n_resamples, least=1)
     check_n_jobs("n_jobs", n_jobs)
+    shapes = [getattr(estimator, "covariance_type", "full")] if shapes is None else shapes
     if isinstance(shapes, str) or not isinstance(shapes, Iterable) or not (shapes := list(shapes)):
         raise ValueError(f'shapes must be a sequence of at least one shape, such as ("full",), got {shapes!r}')
     for shape in shapes:

@@ -110,13 +110,17 @@ def predict(
     if model.is_file() and kinds == [False, True]:
         raise TableError(f"{file} is the model, which comes first: {summary.typed('predict', file, model)}")
     loaded = load(model)
-    table = read_file(file, reading)
-    output_files.check_new_columns(table, output)
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
+    fitted = getattr(steps[0], "_notations", ["1.5"] * steps[0].n_features_in_)
+    table = read_file(file, reading, "," if "," in "".join(fitted) else ".")
+    output_files.check_new_columns(table, output)
     columns = _columns_for(steps[0], table, model)
+    units = [(name, table.notation(name), theirs) for name, theirs in zip(columns, fitted, strict=True)]
+    others = [f"{name} ({ours} here, {theirs} there)" for name, ours, theirs in units if ours[3:] != theirs[3:]]
     X = np.column_stack(numbers(table, columns))
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
     remarks = [*missing_values(X), *([f"no row has {listed(strange)}"] if strange else [])]
+    remarks += [f"not in the units that the model was fitted in, so convert: {listed(others)}"] if others else []
     notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *remarks)
     with estimator_calls.as_messages(table):
         Z = X if len(steps) == 1 else steps[0].transform(X)

@@ -87,6 +87,8 @@ def save_model(estimator: Any, data: Data, path: Path) -> None:
 
     first = copy(estimator if data.scaler is None else data.scaler)
     first.feature_names_in_ = np.array(data.columns, dtype=object)
+    if {*(written := [data.table.notation(name) for name in data.columns])} != {"1.5"}:
+        first._notations = np.array(written, dtype=object)
     steps = [("scale", first), ("cluster", estimator)]
     save(first if data.scaler is None else Pipeline(steps), path, training_rows=False)
 

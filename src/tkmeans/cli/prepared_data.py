@@ -41,10 +41,10 @@ class Data(NamedTuple):
         return {name: self.table.cells(name) for name in texts}
 
 
-def read_file(file: str, reading: ReadingOptions) -> Table:
-    """The table in a file."""
+def read_file(file: str, reading: ReadingOptions, usual: str = ".") -> Table:
+    """The table in a file; `usual` is the decimal sign where it leaves that open."""
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(reading.delimiter or "", reading.delimiter)
-    given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ())}
+    given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ()), "usual": usual}
     with screen.counting(f"reading {file}") as update:
         (watched := copy_context()).run(WATCH.set, lambda done, total: update(completed=done, total=total))
         table = watched.run(read_table, file, Reading(**given))
@@ -150,7 +150,7 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
         scaler.center_, scaler.scale_ = middle, np.where(high > low, high - low, 1.0)
         if len(flat := np.flatnonzero(high == low)):  # dividing by their range is not possible
             scaler.scale_[flat] = [np.nanstd(columns[j]) or 1.0 for j in flat]
-            equal = ", ".join(names[j] for j in flat)
+            equal = listed([names[j] for j in flat])
             notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
     else:
         scaler = getattr(preprocessing, name)().fit(np.column_stack(columns))

@@ -17,12 +17,12 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from tkmeans.tables.table import STEERING, one_line
+
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if (name, value) != ("COLUMNS", "0")}
 out = Console(emoji=False, _environ=_ENVIRONMENT)
 err = Console(stderr=True, emoji=False, _environ=_ENVIRONMENT)
 
-# What would steer a terminal, or turn the direction of its text.
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _NAMES = "delimiter|decimal|thousands|encoding|header|missing|table|columns|without|keep"
 _ARGUMENT = re.compile(rf"\b({_NAMES})=(\[(?:{_TEXT}|[ ,.])*\]|{_TEXT}|True|False)")
@@ -34,8 +34,7 @@ def _print_message(form: str, style: str, text: str) -> None:
     err.print(Text(clean(form.format(text)), style=style), soft_wrap=not err.is_terminal)
 
 
-# What takes out of a text what would steer a terminal: names come from files, and files from anywhere.
-clean = partial(_STEERING.sub, "")
+clean = partial(STEERING.sub, "")
 warn, complain = partial(_print_message, "Note: {}", "yellow"), partial(_print_message, "Error: {}", "bold red")
 
 
@@ -82,7 +81,7 @@ def print_json(document: Any) -> None:
     from tkmeans.persistence.encoding import pretty
 
     plain = json.loads(json.dumps(document, default=lambda value: value.tolist()), parse_constant=lambda _: None)
-    unsafe = _STEERING if out.encoding.startswith("utf") else re.compile(r"[^\n -~]")
+    unsafe = STEERING if out.encoding.startswith("utf") else re.compile(r"[^\n -~]")
     print(unsafe.sub(lambda sign: json.dumps(sign[0])[1:-1], pretty(plain)))
 
 
@@ -90,9 +89,9 @@ def print_table(columns: Mapping[str, Sequence[str]], *, text: Collection[str | 
     """A table of numbers; columns whose names are in `text` are text."""
     table = Table()
     for name in columns:
-        table.add_column(Text(clean(name)), justify="left" if name in text else "right", overflow="fold")
+        table.add_column(Text(one_line(name)), justify="left" if name in text else "right", overflow="fold")
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*(Text(clean(cell)) for cell in row))
+        table.add_row(*(Text(one_line(cell)) for cell in row))
     (out if out.is_terminal else Console(width=PLAIN_WIDTH)).print(table, highlight=False)
 
 

@@ -202,20 +202,20 @@ def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
             values[field] = restored(field, fitted[field], kind, sizes)
         elif not kind.endswith("?"):
             raise ModelFileError(f"has a {name} without {field}")
-        elif allowed is SCALERS and not kind.startswith("names"):
+        elif allowed is SCALERS and not kind.startswith(("names", "output")):
             values[field] = None  # of a scaler that does not centre, for example
     if values.get("noise_weight_") and not {"noise_center_", "noise_covariance_", "_noise_shares"} <= set(values):
         raise ModelFileError(f"has a {name} with noise_weight_, but without where the noise is")
+    kept = {k: values.pop(k) for k in ("feature_names_in_", "_notations", "_sklearn_output_config") if k in values}
     if allowed is ESTIMATORS:
         estimator._restore(values)
     else:
-        names = {key: values.pop(key) for key in ("feature_names_in_",) if key in values}
         vars(estimator).update(values)
         try:
             estimator.transform(np.zeros((1, sizes["p"])))  # with all that its parameters need
         except (AttributeError, TypeError, ValueError) as fault:
             raise ModelFileError(f"has a {name} that cannot be: {fault}") from None
-        vars(estimator).update(names)
+    vars(estimator).update(kept)
     return estimator
 
 

@@ -18,7 +18,8 @@ from tkmeans.stats import Array
 
 Fields = dict[str, str]  # fitted attributes, and their kinds
 
-_ALL: Fields = {"n_features_in_": "count from 1 on", "feature_names_in_": "names[p]?"}
+_ALL: Fields = {"n_features_in_": "count from 1 on", "feature_names_in_": "names[p]?", "_notations": "names[p]?"}
+_ALL |= {"_sklearn_output_config": "output?"}  # of set_output
 _HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "labels[n]?", "n_iter_": "count"}
 _HARD |= {"inertia_": "number from 0 on?"}
 _PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
@@ -118,6 +119,7 @@ _WORDS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "numbers": ([float], np.isfinite),
     "noise shares": ([float], lambda x: len(x) == 2 and min(x) > 0 and sum(x) < 1),
     "names": ([str], len),
+    "output": (dict, lambda x: [*x] == ["transform"] and x["transform"] in ("default", "pandas", "polars")),
     "floats": ("f", np.isfinite),
     "sizes": ("f", lambda x: (x >= 0) & (x < np.inf)),
     "scales": ("f", _of_scale),

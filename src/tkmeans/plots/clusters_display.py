@@ -122,6 +122,8 @@ class ClustersDisplay:
         **options
             For :meth:`plot`.
         """
+        if hasattr(X, "tocsr"):
+            raise TypeError("X is sparse, and a picture shows every value; pass X.toarray(), or some of its columns")
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
         X, labels = np.ma.filled(np.ma.asarray(X, dtype=float), np.nan), np.asarray(labels)
         if not isinstance(max_rows, (int, np.integer)) or max_rows < 1:

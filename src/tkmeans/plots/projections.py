@@ -47,6 +47,8 @@ def principal_plane(X: Array, trusted: Array, expected: Array) -> View:
     """The plane in which the trusted rows differ most: outliers would turn it towards themselves."""
     rows: Array = np.where(np.isnan(X), expected, X)[trusted if trusted.any() else slice(None)]
     rows = rows[:: -(-len(rows) // _ENOUGH)]
+    if (largest := np.max(np.abs(rows), initial=0.0)) > 1e150:
+        raise ValueError(f"X has the value {largest:.3g}, whose square is no number to draw with; rescale X")
     origin = rows.mean(axis=0)
     variances, directions = np.linalg.eigh(np.atleast_2d(np.cov(rows.T, bias=True)))
     axes = directions[:, [-1, -2]]

@@ -222,7 +222,8 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     for row in rows:  # nothing is None, and a whole number, of which a workbook knows no type, an int
         wholes = (type(cell) is float and cell.is_integer() and abs(cell) <= 2**53 for cell in row)
         row[:] = [None if cell == "" else int(cell) if whole else cell for cell, whole in zip(row, wholes, strict=True)]
-    table, header = _titled(f"{source}: sheet {name!r}", [[rows[i - 1][j] for j in used] for i in places], reading)
+    of = f" (of {', '.join(map(repr, sheets))}; add table='...' for another)" if len(sheets) > 1 else ""
+    table, header = _titled(f"{source}: sheet {name!r}{of}", [[rows[i - 1][j] for j in used] for i in places], reading)
     table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     table.notes += [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
@@ -297,7 +298,7 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
         stored = [arrow.array(cells, kind, from_pandas=True) for cells, kind in arrays]
         table = held_table(source, arrow.Table.from_arrays(stored, names=unique))
     table.notes = notes
-    texts = [cell for cells in mixed.values() for cell in cells[:1000] if isinstance(cell, str)]
+    texts = [[cell for cell in cells[:1000] if isinstance(cell, str)] for cells in mixed.values()]
     table.numerals = guess_numerals(texts, reading, source)
     for name, cells in mixed.items():
         numbers = np.array([float(str(cell)) if type(cell) in (int, float) else np.nan for cell in cells])

@@ -106,43 +106,52 @@ def unit_of(cell: str) -> str:
     return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_UNIT.sub("", cell).strip()) else ""
 
 
-def guess_numerals(cells: Sequence[str], reading: Reading, source: str) -> Numerals:
+def guess_numerals(columns: Iterable[Sequence[str]], reading: Reading, source: str) -> Numerals:
     """Find out which sign stands before the decimals; complain where only a person can know."""
-    before, between, either = _evidence(cells)
+    before, between, either, mixed = _evidence(columns)
     other, thousands = {".": ",", ",": "."}, reading.thousands
     decimal = other.get(thousands or "") if reading.decimal is None else reading.decimal
     # What groups digits does not stand before decimals; between commas, a cell such as 1,2 may be a list.
     guess = "," if before[","] + between["."] > before["."] + between[","] else "."
     is_open = not before.total() + between["."] + between[","]
-    if is_open and between[" "] and "," in either and "." not in either and reading.delimiter != ",":
-        guess = ","  # where blanks stand between groups, commas do not
+    by_blanks = between[" "] and "," in either and "." not in either  # where blanks stand between groups, commas do not
+    guess = "," if is_open and reading.delimiter != "," and (by_blanks or reading.usual == ",") else guess
     sign = "." if guess == "," == reading.delimiter and not between["."] else "," * (is_open and guess == ".")
-    if decimal is None and (found := either.get(sign)):
+    found = either.get(sign) or (mixed if is_open and guess == "." and thousands is None else "")
+    if decimal is None and found:
+        sign = "," if "," in found else "."
         meanings = f"{found.replace(',', '.')} or {found.replace(sign, '')}"
         raise TableError(f"{source}: {found!r} may be {meanings}; add decimal='{sign}' or thousands='{sign}' to choose")
-    decimal = guess if decimal is None else decimal
+    sure, decimal = not is_open or decimal is not None, guess if decimal is None else decimal
     if thousands is None:
         group = other.get(decimal, "")
         thousands = group * (between[group] > 0 or group in either) + SPACES * (between[" "] > 0)
-    return Numerals(decimal, thousands, reading.missing, not is_open or decimal == "," or reading.delimiter == ",")
+    return Numerals(decimal, thousands, reading.missing, sure)
 
 
-def _evidence(cells: Iterable[str]) -> tuple[Counter[str], Counter[str], dict[str, str]]:
-    """How often a sign stands before decimals or between groups of digits, and a cell where it could do either."""
-    before, between, either = Counter[str](), Counter[str](), dict[str, str]()
-    plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells)
-    for text in filter(_NUMERIC.fullmatch, plain):
-        if any(sign in text for sign in SPACES):
-            between[" "] += 1
-            text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
-        signs = [sign for sign in text if sign in ".,"]
-        if len(set(signs)) == 2:
-            before[signs[-1]] += 1
-            between[signs[0]] += 1
-        elif signs and not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
-            before[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
-        elif len(signs) > 1:
-            between[signs[0]] += 1
-        elif signs:
-            either.setdefault(signs[0], text)
-    return before, between, either
+def _evidence(columns: Iterable[Sequence[str]]) -> tuple[Counter[str], Counter[str], dict[str, str], str]:
+    """How often signs are before decimals and between groups, cells where they may be either, and a mixed column's."""
+    before, between, either, mixed = Counter[str](), Counter[str](), dict[str, str](), ""
+    for cells in columns:
+        pointed, n_digits = "", 0  # the first that could do either, and the most of a whole number other than 0
+        plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells)
+        for text in filter(_NUMERIC.fullmatch, plain):
+            if any(sign in text for sign in SPACES):
+                between[" "] += 1
+                text = text.translate(str.maketrans(dict.fromkeys(SPACES)))
+            signs = [sign for sign in text if sign in ".,"]
+            if len(set(signs)) == 2:
+                before[signs[-1]] += 1
+                between[signs[0]] += 1
+            elif signs and not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
+                before[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
+            elif len(signs) > 1:
+                between[signs[0]] += 1
+            elif signs:
+                either.setdefault(signs[0], text)
+                pointed = pointed or text * (signs == ["."])
+            elif text.strip("+-0"):
+                n_digits = max(n_digits, len(text.lstrip("+-")))
+        if pointed and 0 < n_digits < 4 and Numerals().kind_of(cells) != "text":
+            mixed = mixed or pointed  # 2.696 beside 786, and no 1234, may be 2696
+    return before, between, either, mixed

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.table import CHUNK, Column, Table, TableError, complaint
+from tkmeans.tables.table import CHUNK, Column, Table, TableError, complaint, day_number, one_line
 
 Names = Sequence[str]
 RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the command adds
@@ -16,6 +16,7 @@ RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the c
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
 _ALWAYS_ID = {"id", "ids", "uuid", "guid", "rowid"}
 _POSTAL = {"zip", "zipcode", "postcode", "postalcode", "postal", "plz", "pincode", "fips"}
+_DATED = ("date", "datum", "day", "tag", "month", "monat", "yyyymmdd", "yyyymm")  # what words of a name end with
 _NUMBERING = {"index", "idx", "key", "code", "no", "nr", "num", "number"}  # where values hardly repeat
 _NEARLY = 0.95  # of the values are distinct in a column that identifies rows
 _LONG = 9  # digits, more than a measurement has
@@ -98,12 +99,20 @@ def _why_not(column: Column, varies: bool = False) -> str:
         return "an identifier, by its name"
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
         return "a postal code, by its name"
+    if any(word.endswith(_DATED) for word in words) and _are_dates(distinct):
+        return "a date, by its name and its values"
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
         if words[-1] in _NUMBERING or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
         if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
             return "a key: long numbers that hardly repeat"
     return ""
+
+
+def _are_dates(distinct: Array) -> bool:
+    """Whether whole numbers such as 20261118 or 202611 are days or months of the years from 1900 to 2100."""
+    days = [f"{digits[:4]}-{digits[4:6]}-{digits[6:] or '01'}" for digits in (f"{x:.0f}" for x in distinct)]
+    return bool(days) and all("1900" <= day < "2101" and day_number(day) is not None for day in days)
 
 
 def _counts(known: Array, distinct: Array) -> bool:
@@ -171,6 +180,6 @@ def _fault(table: Table, column: Column) -> str:
 
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Names for a message, if there are not too many."""
-    named = [name or "''" for name in names]
+    named = [one_line(name) or "''" for name in names]
     shown = named if len(names) <= most + 1 else named[:most]  # "and 1 more" is no shorter than a name
     return ", ".join(shown) + (f" and {len(names) - most} more" if len(shown) < len(names) else "")

@@ -17,6 +17,9 @@ TRUTH = {"true": 1.0, "false": 0.0}
 _TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
 DATE = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?")
 
+# What would steer a terminal, or turn the direction of its text: names come from files, and files from anywhere.
+STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
 
 class TableError(ValueError):
     """What is wrong with a table; ways out are arguments of `DataFile`, which the command shows as its options."""
@@ -36,6 +39,7 @@ class Reading(NamedTuple):
     header: bool | None = None
     missing: tuple[str, ...] = ()  # further words for a missing value
     table: str | None = None  # the sheet of a workbook; the table of a database, or a query
+    usual: str = "."  # the decimal sign where the file leaves it open
 
     def checked(self) -> "Reading":
         """The same, or what is wrong with it whatever the file is."""
@@ -109,6 +113,7 @@ class Table(ABC):
     row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
     known_rows: int | None = None
     missing: tuple[str, ...] = ()  # further words for a missing value
+    numerals: Any = None  # of what is text
     stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
     def __init__(self, source: str, names: Sequence[str], kinds: Iterable[str], notes: Sequence[str] = ()) -> None:
@@ -132,6 +137,11 @@ class Table(ABC):
         """These values of columns of a kind, NaN where they are what a person calls missing."""
         gone = gone_numbers(self.missing, kind)
         return np.where(np.isin(values, np.array(gone, values.dtype)), np.nan, values) if gone else values
+
+    def notation(self, name: str) -> str:
+        """How a column writes numbers, by an example such as 1.5, 1,5 or 1.5 %."""
+        decimal, kind = "." if self.numerals is None else self.numerals.decimal, self.notations.get(name, "")
+        return f"1{decimal}5" if kind in ("", *self.KINDS) else f"1{decimal}5 {kind}"
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
@@ -237,6 +247,11 @@ class Table(ABC):
         return column._replace(bad=tuple(bad))
 
 
+def one_line(text: str) -> str:
+    """A name or a cell for a message, which neither steers a terminal nor begins a line of its own."""
+    return STEERING.sub("", " ".join(text.splitlines()))
+
+
 def texts_of(cells: Any) -> list[str]:
     """The cells of an Arrow dictionary array; empty where missing."""
     words = [word.strip() if word else "" for word in cells.dictionary.to_pylist()]
@@ -281,8 +296,10 @@ def complaint(source: str, column: Column) -> str:
     words = list(dict.fromkeys(word for _, word in column.bad))
     leave = f"without={[column.name]!r} to leave the column out"
     stand = "that stands for a missing value" if len(words) == 1 else "these stand for missing values"
-    few = len(words) <= 3 and column.n_bad == len(column.bad)
+    few = len(words) <= 3 and column.n_bad == len(column.bad) and TRUTH.keys().isdisjoint(map(str.casefold, words))
     way_out = f"add missing={words!r} if {stand}, or {leave}" if few else f"correct them, or add {leave}"
+    if sign := next((sign for sign in ",." if all(re.fullmatch(rf"[+-]?\d*[{sign}]\d+", word) for word in words)), ""):
+        way_out = f"add decimal={sign!r} if that is the sign before decimals, or {way_out}"
     if column.n_bad == 1 and column.bad[0][0] == "line 1":
         way_out = f"add header=True if that is the name of the column, or {way_out}"
     named = [f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS]]

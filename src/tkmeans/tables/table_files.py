@@ -19,7 +19,7 @@ from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, NoRows, content_of, pyarrow
 from tkmeans.tables.numerals import PLAIN, Numerals
 from tkmeans.tables.roles import listed
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError
+from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, WrongUse
 from tkmeans.tables.text_table import TextTable, read_text
 
 # What other files begin with, and what to do about them.
@@ -151,19 +151,19 @@ def _folder(path: Any, reading: Reading) -> Table:
     below = [name for name in below if not re.search(r"(^|[/\\])\.", str(name))]
     named = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
     files = [name for name in named if not re.search(r"(^|[/\\])_", str(name)) and not Path(path, name).is_fifo()]
-    tables, empty = dict[Path, Table](), []
+    tables, empty, usual = dict[Path, Table](), [], reading._replace(usual=",")
     for name in files:
         try:
-            tables[name] = read_table(Path(path, name), reading)
+            tables[name] = read_table(Path(path, name), usual)
         except NoRows:
             empty.append(str(name))
     if not tables:
         rows = f"with rows; there are none in {listed(empty)}" if empty else f"of the kinds {', '.join(_IN_FOLDERS)}"
         raise FileNotFoundError(f"folder {str(path)!r} holds no file {rows}")
     signs = {name: table.numerals for name, table in tables.items() if isinstance(table, TextTable)}
-    if {each.decimal for each in signs.values() if each.sure} == {","}:  # which holds for the others, too
-        again = {name: reading._replace(decimal=",") for name, each in signs.items() if not each.sure}
-        tables |= {name: read_table(Path(path, name), how) for name, how in again.items()}
+    if {each.decimal for each in signs.values() if each.sure} != {","}:  # which would hold for the others, too
+        again = [name for name, each in signs.items() if not each.sure and each.decimal == ","]
+        tables |= {name: read_table(Path(path, name), reading) for name in again}
     table = Concatenated(os.fspath(path), [*tables.values()])
     others = [str(name) for name in below if name not in files and (name in named or name.name[0] != "_")]
     keys = sorted({part.partition("=")[0] for name in files for part in name.parts[:-1] if "=" in part})
@@ -179,6 +179,8 @@ def _read(content: Content, reading: Reading) -> Table:
     readers |= dict.fromkeys([b"ARROW1", b"\xff\xff\xff\xff"], arrow_table.read_feather)
     readers |= dict.fromkeys([b"PK\x03\x04", b"\xd0\xcf\x11\xe0"], partial(arrow_table.read_workbook, reading=reading))
     readers[head[:8] + b"DUCK"] = partial(arrow_table.read_duckdb, reading=reading)
+    if reading.table is not None and not head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0", head[:8] + b"DUCK")):
+        raise WrongUse(f"{content.source} is no workbook and no database; leave table={reading.table!r} out")
     if read := next((read for magic, read in readers.items() if head.startswith(magic)), None):
         return read(content)
     if strange := next((meaning for magic, meaning in _STRANGERS.items() if head.startswith(magic)), None):
@@ -209,7 +211,7 @@ class Concatenated(Table):
         self.notations = dict(zip(first.names, notations, strict=True))
         more = [f"{name!r} of {table.source}" for table in tables for name in table.names if name not in first.kinds]
         self.notes += [f"columns that {first.source} does not have are not read: {listed(more)}"] if more else []
-        self.layout, self.tables, self.is_matrix = first.layout, tables, first.is_matrix
+        self.layout, self.tables, self.is_matrix, self.numerals = first.layout, tables, first.is_matrix, first.numerals
         self.singles = set.intersection(*(table.singles for table in tables))
         self.wholes = set.intersection(*(table.wholes for table in tables))
         self.stamp = lambda: tuple(table.stamp() for table in tables)

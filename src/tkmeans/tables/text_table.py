@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import compress, islice
+from itertools import compress, islice, zip_longest
 from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
@@ -69,28 +69,33 @@ class TextTable(Table):
         self._single = len(unique) + layout.trailing == 1
         self.layout, self.encoding = _unusual(layout, content.packing), found.encoding
 
-    def settle(self) -> None:
-        """Look at all rows for what the first leave open: what their empty columns hold, and codes in whole numbers."""
-        doubtful = self.wholes if self.wholes and self._may_have_codes() else set()
+    def settle(self, reading: Reading) -> None:
+        """Look at all rows for what the first leave open: empty columns, codes in whole numbers, and points."""
+        sign, is_open = self._layout.delimiter, not self.numerals.sure and self.numerals.decimal == "."
+        before = re.escape(f'{sign}"\r\n' + " " * (f"{sign} " in self._layout.found.head))
+        doubtful = self.wholes if self.wholes and self._may_have(f"0(?<=[{before}]0)[0-9]") else set()
+        if is_open and self._may_have(r"\.[0-9]{3}"):
+            doubtful = {name for name, kind in self.kinds.items() if kind == "number"}
         seen: dict[str, list[str]] = {name: [] for name, kind in self.notations.items() if not kind or name in doubtful}
         for arrays in self.chunks([*seen], 0, lambda _, array: array.dictionary.to_pylist(), seen) if seen else ():
             for cells, words in zip(seen.values(), arrays, strict=True):
                 cells += words[:_TELLING]
                 cells += islice((word for word in words if not word.isdecimal() or word[0] == "0"), _TELLING)
+                cells += islice((word for word in words if is_open and "." not in word), _TELLING)
+        if is_open:
+            guess_numerals([*seen.values()], reading, self.source)
         for name, kind in ((name, self._layout.numerals.kind_of(cells)) for name, cells in seen.items()):
             if kind == "code" or not self.notations[name]:
                 self.notations[name], self.kinds[name] = kind, kind if kind in self.KINDS else "number"
 
-    def _may_have_codes(self) -> bool:
-        """Whether a cell begins with a zero before another digit, by a look at all bytes, which is quick."""
-        sign, found, edge = self._layout.delimiter, self._layout.found, b""
-        if "0".encode(found.encoding) != b"0" or not sign.isascii():
+    def _may_have(self, pattern: str) -> bool:
+        """Whether this, of at most four characters, occurs in the text, by a look at all bytes, which is quick."""
+        if "0".encode(self.encoding) != b"0" or not pattern.isascii():
             return True
-        before = re.escape(f'{sign}"\r\n' + " " * (f"{sign} " in found.head))
-        code = re.compile(f"0(?<=[{before}]0)[0-9]".encode())
+        sought, edge = re.compile(pattern.encode()), b""
         with self._content.open() as file:
-            while (block := file.read(1 << 20)) and not code.search(edge + block):
-                edge = block[-2:]
+            while (block := file.read(1 << 20)) and not sought.search(edge + block):
+                edge = block[-3:]
         return bool(block)
 
     def chunks(
@@ -255,7 +260,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
         raise TableError(f"{source}: its first line is longer than a table's; add delimiter='...'")
     head = head[: max(20, _SAMPLED_CELLS // max(1, len(head[-1].cells)))]
     sample = [record.cells for record in head]
-    numerals = guess_numerals([cell for row in sample[1:] or sample for cell in row], reading, source)
+    numerals = guess_numerals([*zip_longest(*(sample[1:] or sample), fillvalue="")], reading, source)
     is_named = has_header(sample, numerals)
     above = None if is_named else found.names_above(len(sample[0]), delimiter, numerals)
     if above is not None and reading.header is not False:
@@ -269,7 +274,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, trailing)
     table = TextTable(content, names, layout, sample[with_names:])
     if not found.is_all or _n_lines(text) > len(head):
-        table.settle()
+        table.settle(reading)
     return table
 
 
