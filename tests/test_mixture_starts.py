@@ -10,7 +10,6 @@ from support.mixture_oracle import log_density, log_prior, matrices, matrix, rou
 from threadpoolctl import ThreadpoolController
 
 from tkmeans import StudentTMixture
-from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.mixture_starts import (
     FIRST_NOISE,
     MOST_FIRST_NOISE,
@@ -23,6 +22,7 @@ from tkmeans.fitting.mixture_starts import (
     from_labels,
     judged,
     noise_is_a_cluster,
+    on_one_thread,
     same_clusters,
     spread_evenly,
     with_noise,

@@ -27,8 +27,6 @@ NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the 
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
 _ENOUGH = 10_000  # rows that a median is taken of
-_RETURNED = """description : Description
-    The clusters one by one; `sentences()`, `records()` and `table()` give it as text, plain values and columns."""
 _NO_WORD = r"[\W\d]*|.|no|true|false"  # values that mean nothing without the name of their column
 _DOUBTFUL = 0.9  # mean probability below which a sentence mentions it
 
@@ -147,7 +145,7 @@ class Description(tuple[ClusterDescription, ...]):
         return table
 
 
-@documented(returns=_RETURNED)
+@documented(returns="description")
 def describe(
     model: Any, X: Any, *, feature_names: Sequence[str] | None = None, categories: Mapping[str, Any] | None = None
 ) -> Description:

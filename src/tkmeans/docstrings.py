@@ -19,11 +19,12 @@ def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
     """Add to a docstring what shared parameters and attributes are, after its own ones, and what is returned."""
     attributes = [_SHARED[name] for name in shared if name.endswith("_")]
     parameters = [_SHARED[name] for name in shared if not name.endswith("_")]
+    added = {"Parameters": parameters, "Attributes": attributes, "Returns": [_SHARED.get(returns, returns)]}
 
     def complete(function: F) -> F:
         summary, *found = _BETWEEN.split(inspect.cleandoc(function.__doc__ or ""))
         sections = {section.partition("\n")[0]: section for section in found}
-        for name, lines in {"Parameters": parameters, "Attributes": attributes, "Returns": [returns]}.items():
+        for name, lines in added.items():
             if any(lines):
                 sections[name] = "\n".join([sections.get(name, f"{name}\n{'-' * len(name)}"), *lines])
         function.__doc__ = "\n\n".join([summary, *(sections[name] for name in _SECTIONS if name in sections)])

@@ -18,11 +18,9 @@ from tkmeans.fitting.selections import CRITERIA, UP_TO_20, Selection
 from tkmeans.models.covariances import SHAPES
 
 __all__ = ["Selection", "select_clusters", "select_n_clusters"]
-_RETURNED = """selection : Selection
-    The choice, its runner-up and how close it is, a table and a plot of all, and the fitted estimator."""
 
 
-@documented("draws", returns=_RETURNED)
+@documented("draws", returns="selection")
 def select_clusters(
     X: Any,
     n_clusters: Iterable[int] = UP_TO_20,

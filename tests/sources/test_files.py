@@ -267,7 +267,7 @@ def test_an_npy_file_that_is_stored_column_by_column_is_read_like_any_other(tmp_
 
 
 def test_results_for_a_file_are_written_one_row_group_at_a_time(parquet, monkeypatch):
-    monkeypatch.setattr("tkmeans.sources.parquet_output._ROW_GROUP", 600 * 4)
+    monkeypatch.setattr("tkmeans.sources.arrays._ROW_GROUP", 600 * 4)
     model = TKMeans(4, init=CENTERS).fit(np.tile(X, (5, 1)))  # more rows than a block
     pq.write_table(table(np.tile(X, (5, 1))), parquet)
     out = model.predict_proba(parquet)

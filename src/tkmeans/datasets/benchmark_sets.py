@@ -17,14 +17,11 @@ _HOME = "https://raw.githubusercontent.com/THUYimingLi/t-k-means/e33b4ab1c9700c9
 _CATALOGUE = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _SETS: dict[str, dict[str, Any]] = _CATALOGUE["sets"]
 
-_DATASET = """dataset : :class:`~sklearn.utils.Bunch`
-    ``data`` of shape (n_samples, n_features), as published (:func:`scaled` does what the authors did); ``target``,
-    numbers from 0 on, or None without labels; ``n_clusters``; ``name``; ``oddity``, what is strange; ``DESCR``."""
 SYNTHETIC = ("A1", "A2", "A3", "S1", "S2", "S3", "S4", "unbalance", "dim032", "dim064")
 REAL = ("bezdekiris", "iris", "seed", "wine")
 
 
-@documented(returns=_DATASET)
+@documented(returns="dataset")
 def fetch_benchmark(
     name: str, *, data_home: str | os.PathLike[str] | None = None, return_X_y: bool = False, base_url: str = _HOME
 ) -> Any:

@@ -10,13 +10,10 @@ from tkmeans.docstrings import documented
 
 # The standard deviation that makes clusters overlap about as much as in S1 to S4.
 _S_SPREAD = {1: 0.09, 2: 0.117, 3: 0.172, 4: 0.197}
-_LABELLED = "X, y : ndarrays of shape (n_samples, n_features) and (n_samples,)\n    The rows, and the cluster of each."
-_WITH_OUTLIERS = """X, y : ndarrays of shape (n_samples + n_outliers, n_features) and (n_samples + n_outliers,)
-    The rows, outliers last, and the cluster of each; -1 for outliers."""
 CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
-@documented(returns=_WITH_OUTLIERS)
+@documented(returns="contaminated")
 def make_contaminated(
     n_samples: int = 3000,
     n_clusters: int = 15,
@@ -54,7 +51,7 @@ def make_contaminated(
     return _with_outliers(X, y, rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features)))
 
 
-@documented("random_state", returns=_LABELLED)
+@documented("random_state", returns="labelled")
 def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like A1, A2 and A3: 150 rows in each of many round clusters of the plane.
 
@@ -73,7 +70,7 @@ def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any,
     return _spaced(n_clusters, 2, np.repeat(np.arange(n_clusters), 150), 0.35 / np.sqrt(n_clusters), random_state)
 
 
-@documented("random_state", returns=_LABELLED)
+@documented("random_state", returns="labelled")
 def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like S1 to S4: 5000 rows in 15 clusters of the plane that overlap.
 
@@ -95,7 +92,7 @@ def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any
     return _spaced(15, 2, np.sort(np.arange(5000) % 15), _S_SPREAD[overlap], random_state)
 
 
-@documented("random_state", returns=_LABELLED)
+@documented("random_state", returns="labelled")
 def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like dim032 and dim064: 1024 rows in 16 clusters, far apart in many dimensions.
 
@@ -115,7 +112,7 @@ def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[An
     return _around(rng.uniform(-1, 1, (16, n_features)), np.repeat(np.arange(16), 64), 0.05, rng)
 
 
-@documented("random_state", returns=_LABELLED)
+@documented("random_state", returns="labelled")
 def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels like unbalance: three dense clusters of 2000 rows, five wide ones of 100.
 
@@ -133,7 +130,7 @@ def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
     return _around(np.vstack([dense, wide]), y, np.repeat([0.03, 0.05], [3, 5])[y, None], rng)
 
 
-@documented(returns=_WITH_OUTLIERS)
+@documented(returns="contaminated")
 def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:
     """Add rows that belong to no cluster.
 

@@ -30,6 +30,7 @@ from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_
 from tkmeans.fitting.restarts import Plan, best_run
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
+from tkmeans.sources.arrays import write_parquet
 from tkmeans.sources.base import out_of_bounds, to_numpy
 from tkmeans.sources.sparse import SparseSource
 from tkmeans.stats import Array, Block
@@ -51,8 +52,8 @@ _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # wit
 
 NO_DENSITY = frozenset({"score_samples", "aic", "bic", "icl", "sample"})  # what is lacking where there is none
 NO_DENSITY |= {"outliers", "outlier_pvalues", "noise_probability"}
-# Questions that leave out bad cells. How probable a row is, and whether it is an outlier, is asked of the whole row.
-FORGIVING = ("label", "memberships", "entropy", "trust")
+# Questions that leave out bad cells, as the fit does. How probable a single row is, is asked of the whole row.
+FORGIVING = ("label", "memberships", "entropy", "trust", "evidence")
 
 # Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
 Floats = NDArray[np.floating[Any]]
@@ -604,8 +605,6 @@ def answer(source: Source, function: Callable[[Block], Answer], column: Column, 
         check_path("out", out)
     elif (out := source.beside(column.name)) is None:
         return source.collect(function, [column])[0][0]
-    from tkmeans.sources.parquet_output import write_parquet
-
     return write_parquet(source, function, column, out)
 
 

@@ -15,7 +15,6 @@ from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import Accepts, measure
 from tkmeans.fitted import Sketch, Training
 from tkmeans.fitting import mixture_starts
-from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.relations import leave_out_related
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.mixture_components import Components
@@ -209,7 +208,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
-        climb = on_one_thread(mixture_starts.climb)
+        climb = mixture_starts.on_one_thread(mixture_starts.climb)
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
         before = self._fitted_model.params if self.warm_start and hasattr(self, "_fitted_model") else None
         same, params, prior, mixer = getattr(self, "_left_off", [Any] * 4)

@@ -3,24 +3,24 @@
 A start also fixes what a run does not estimate: the pooled shape of the prior, and the ellipsoid of the noise.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial, wraps
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from scipy.special import chdtri, polygamma
+from threadpoolctl import ThreadpoolController
 
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
 from tkmeans.fitting import relations
 from tkmeans.fitting import starts as of_centers
-from tkmeans.fitting.linear_algebra import on_one_thread
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.fitting.starts import Agreement, limits, within_reach
 from tkmeans.models.covariances import AxisAligned
@@ -48,6 +48,9 @@ CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 FOREVER = TimeLimit(np.inf)
 by_merit = attrgetter("merit")
+P = ParamSpec("P")
+T = TypeVar("T")
+_controller = cache(ThreadpoolController)  # to find the libraries takes longer than to hold them
 
 
 class Bulk(NamedTuple):
@@ -104,6 +107,17 @@ def bulk_of(sample: Sample, spread: Any = None) -> Bulk:
     low, high = (end(X[core & (weight > 0)], axis=0) for end in (np.min, np.max))
     box = np.stack([low / 2 + high / 2, (high / 2 - low / 2) * (1 + 1e-6) + 1e-6 * units])
     return Bulk(center, units, float(radius), box, grain)
+
+
+def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function in which BLAS has one thread: several wait for each other, long on a busy machine."""
+
+    @wraps(function)
+    def alone(*args: P.args, **options: P.kwargs) -> T:
+        with _controller().limit(limits=1, user_api="blas"):
+            return function(*args, **options)
+
+    return alone
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------
@@ -353,11 +367,9 @@ def spread_evenly(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
 
 
 def _crowded(points: Array, density: float, dimension: int) -> bool:
-    """Whether a ball that reaches from a point to the next would hold few points at this density: 1 is expected.
-
-    In logarithms, whose mean is -0.577 (Euler's constant): in many dimensions one distant point is a mean of its own.
-    """
-    nearest = np.log(np.maximum(cKDTree(points).query(points, k=2)[0][:, 1], 1e-300))
+    """Whether a ball that reaches from a point to the next would hold few points at this density: 1 is expected."""
+    away = cKDTree(points).query(points, k=2)[0][:, 1]  # in many dimensions the farthest would be all of a mean
+    nearest = np.log(np.maximum(away, 1e-300))
     return bool(np.log(density) + dimension * np.mean(nearest) + np.euler_gamma < np.log(CROWDED))
 
 
@@ -395,8 +407,8 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     caution = min(1.0, MANY_TIMES * len(weights) * (p + 2) / max(setting.n_rows, 1.0))
     pooled = shape.pooled(params.covariances, weights, caution) + THINNEST * squares
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
-    grain = shape.diagonal(setting.bulk.grain) if setting.prior_rows and not shape.round else None
-    grain = grain if np.any(setting.bulk.grain) else None
+    stepped = setting.prior_rows and not shape.round and np.any(setting.bulk.grain)
+    grain = shape.diagonal(setting.bulk.grain) if stepped else None
     prior = Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows, grain)
     return replace(setting.model, prior=prior)
 

@@ -103,10 +103,10 @@ def column_units(away: Array, weight: Array) -> tuple[Array, Array]:
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
     for j, column in enumerate(away.T):
         values = np.unique(column)
-        if 2 * len(values) < len(column):
-            grain[j] = np.min(np.diff(values), initial=np.inf) ** 2 / 12 if len(values) > 1 else 0.0
         if units[j] == 0:
             some = column > 0
             units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
             grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
+        elif 1 < len(values) < len(column) / 2:
+            grain[j] = np.min(np.diff(values)) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers

@@ -21,8 +21,7 @@ from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
-from tkmeans.fitting.linear_algebra import on_one_thread
-from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, with_prior
+from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, on_one_thread, with_prior
 from tkmeans.fitting.starts import canonical, complete, without_bad_cells
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof
@@ -255,8 +254,7 @@ class Descent:
     def _setting(self, n_clusters: int, shape: str) -> Setting:  # a heavy tail is no reason for another cluster
         settings, n_rows = self.settings, float(np.sum(self.sample.weight))
         model = settings._model(engines.select(settings.engine))
-        tails = {"least_dof": min(model.least_dof, LEAST_DOF), "most_trust": math.inf}
-        model = replace(model, shape=SHAPES[shape], **tails)
+        model = replace(model, shape=SHAPES[shape], least_dof=min(model.least_dof, LEAST_DOF), most_trust=math.inf)
         dof = None if settings.dof == "estimate" else float(settings.dof)
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
         return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, settings.noise, dof)

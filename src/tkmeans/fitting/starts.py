@@ -368,16 +368,16 @@ def without_bad_cells(
     for j, bound, rows in groups:
         rest = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows])
         gain = pieces.gain_of_a_cluster(rest, j, X[rows, j] - bound)
-        bad[rows, j] = not (gain > max(loss, 0.0) or pieces.unlike(rest, inner, j))
+        bad[rows, j] = not (gain > max(loss, 0.0) or pieces.unlike(rest, j))
     return Sample(np.where(bad, np.nan, X), weight)
 
 
 class Pieces(NamedTuple):
     """Clusters of rows, with one variance of each column within them."""
 
+    rows: Sample
     centers: Array  # (K, p)
     within: Array  # (p,)
-    total: Array  # (p,) the variance of all rows
     log_shares: Array  # (K,)
     log_likelihood: float  # of the rows and their clusters, Gaussian, but for a constant
 
@@ -387,15 +387,14 @@ class Pieces(NamedTuple):
         X, weight = rows
         centers = robust_search(rows, n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
         labels, _ = _nearest(X, centers)
-        total = np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
         within = np.average((X - centers[labels]) ** 2, axis=0, weights=weight)
-        within = np.maximum(np.minimum(within, total), 1e-6 * total + 1e-200)
+        within = np.maximum(within, 1e-6 * _scatter(rows)[1] / np.sum(weight) + 1e-200)
         log_shares = np.log(np.maximum(np.bincount(labels, weight, n_clusters) / np.sum(weight), 1e-12))
         log_likelihood = weight @ log_shares[labels] - np.sum(weight) / 2 * np.sum(np.log(within))
-        return Pieces(centers, within, total, log_shares, float(log_likelihood))
+        return Pieces(rows, centers, within, log_shares, float(log_likelihood))
 
     def gain_of_a_cluster(self, rest: Sample, j: int, beyond: Array) -> float:
-        """How much likelier rows are as a cluster of their own than as rows of these, in nats.
+        """How much likelier other rows are as a cluster of their own than as rows of these, in nats.
 
         If they are rows of these clusters, their values in column j, so far `beyond` a bound, may be anywhere up to the
         farthest. A few rows at the variances within these clusters hold the variances of the cluster.
@@ -409,22 +408,18 @@ class Pieces(NamedTuple):
         own += n * (math.log(np.max(np.abs(beyond))) - math.log(2 * math.pi * math.e * width) / 2)
         return float(own - weight @ np.max(self.log_shares - squares / 2, axis=1))
 
-    def unlike(self, rest: Sample, others: Sample, j: int) -> bool:
-        """Whether rows are unlike others without column j: far from these clusters, or rows of one of them.
-
-        These are spread over the clusters less than half as widely, or have a variance nearer to that within clusters
-        than to that of all rows.
-        """
-        mass, scatter = _scatter(rest)
-        clustered = (1 - self.within / np.maximum(self.total, 1e-200)) * (mass > 0)
-        excess = clustered @ (scatter / np.maximum(mass * self.total, 1e-200) - 1 + clustered / 2)
-        columns = np.arange(len(mass)) != j
+    def unlike(self, rest: Sample, j: int) -> bool:
+        """Whether other rows are unlike these without column j: far from the clusters, of one, or of half as many."""
+        (X, weight), columns, (mass, scatter) = self.rows, np.arange(len(self.within)) != j, _scatter(rest)
+        total = np.maximum(_scatter(self.rows)[1] / np.sum(weight), 1e-200)
+        clustered = np.maximum(1 - self.within / total, 0) * (mass > 0)
+        excess = clustered @ (scatter / np.maximum(mass * total, 1e-200) - 1 + clustered / 2)
         own, away = _nearest(rest.X, self.centers)
-        known, usual = _nearest(others.X[:, columns], self.centers[:, columns])
-        sizes = np.bincount(own, rest.weight), np.bincount(known, others.weight)
-        n_own, n_others = (np.exp(np.sum(entr(each / np.sum(each)))) for each in sizes)
-        far = quantile(away, rest.weight) > ORDINARY * quantile(usual, others.weight)
-        return bool(far or excess < 0 or n_own - 1 < (n_others - 1) / 2)
+        known, usual = _nearest(X[:, columns], self.centers[:, columns])
+        sizes = np.bincount(own, rest.weight), np.bincount(known, weight)
+        n_own, n_usual = (np.exp(np.sum(entr(each / np.sum(each)))) for each in sizes)
+        far = quantile(away, rest.weight) > ORDINARY * quantile(usual, weight)
+        return bool(far or excess < 0 or n_own - 1 < (n_usual - 1) / 2)
 
 
 def _nearest(X: Array, centers: Array) -> tuple[Array, Array]:

@@ -4,7 +4,9 @@ A kind is a word of `_WORDS` or "sketch", with a type and a range; arrays have t
 features, n training rows. "?" marks what may be absent, as after an interrupted fit, or None, "|" alternatives.
 """
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,31 +20,9 @@ from tkmeans.stats import Array
 
 Fields = dict[str, str]  # fitted attributes, and their kinds
 
-_ALL: Fields = {"n_features_in_": "count from 1 on", "feature_names_in_": "names[p]?", "_notations": "names[p]?"}
-_ALL |= {"_sklearn_output_config": "output?"}  # of set_output
-_HARD = _ALL | {"cluster_centers_": "floats[K,p]", "labels_": "labels[n]?", "n_iter_": "count"}
-_HARD |= {"inertia_": "number from 0 on?"}
-_PATH = {"lower_bound_": "number", "lower_bounds_": "numbers", "converged_": "truth"}
-_PATH |= {"agreement_": "share?", "n_searches_": "count?", "margin_": "number?"}
-_SOFT = _HARD | _PATH | {"scale_": "number above 0", "dof_": "degrees of freedom", "cluster_weights_": "weights[K]"}
-_STRAYS = {"cell_bounds_": "floats[2,p]?", "outlier_pvalues_": "pvalues[n]?", "_training_distances": "sketch?"}
-_MIXTURE = _ALL | _PATH | {"n_iter_": "count", "weights_": "weights[K]", "means_": "floats[K,p]", "dof_": "dofs[K]"}
-_MIXTURE |= {"labels_": "labels[n]?", "covariances_": "covariances", "noise_weight_": "share"} | _STRAYS
-_MIXTURE |= {"noise_center_": "floats[p]?", "noise_covariance_": "covariance?", "_noise_shares": "noise shares?"}
-_MIXTURE |= {"noise_in_box_": "truth?", "_relations": "floats[p,q]?"}
-_STREAM = {"n_steps_": "count", "n_samples_seen_": "count", "cluster_sizes_": "sizes[K]", "recent_sizes_": "sizes[K]"}
-_STREAM |= {"center_drift_": "sizes[K]", "drift_pvalues_": "pvalues[K]"}
-_SEEN = _ALL | {"n_samples_seen_": "count|number from 0 on|sizes[p]|ints[p]"}
-_RANGE = dict.fromkeys(("min_", "data_min_", "data_max_"), "floats[p]") | {"data_range_": "sizes[p]"}
-
-ESTIMATORS = {"TKMeans": _SOFT | _STRAYS, "FastTKMeans": _SOFT, "MiniBatchTKMeans": _SOFT | _STRAYS | _STREAM}
-ESTIMATORS |= {"StudentTMixture": _MIXTURE, "KMedians": _HARD, "KMedoids": _HARD | {"medoid_indices_": "ints[K]?"}}
-
-SCALERS = {"StandardScaler": _SEEN | {"mean_": "floats[p]?", "var_": "sizes[p]?", "scale_": "scales[p]?"}}
-SCALERS |= {"RobustScaler": _ALL | {"center_": "floats[p]?", "scale_": "scales[p]?"}}
-SCALERS |= {"MinMaxScaler": _SEEN | {"scale_": "scales[p]"} | _RANGE}
-
-_COVARIANCES = {"full": "matrices[K,p,p]", "tied": "matrices[p,p]", "diag": "scales[K,p]", "spherical": "scales[K]"}
+# Of each class the fitted attributes with their kinds; the kinds of covariances by their type.
+_RECIPES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+ESTIMATORS, SCALERS = _RECIPES["estimators"], _RECIPES["scalers"]
 
 
 def class_of(name: str) -> type[Any]:
@@ -52,7 +32,7 @@ def class_of(name: str) -> type[Any]:
 
 def kinds(name: str, params: dict[str, Any]) -> Fields:
     """The fitted attributes of a class with these parameters, and their kinds."""
-    shape = _COVARIANCES.get(params.get("covariance_type", ""), "")
+    shape = _RECIPES["covariances"].get(params.get("covariance_type", ""), "")
     forms = {"covariances": shape, "covariance?": shape.replace("K,", "").replace("K", "1") + "?"}  # of one cluster
     return {field: forms.get(kind, kind) for field, kind in (ESTIMATORS | SCALERS)[name].items()}
 

@@ -4,15 +4,18 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import cycle
+from itertools import cycle, islice
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
+from tkmeans.atomic import check_not_input, replacing
 from tkmeans.sources import base
 from tkmeans.sources.base import Answer, Column, M, Sample, Source, T, to_numpy
 from tkmeans.stats import Array, Block, Frame, namespace
 
+_ROW_GROUP = 1_000_000  # values in a row group of the output
 TENSOR_ROWS = 65536  # the reference engine, which runs on tensors, wants fewer and larger operations
 
 
@@ -188,3 +191,23 @@ class TensorSource(BlockSource):
     def like(self, values: Array) -> Array:
         """A NumPy array as one of this library, of the same type, where the rows are."""
         return namespace(self.X).asarray(values, device=self.X.device)
+
+
+def write_parquet(source: Source, look: Callable[[Block], Answer], column: Column, out: Any) -> Path:
+    """Stream what `look` answers for each row into a Parquet file; its path."""
+    from tkmeans.tables.file_content import pyarrow
+
+    if not isinstance(source, BlockSource):
+        raise TypeError("out is for rows in memory or in files; store what a dask collection gives with dask")
+    check_not_input(out, source.path)
+    pa, pq = (pyarrow("to write Parquet", module) for module in ("pyarrow", "pyarrow.parquet"))
+    names = [column.name] if column.width is None else [f"{column.name}{k}" for k in range(column.width)]
+    schema = pa.schema([(name, pa.from_numpy_dtype(np.dtype(column.dtype))) for name in names])
+    values = (to_numpy(answer.rows[0]).astype(column.dtype, copy=False) for answer in source.map(look))
+    n_blocks = -(-_ROW_GROUP // ((column.width or 1) * source.block_rows))
+    with replacing(out) as file, pq.ParquetWriter(file, schema) as writer:
+        while blocks := list(islice(values, n_blocks)):
+            group = np.concatenate(blocks)
+            columns = [group] if group.ndim == 1 else list(np.ascontiguousarray(group.T))
+            writer.write_table(pa.table(columns, schema=schema))
+    return Path(out)
