@@ -479,6 +479,28 @@ def test_small_clusters_far_away_are_no_noise(sizes, seed):
     assert model.outliers(X).mean() < 0.05
 
 
+@pytest.mark.parametrize("p", [2, 4, 8])
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_that_is_not_worth_its_shares_is_dropped(seed, p):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(size=(300, p)), rng.normal(size=(30, p)) + 20])
+    model = StudentTMixture(2).fit(X)
+    assert model.noise_weight_ * len(X) < 1  # row
+    assert not np.any(model.outliers(X))
+    far = np.vstack([X, rng.choice([-1, 1], (20, p)) * rng.uniform(100, 200, (20, p))])
+    assert np.all(StudentTMixture(2).fit(far).outliers(far)[-20:])  # this noise is
+
+
+def test_counts_are_clustered_by_where_they_are_not_by_what_they_share():
+    """Rows that agree in a small count lie on a line, which would be a component without the variance of rounding."""
+    y = np.repeat([0, 1, 2], [1000, 50, 50])
+    X = np.random.default_rng(0).poisson(np.array([[3, 3], [40, 3], [3, 40]])[y]).astype(float)
+    model = StudentTMixture(3).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert np.min(np.diagonal(model.covariances_, axis1=1, axis2=2)) > 1 / 12
+    assert StudentTMixture(3, covariance_type="diag").fit(X / 7).covariances_.min() > 1 / 12 / 49
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_that_is_even_in_a_box_is_found_up_to_its_corners(seed):
     rng = np.random.default_rng(seed)
