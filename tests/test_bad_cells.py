@@ -201,16 +201,8 @@ def test_sparse_rows_have_no_bad_cells_to_show():
         TKMeans(2).fit(X).find_bad_cells(X)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_few_wrong_cells_do_not_decide_the_number_of_clusters(estimator):
-    """The criteria leave out what the fit has left out, as its own log-likelihood does."""
+def test_a_few_wrong_cells_do_not_decide_the_number_of_clusters():
     rng = np.random.default_rng(13)
     X, _ = blobs(rng, 5, n_rows=400, n_clusters=4)
-    X[rng.choice(400, 6, replace=False), rng.integers(5, size=6)] = 1e4
-    models = [estimator(K).fit(X) for K in (3, 4, 5)]
-    assert np.any(models[1].find_bad_cells(X))
-    for criterion in ("bic", "icl"):
-        assert np.argmin([getattr(model, criterion)(X) for model in models]) == 1
-    assert np.argmax([model.score(X) for model in models]) > 0
-    kept = np.where(models[1].find_bad_cells(X), np.nan, X)
-    assert models[1].score(X) == pytest.approx(np.mean(models[1].score_samples(kept)))
+    X[rng.choice(400, 6, replace=False), rng.integers(5, size=6)] = rng.uniform(1e2, 1e4, 6)
+    assert tkmeans.select_clusters(X, range(2, 7)).best == 4

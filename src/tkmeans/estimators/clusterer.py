@@ -52,8 +52,8 @@ _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # wit
 
 NO_DENSITY = frozenset({"score_samples", "aic", "bic", "icl", "sample"})  # what is lacking where there is none
 NO_DENSITY |= {"outliers", "outlier_pvalues", "noise_probability"}
-# Questions that leave out bad cells, as the fit does. How probable a single row is, is asked of the whole row.
-FORGIVING = ("label", "memberships", "entropy", "trust", "evidence")
+# Questions that leave out bad cells. How probable a row is, and whether it is an outlier, is asked of the whole row.
+FORGIVING = ("label", "memberships", "entropy", "trust")
 
 # Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
 Floats = NDArray[np.floating[Any]]
