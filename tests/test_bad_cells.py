@@ -206,3 +206,15 @@ def test_a_few_wrong_cells_do_not_decide_the_number_of_clusters():
     X, _ = blobs(rng, 5, n_rows=400, n_clusters=4)
     X[rng.choice(400, 6, replace=False), rng.integers(5, size=6)] = rng.uniform(1e2, 1e4, 6)
     assert tkmeans.select_clusters(X, range(2, 7)).best == 4
+
+
+@pytest.mark.parametrize("huge", [1e155, 1e200, 1e307])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.filterwarnings("error:.*encountered:RuntimeWarning")
+def test_gigantic_values_are_bad_cells_too(estimator, huge):
+    rng = np.random.default_rng(14)
+    X, y = blobs(rng, 4)
+    X[::61, 1] = huge * rng.uniform(0.5, 1, 15)  # in rows of all clusters
+    model = estimator(3).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.99
+    np.testing.assert_array_equal(np.flatnonzero(np.any(model.find_bad_cells(X), axis=1)), np.arange(0, 900, 61))

@@ -108,5 +108,5 @@ def column_units(away: Array, weight: Array) -> tuple[Array, Array]:
             units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
             grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
         elif 1 < len(values) < len(column) / 2:
-            grain[j] = np.min(np.diff(values)) ** 2 / 12
+            grain[j] = min(np.min(np.diff(values)), 1e100) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers

@@ -340,6 +340,7 @@ def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> 
     return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of gigantic values, which are no cluster
 def without_bad_cells(
     sample: Sample, n_clusters: int, spread: Any = None, bounds: Any = None, at_most: bool = False
 ) -> Sample:
