@@ -314,8 +314,8 @@ VALUES: dict[str, list[Hostile] | list[Callable[[np.ndarray], Any]]] = {
         [{}, None, {"c": ["x"] * 31}, {"c": np.arange(31)}, {5: ["x"] * 31}, {"<b>": ["<i>"] * 31}, [], "c"]
     )
     + _all([{"c": ["x"]}, {"c": None}, {"c": 5}, {"c": [["x"]] * 31}, {"c": [None, np.nan, 1j] + [0] * 28}, object()]),
-    "shapes": _all([("full",), ["tied", "diag"], {"spherical"}], taken=True)
-    + _all(["full", (), [], ["nonsense"], [3], 5, None, [None], {}, 1j, object()], refused=True),
+    "shapes": _all([None, ("full",), ["tied", "diag"], {"spherical"}], taken=True)
+    + _all(["full", (), [], ["nonsense"], [3], 5, [None], {}, 1j, object()], refused=True),
     "path": PATHS,
     "path or None": PATHS,
     "out": _all([None, "/nowhere/at/all", "/", 5, "", "\x00", *JUNK[:9]]),
