@@ -239,7 +239,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 of_rows = {"labels_": training.rows["label"], "inertia_": training.review.inertia}
                 of_rows |= {"outlier_pvalues_": training.rows["pvalue"]} if "pvalue" in training.rows else {}
                 of_rows |= plan.extras(training, fit, source, found) if plan.extras else {}
-                warn_of_tiny_clusters(training.review.sizes)
+                if np.min(training.review.sizes) < np.mean(training.review.sizes) / 2:
+                    warn_of_tiny_clusters(training.review.sizes)
             except KeyboardInterrupt as fault:
                 training, fit = None, fit._replace(interrupted=fault)
         if training is not None:

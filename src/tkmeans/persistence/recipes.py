@@ -20,7 +20,6 @@ from tkmeans.stats import Array
 
 Fields = dict[str, str]  # fitted attributes, and their kinds
 
-# Of each class the fitted attributes with their kinds; the kinds of covariances by their type.
 _RECIPES = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 ESTIMATORS, SCALERS = _RECIPES["estimators"], _RECIPES["scalers"]
 
