@@ -10,7 +10,7 @@ compares what the searches, with theirs given, cannot.
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -349,8 +349,7 @@ def without_bad_cells(
     Rows with far values on one side of a column may also be a cluster, which then leaves one less to the others: of
     `n_clusters`, or of the number up to that (`at_most`) that suits the others best.
     """
-    X, weight = sample
-    low, high = bounds or limits(sample, None, spread)
+    (X, weight), (low, high) = sample, bounds or limits(sample, None, spread)
     bad = out_of_bounds(X, low, high)
     core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
     if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
@@ -362,14 +361,15 @@ def without_bad_cells(
     if groups:
         inner = canonical(Sample(X[core], weight[core]))
         numbers = [n_clusters >> i for i in range(n_clusters.bit_length())] if at_most else [n_clusters, n_clusters - 1]
-        tried = [Pieces.of(inner, number) for number in numbers if number]
-        best = int(np.argmax([each.log_likelihood for each in tried])) if at_most else 0
-        pieces, fewer = tried[best], tried[best + 1 :]
-        loss = pieces.log_likelihood - fewer[0].log_likelihood if fewer else 0.0 if at_most else math.inf
+        searched = cache(partial(Pieces.of, inner))
+        best = int(np.argmax([searched(number).log_likelihood for number in numbers])) if at_most else 0
+        pieces, fewer = searched(numbers[best]), [*numbers, 0][best + 1]
     for j, bound, rows in groups:
         rest = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows])
         gain = pieces.gain_of_a_cluster(rest, j, X[rows, j] - bound)
-        bad[rows, j] = not (gain > max(loss, 0.0) or pieces.unlike(rest, j))
+        if gain > 0 and (fewer or not at_most):  # less what the others lose by fewer clusters
+            gain -= pieces.log_likelihood - searched(fewer).log_likelihood if fewer else math.inf
+        bad[rows, j] = not (gain > 0 or pieces.unlike(rest, j))
     return Sample(np.where(bad, np.nan, X), weight)
 
 
