@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save
-from tkmeans.datasets import make_s_like, make_unbalance_like
+from tkmeans.datasets import make_like
 from tkmeans.fitting import starts
 from tkmeans.fitting.starts import canonical, chosen_start, same_clusters, within_reach
 from tkmeans.search import robust_search, seeding
@@ -67,7 +67,7 @@ def test_neither_the_seed_nor_the_order_of_the_rows_changes_the_clusters(estimat
 
 
 def test_small_wide_clusters_are_found_beside_dense_ones_in_any_units():
-    X, labels = make_unbalance_like(random_state=0)
+    X, labels = make_like("unbalance", random_state=0)
     X = StandardScaler().fit_transform(X)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(X))
@@ -111,7 +111,7 @@ def test_rows_that_come_in_turns_are_all_in_the_sample():
 
 @pytest.mark.filterwarnings("ignore:.*searches found other clusters")  # S4 and noise: most of them do
 def test_overlapping_clusters_with_cauchy_noise_are_not_given_up_for_tiny_ones_on_far_rows():
-    X, labels = make_s_like(4, random_state=0)
+    X, labels = make_like("S4", random_state=0)
     noise = np.random.default_rng(0).standard_cauchy((500, 2)) * X.std(axis=0) + X.mean(axis=0)
     found = TKMeans(15).fit_predict(np.vstack([X, noise]))
     assert adjusted_rand_score(labels, found[: len(X)]) > 0.63
@@ -182,8 +182,8 @@ def test_an_empty_cluster_is_warned_of():
 
 def test_a_wide_first_scale_leads_to_higher_likelihoods_from_random_rows(monkeypatch):
     gains = []
-    for option in (1, 2, 3):
-        X, _ = make_s_like(option, random_state=0)
+    for name in ("S1", "S2", "S3"):
+        X, _ = make_like(name, random_state=0)
         for seed in range(4):
             start = X[np.random.default_rng(seed).choice(len(X), 15, replace=False)]
             likelihood = {}

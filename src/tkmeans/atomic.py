@@ -15,9 +15,14 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getat
 _DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
-def check_not_input(path: str | os.PathLike[str], source: str | os.PathLike[str] | None) -> None:
-    """Refuse to write to a file that is the source, or in the folder that is, also as a new one or by a link there."""
-    if source is None or not os.path.exists(source):
+def check_not_input(path: str | os.PathLike[str], source: Any) -> None:
+    """Refuse to write to a file that is the source, or in the folder that is, also as a new one or by a link there.
+
+    The source is a path, a dataset of pyarrow or None.
+    """
+    for each in (*getattr(source, "files", ()), *getattr(source, "children", ())):
+        check_not_input(path, each)
+    if not isinstance(source, (str, os.PathLike)) or not os.path.exists(source):
         return
     linked = (file.samefile(path) for file in Path(source).rglob("*") if os.path.exists(path) and file.is_file())
     places = (place for place in (Path(path), *Path(path).resolve().parents) if place.exists())

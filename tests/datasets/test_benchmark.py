@@ -67,7 +67,7 @@ def test_files_of_benchmark_sets_are_fetched_once_and_kept(mirror, tmp_path):
 
 
 def test_fetch_benchmark_without_a_network_names_the_alternatives(tmp_path):
-    with pytest.raises(OSError, match=r"'S1' could not be fetched from http://127.*TKMEANS_DATA.*make_s_like"):
+    with pytest.raises(OSError, match=r"'S1' could not be fetched from http://127.*TKMEANS_DATA.*make_like"):
         fetch_benchmark("S1", data_home=tmp_path, base_url="http://127.0.0.1:9/")
 
 

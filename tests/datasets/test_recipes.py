@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 from support.paper_data import benchmark_set
 
-from tkmeans.datasets import contaminate, make_a_like, make_dim_like, make_s_like, make_unbalance_like
+from tkmeans.datasets import SYNTHETIC, contaminate, make_like
 
 
 def separability(X, y):
@@ -15,23 +15,10 @@ def separability(X, y):
     return adjusted_rand_score(y, cdist(X, means).argmin(axis=1))
 
 
-@pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("A1", lambda seed: make_a_like(20, random_state=seed)),
-        ("A3", lambda seed: make_a_like(50, random_state=seed)),
-        ("S1", lambda seed: make_s_like(1, random_state=seed)),
-        ("S2", lambda seed: make_s_like(2, random_state=seed)),
-        ("S3", lambda seed: make_s_like(3, random_state=seed)),
-        ("S4", lambda seed: make_s_like(4, random_state=seed)),
-        ("dim032", lambda seed: make_dim_like(32, random_state=seed)),
-        ("dim064", lambda seed: make_dim_like(64, random_state=seed)),
-        ("unbalance", lambda seed: make_unbalance_like(random_state=seed)),
-    ],
-)
-def test_a_generated_set_is_as_large_and_about_as_hard_as_the_set_it_imitates(name, make):
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_a_generated_set_is_as_large_and_about_as_hard_as_the_set_it_imitates(name):
     X, y = benchmark_set(name)
-    made = [make(seed) for seed in range(5)]
+    made = [make_like(name, random_state=seed) for seed in range(5)]
     assert all(rows.shape == X.shape for rows, _ in made)
     for _, labels in made:  # the sizes of the A and S sets vary by a few rows
         np.testing.assert_allclose(sorted(np.bincount(labels)), sorted(np.bincount(y)[1:]), rtol=0.15)
@@ -39,14 +26,15 @@ def test_a_generated_set_is_as_large_and_about_as_hard_as_the_set_it_imitates(na
 
 
 def test_generators_make_equal_data_from_equal_seeds_and_other_data_from_others():
-    for make in (make_a_like, make_s_like, make_dim_like, make_unbalance_like):
-        np.testing.assert_array_equal(make(random_state=1)[0], make(random_state=1)[0])
-        assert not np.array_equal(make(random_state=1)[0], make(random_state=2)[0])
+    for name in SYNTHETIC:
+        one, again, other = (make_like(name, random_state=seed)[0] for seed in (1, 1, 2))
+        np.testing.assert_array_equal(one, again)
+        assert not np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("kind", ["uniform", "far", "cauchy", "clumped"])
 def test_contaminate_keeps_the_rows_and_appends_outliers_of_the_given_kind(kind):
-    X, y = make_s_like(random_state=0)
+    X, y = make_like("S1", random_state=0)
     Z, labels = contaminate(X, y, kind, fraction=0.1, random_state=0)
     np.testing.assert_array_equal(Z[:5000], X)
     np.testing.assert_array_equal(labels[:5000], y)
@@ -68,9 +56,9 @@ def test_contaminate_keeps_the_rows_and_appends_outliers_of_the_given_kind(kind)
 
 
 def test_generators_refuse_invalid_parameters_and_name_the_valid_ones():
-    with pytest.raises(ValueError, match="overlap must be 1, 2, 3 or 4"):
-        make_s_like(5)
-    X, y = make_a_like(random_state=0)
+    with pytest.raises(ValueError, match=r"name must be one of A1, .*unbalance, got 'S5'"):
+        make_like("S5")
+    X, y = make_like("A1", random_state=0)
     with pytest.raises(ValueError, match="kind must be one of uniform, far, cauchy, clumped, got 'wild'"):
         contaminate(X, y, "wild")
     with pytest.raises(ValueError, match="fraction must be at least 0"):

@@ -108,10 +108,7 @@ CALLS: dict[str, Callable[[Random], tuple[Callable[..., Any], dict[str, Any]]]] 
         _of("datasets", "make_contaminated"),
         {"n_samples": 30, "n_clusters": 2, "random_state": 0},
     ),
-    "make_s_like": lambda r: (_of("datasets", "make_s_like"), {"random_state": 0}),
-    "make_a_like": lambda r: (_of("datasets", "make_a_like"), {"n_clusters": 3, "random_state": 0}),
-    "make_dim_like": lambda r: (_of("datasets", "make_dim_like"), {"n_features": 3, "random_state": 0}),
-    "make_unbalance_like": lambda r: (_of("datasets", "make_unbalance_like"), {"random_state": 0}),
+    "make_like": lambda r: (_of("datasets", "make_like"), {"name": "dim032", "random_state": 0}),
     "contaminate": lambda r: (_of("datasets", "contaminate"), {"X": ROWS, "y": LABELS, "random_state": 0}),
     "scaled": lambda r: (_of("datasets", "scaled"), {"X": ROWS}),
     "fetch_benchmark": lambda r: (_of("datasets", "fetch_benchmark"), {"name": "bezdekiris"}),
@@ -215,7 +212,7 @@ PARAMETERS |= dict.fromkeys(
 )
 PARAMETERS |= dict.fromkeys(["method", "rule", "criterion", "kind", "name"], "word")
 PARAMETERS |= dict.fromkeys(["delimiter", "decimal", "thousands", "encoding", "table"], "word or None")
-PARAMETERS |= {"overlap": "count", "shapes": "shapes"}
+PARAMETERS |= {"shapes": "shapes"}
 
 # Where a name means something else, or an ordinary value of the kind would take too long.
 SPECIAL = dict.fromkeys(("select_clusters.n_clusters", "select_n_clusters.n_clusters"), "counts")

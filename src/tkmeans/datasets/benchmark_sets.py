@@ -91,7 +91,7 @@ def _file(name: str, data_home: str | os.PathLike[str] | None, base_url: str) ->
         for place in (f"{name}.npz", f"{name}.mat", f"mat/{name}.mat"):
             if (path := Path(folder, place)).exists():
                 return path
-    ways_out = "set TKMEANS_DATA to a folder that holds it, or make a set like it with tkmeans.datasets.make_s_like"
+    ways_out = "set TKMEANS_DATA to a folder that holds it, or make a set like it with tkmeans.datasets.make_like"
     try:
         import pooch
     except ImportError:

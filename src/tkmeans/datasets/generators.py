@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state, check_X_y
 
+from tkmeans.datasets.benchmark_sets import SYNTHETIC
 from tkmeans.docstrings import documented
 
 # The standard deviation that makes clusters overlap about as much as in S1 to S4.
-_S_SPREAD = {1: 0.09, 2: 0.117, 3: 0.172, 4: 0.197}
+_S_SPREAD = {"S1": 0.09, "S2": 0.117, "S3": 0.172, "S4": 0.197}
 CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
@@ -52,78 +53,32 @@ def make_contaminated(
 
 
 @documented("random_state", returns="labelled")
-def make_a_like(n_clusters: int = 20, *, random_state: Any = None) -> tuple[Any, Any]:
-    """Make rows and labels like A1, A2 and A3: 150 rows in each of many round clusters of the plane.
+def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
+    """Make rows and labels of the size and the difficulty of one of the paper's synthetic sets.
 
     Parameters
     ----------
-    n_clusters : int, default=20
-        20, 35 and 50 in A1, A2 and A3.
+    name : str, default="S1"
+        "A1" to "A3" are 20, 35 and 50 round clusters of the plane, "S1" to "S4" 15 that overlap more and more, "dim032"
+        and "dim064" 16 far apart in so many dimensions; "unbalance" is three dense clusters and five small wide ones.
 
     Examples
     --------
-    >>> from tkmeans.datasets import make_a_like
-    >>> make_a_like(35, random_state=0)[0].shape
-    (5250, 2)
-    """
-    (n_clusters,) = _checked(int, n_clusters=n_clusters)
-    return _spaced(n_clusters, 2, np.repeat(np.arange(n_clusters), 150), 0.35 / np.sqrt(n_clusters), random_state)
-
-
-@documented("random_state", returns="labelled")
-def make_s_like(overlap: int = 1, *, random_state: Any = None) -> tuple[Any, Any]:
-    """Make rows and labels like S1 to S4: 5000 rows in 15 clusters of the plane that overlap.
-
-    Parameters
-    ----------
-    overlap : {1, 2, 3, 4}, default=1
-        1 is like S1, where clusters hardly touch, and 4 like S4.
-
-    Examples
-    --------
-    >>> from tkmeans.datasets import make_s_like
-    >>> X, y = make_s_like(overlap=3, random_state=0)
+    >>> from tkmeans.datasets import make_like
+    >>> X, y = make_like("S3", random_state=0)
     >>> X.shape, int(y.max()) + 1
     ((5000, 2), 15)
     """
-    (overlap,) = _checked(int, overlap=overlap)
-    if overlap not in _S_SPREAD:
-        raise ValueError(f"overlap must be 1, 2, 3 or 4 (like S1 to S4), got {overlap!r}")
-    return _spaced(15, 2, np.sort(np.arange(5000) % 15), _S_SPREAD[overlap], random_state)
-
-
-@documented("random_state", returns="labelled")
-def make_dim_like(n_features: int = 32, *, random_state: Any = None) -> tuple[Any, Any]:
-    """Make rows and labels like dim032 and dim064: 1024 rows in 16 clusters, far apart in many dimensions.
-
-    Parameters
-    ----------
-    n_features : int, default=32
-        The number of features.
-
-    Examples
-    --------
-    >>> from tkmeans.datasets import make_dim_like
-    >>> make_dim_like(64, random_state=0)[0].shape
-    (1024, 64)
-    """
-    (n_features,) = _checked(int, n_features=n_features)
+    if not isinstance(name, str) or name not in SYNTHETIC:
+        raise ValueError(f"name must be one of {', '.join(SYNTHETIC)}, got {name!r}")
     rng = check_random_state(random_state)
-    return _around(rng.uniform(-1, 1, (16, n_features)), np.repeat(np.arange(16), 64), 0.05, rng)
-
-
-@documented("random_state", returns="labelled")
-def make_unbalance_like(*, random_state: Any = None) -> tuple[Any, Any]:
-    """Make rows and labels like unbalance: three dense clusters of 2000 rows, five wide ones of 100.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tkmeans.datasets import make_unbalance_like
-    >>> np.bincount(make_unbalance_like(random_state=0)[1])
-    array([2000, 2000, 2000,  100,  100,  100,  100,  100])
-    """
-    rng = check_random_state(random_state)
+    if name.startswith("A"):
+        n_clusters = {"A1": 20, "A2": 35, "A3": 50}[name]
+        return _spaced(n_clusters, 2, np.repeat(np.arange(n_clusters), 150), 0.35 / np.sqrt(n_clusters), rng)
+    if name.startswith("S"):
+        return _spaced(15, 2, np.sort(np.arange(5000) % 15), _S_SPREAD[name], rng)
+    if name.startswith("dim"):
+        return _around(rng.uniform(-1, 1, (16, int(name[3:]))), np.repeat(np.arange(16), 64), 0.05, rng)
     dense = np.array([[-0.85, -0.2], [-0.65, 0.2], [-0.45, -0.2]]) + rng.uniform(-0.02, 0.02, (3, 2))
     wide = np.array([[0.4, -0.8], [0.4, 0.8], [0.65, 0.0], [0.9, -0.8], [0.9, 0.8]]) + rng.uniform(-0.05, 0.05, (5, 2))
     y = np.repeat(np.arange(8), np.repeat([2000, 100], [3, 5]))
@@ -146,8 +101,8 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
 
     Examples
     --------
-    >>> from tkmeans.datasets import contaminate, make_a_like
-    >>> X, y = contaminate(*make_a_like(random_state=0), "far", fraction=0.05, random_state=0)
+    >>> from tkmeans.datasets import contaminate, make_like
+    >>> X, y = contaminate(*make_like("A1", random_state=0), "far", fraction=0.05, random_state=0)
     >>> X.shape, int((y == -1).sum())
     ((3150, 2), 150)
     """

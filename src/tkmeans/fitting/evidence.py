@@ -50,7 +50,8 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     bic = n_parameters * log_rows - 2 * stats.log_likelihood
     n, w, column = np.maximum(stats.n, 1e-9), np.maximum(stats.w, 1e-9), (-1, *[1] * (params.covariances.ndim - 1))
     total, step = np.sum(n), stats.wx / w[:, None]
-    least = shape.diagonal(RIDGE * bulk.units**2 + (0.0 if shape.round else bulk.grain))
+    grain = shape.diagonal(np.zeros(p) if shape.round else bulk.grain)
+    least = shape.diagonal(RIDGE * bulk.units**2) + grain
     scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * least
     pooled = np.sum(scatter, axis=0, keepdims=True) / total
     covariances = (scatter + rows * pooled) / (n + rows).reshape(column)
@@ -58,9 +59,12 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     log_weights, centers = np.log(n / total) + math.log1p(-noise), params.centers + step
     factors, log_det = shape.whitening(covariances, p)
     kernel = model.kernel(params._replace(centers=centers, log_weights=log_weights), whitening=(factors, log_det))
+    rounded = shape.squares(factors, grain)  # (K,) what the squared distance of a row is more, on average over its cell
+    kernel = kernel._replace(height=kernel.height - rounded / 2)
     block, engine = Block(*sample, Frame(np.zeros(p), 1.0)), model.engine_for(kernel)
     found, of_rows = engine.summarize(block, kernel), ShapeRows(*map(np.asarray, engine.rows(block, kernel)))
     entropy = found.entropy - float(sample.weight @ (entr(of_rows.noise) + entr(1 - of_rows.noise)))
+    of_rows = of_rows._replace(d2=of_rows.d2 + rounded[of_rows.label])
     log_likelihood = found.log_likelihood + light_tails(kernel, n + rows, w, sample.weight, of_rows)
     log_prior = log_noise(centers, bulk)
     log_prior = log_prior - STRONG * (log_prior < -bulk.log_volume)

@@ -24,6 +24,7 @@ SUSPECT = 1e-5  # of a column's squared unit is left by the others, on average
 # Equations hold to this part of the least deviation that `reg_covar` leaves a cluster, but for rounding, a multiple of
 # a number's precision: a difference of so little parts no clusters, by a squared distance of 0.1.
 THIN, RIDGES, ROUNDING = 0.3, (1e-10, 1e-4), 16.0
+ATOM = 0.05  # of the rows have the same value: it is frequent
 ROWS_PER_COLUMN = 2  # in fewer any columns follow from each other
 
 
@@ -42,20 +43,20 @@ def leave_out_related(source: Source, measure: Callable[..., Array], shapes: Col
 
     `measure` gives it its frame, and returns the rows that this was measured on.
     """
-    rows, (origin, unit), p = measure(source), source.frame, source.n_features
+    rows, unit, p = measure(source), source.frame.unit, source.n_features
     if p == 1 or "spherical" in shapes:
         return
     X = source.frame.enter(rows[:: max(1, len(rows) // max(LOOKED_AT, 4 * p))], coarse=True)
     weight, width = np.ones(len(X)), 0 if "diag" in shapes else p
     center, loadings = quantile(X, weight), np.zeros((p, width))
-    away, rounding = np.abs(X - center), ROUNDING * float(np.finfo(source.dtype).eps)
-    (units, _), slack = column_units(away, weight), rounding * np.abs(origin.astype(np.float64)) / unit
+    away, slack, relative = np.abs(X - center), rounding(source), ROUNDING * float(np.finfo(source.dtype).eps)
+    units, _ = column_units(away, weight, slack, np.zeros(len(X), bool))
     related = np.fmax.reduce(away) <= slack
     if width and not np.any(np.isnan(X)):
         _follow(X, units, center, related, loadings)
     if np.any(related):
         limits = slack + np.any(loadings, axis=1) * THIN * np.sqrt(np.clip(ridge, *RIDGES)) * units
-        related &= source.reduce(partial(_missed, related.copy(), center, loadings, limits, rounding)).most <= 0
+        related &= source.reduce(partial(_missed, related.copy(), center, loadings, limits, relative)).most <= 0
     if np.all(related) or not np.any(related):
         return
     loadings[~related], center = np.eye(p, width)[~related], source.frame.leave(center)
@@ -71,8 +72,11 @@ def _follow(X: Array, units: Array, center: Array, related: Array, loadings: Arr
     left, Z = np.flatnonzero(~related), (X - center) / units
     Z = Z[np.max(np.abs(Z), axis=1) < CORE][:, left]
     mean = np.mean(Z, axis=0) if len(Z) else np.zeros(len(left))
+    tilt = 1 - 1e-9 * np.arange(len(left))  # of columns that tell the same the first is kept
     second = (Z - mean).T @ (Z - mean) / max(len(Z), 1)
-    _, pivots, rank, _ = dpstrf(second, tol=SUSPECT)  # takes the column of which the others leave most
+    _, pivots, rank, _ = dpstrf(
+        second * np.outer(tilt, tilt), tol=SUSPECT
+    )  # takes the column of which the others leave most
     first, others = pivots[:rank] - 1, pivots[rank:] - 1
     if not len(others) or len(np.unique(Z, axis=0)) < ROWS_PER_COLUMN * (rank + 1):
         return
@@ -82,31 +86,49 @@ def _follow(X: Array, units: Array, center: Array, related: Array, loadings: Arr
     related[left[others]] = True
 
 
-def _missed(related: Array, center: Array, loadings: Array, limits: Array, rounding: float, block: Block) -> Excess:
+def _missed(related: Array, center: Array, loadings: Array, limits: Array, relative: float, block: Block) -> Excess:
     """By how much rows of a block miss the equations, beyond what rounding explains; infinite if one has no more."""
     X = to_numpy(block.frame.enter(block.X)).astype(np.float64)
     X -= center
     if np.any(np.isnan(X[:, ~related]).all(axis=1) & ~np.isnan(X).all(axis=1)):
         return Excess(np.full(len(center), np.inf))
     known = np.where(np.isnan(X), 0.0, X)[:, : loadings.shape[1]]
-    away = np.abs(X - known @ loadings.T) - rounding * (np.abs(known) @ np.abs(loadings.T))
+    away = np.abs(X - known @ loadings.T) - relative * (np.abs(known) @ np.abs(loadings.T))
     return Excess(np.fmax.reduce(away - limits, initial=-np.inf))
 
 
-def column_units(away: Array, weight: Array) -> tuple[Array, Array]:
-    """The median deviation of each column, and its grain.
+def rounding(source: Source) -> Array:
+    """Differences that may be due to how the rows are written, in the frame, (p,)."""
+    origin, unit = source.frame
+    return ROUNDING * float(np.finfo(source.dtype).eps) * np.abs(np.asarray(origin, np.float64)) / unit
+
+
+def column_units(away: Array, weight: Array, slack: Array, core: Array) -> tuple[Array, Array]:
+    """The median deviation of each column, and its grain; values that differ by no more than `slack`, (p,), are equal.
 
     Where most values are equal, the nearest of the others speak. A column in which most rows share their value with
     another is measured in steps, and rounding to a step has a variance of a twelfth of its square (Sheppard 1898).
-    Elsewhere the grain is 0.
+    Elsewhere the grain is 0; but where a value is frequent in the `core`, (n,), it stands for as many of the others as
+    make it no denser than they are, in steps that are as wide as all of them, four median deviations, times its odds.
     """
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
     for j, column in enumerate(away.T):
-        values = np.unique(column)
-        if units[j] == 0:
-            some = column > 0
+        order = np.flatnonzero(core)[np.argsort(column[core])]
+        values, mass = column[order], weight[order]
+        group = np.cumsum(np.diff(values, prepend=values[:1]) > slack[j])  # of equal ones
+        share = np.bincount(group, mass, 1) / max(np.sum(mass), 1e-200)
+        atom, rest = np.max(share), group != np.argmax(share)
+        if ATOM <= atom < 1 and len(share) - 1 >= np.count_nonzero(rest) / 2:
+            others, mass = values[rest], mass[rest]
+            width = atom / (1 - atom) * 4 * quantile(np.abs(others - quantile(others, mass)), mass)
+            grain[j] = np.clip(width, 1e-100, 1e100) ** 2 / 12
+            units[j] = units[j] if units[j] > slack[j] else quantile(np.abs(others - values[~rest][0]), mass)
+        elif units[j] <= slack[j]:
+            some = column > slack[j]
             units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
             grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
-        elif 1 < len(values) < len(column) / 2:
-            grain[j] = min(np.min(np.diff(values)), 1e100) ** 2 / 12
+        else:
+            steps = np.diff(np.sort(column))
+            steps = steps[steps > slack[j]]
+            grain[j] = min(np.min(steps), 1e100) ** 2 / 12 if 0 < len(steps) < len(column) / 2 - 1 else 0.0
     return np.maximum(units, 1e-100), grain  # squares of units are numbers

@@ -190,6 +190,8 @@ class Candidate(NamedTuple):
 
     found: Found
     labels: Array  # (n,)
+    reached: Array  # (n,) rows that it was sought on, without those that belong to no centre
+    n_far: int = 0  # clusters that lie outside of the core
     handicap: float = 0.0
     of_core: bool = False  # whether it was sought on the core alone
     in_core: bool = False  # whether it was found there, too
@@ -215,10 +217,9 @@ def chosen_start(
         inner = Sample(sample.X[core], sample.weight[core])
         plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
     for tails, part in plan:
-        if n_searches in (ENOUGH, 2 * ENOUGH) and len(candidates) == 1:
-            of_all, of_core = (np.bincount(candidates[0].labels, mass) for mass in (sample.weight, core_weight))
-            if n_searches > ENOUGH or np.all(of_core >= 0.5 * of_all):  # no cluster of far rows
-                break
+        sure = n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)
+        if sure and len(candidates) == 1:
+            break
         nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
         try:
             found = robust_search(part, K, rng, nu, 1, seconds)
@@ -228,14 +229,18 @@ def chosen_start(
             if not candidates:
                 raise
             return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
-        labels, handicap = np.zeros(len(core), np.int64), 0.0
-        labels[core if part is not sample else slice(None)] = found.labels
-        if tails > TAILS[0]:
+        labels, reached, handicap = np.zeros(len(core), np.int64), np.zeros(len(core), bool), 0.0
+        rows = slice(None) if part is sample else core
+        labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * part.X.shape[1]
+        of_all, of_core = (np.bincount(labels[reached], mass[reached], K) for mass in (sample.weight, core_weight))
+        n_far = int(np.count_nonzero(of_core < 0.5 * of_all))
+        if tails > TAILS[0] and not 0 < n_far <= candidates[0].n_far:
             smallest = np.min(np.bincount(found.labels, part.weight, K)) / np.sum(part.weight)
             handicap = HANDICAP if smallest * K >= SMALL_CLUSTER else np.inf
             if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
                 handicap = 0.0
-        _count(candidates, Candidate(found, labels, handicap, part is not sample, part is not sample), core_weight)
+        new = Candidate(found, labels, reached, n_far, handicap, part is not sample, part is not sample)
+        _count(candidates, new, sample.weight)
         n_searches += 1
     tol = CLIMB_TOL if climb else PILOT_TOL
     if len(candidates) == 1:
@@ -245,14 +250,14 @@ def chosen_start(
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
     widest = WIDEST * min(each.found.width for each in accepted)
     pilots = [_pilot(sample, core_weight, each, dof, tol) for each in accepted if each.found.width <= widest]
-    return _best(pilots, core_weight, n_searches)
+    return _best(pilots, sample.weight, n_searches)
 
 
-def _best(pilots: list[Candidate], core_weight: Array, n_searches: int) -> tuple[Found, Agreement]:
+def _best(pilots: list[Candidate], weight: Array, n_searches: int) -> tuple[Found, Agreement]:
     """The best for all rows; or one that was sought on the core, if that is much better for the core."""
     ended = list[Candidate]()
     for candidate in sorted(pilots, key=lambda each: (each.n_tiny, -each.merit)):
-        _count(ended, candidate, core_weight)
+        _count(ended, candidate, weight)
     best, *others = ended
     margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
@@ -275,9 +280,9 @@ def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = Non
 
 
 def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
-    """Count a candidate with the one that has the same clusters, or append it."""
+    """Count a candidate with the one that has the same clusters of the rows that both have reached, or append it."""
     for i, known in enumerate(candidates):
-        if same_clusters(known.labels, new.labels, weight):
+        if same_clusters(known.labels, new.labels, np.where(known.reached & new.reached, weight, 0.0)):
             in_core = known.in_core or new.in_core
             candidates[i] = known._replace(n_searches=known.n_searches + new.n_searches, in_core=in_core)
             return
@@ -365,6 +370,11 @@ def without_bad_cells(
         best = int(np.argmax([searched(number).log_likelihood for number in numbers])) if at_most else 0
         pieces, fewer = searched(numbers[best]), [*numbers, 0][best + 1]
     for j, bound, rows in groups:
+        near = np.min(np.abs(X[rows, j] - pieces.centers[:, j, None]), axis=0) <= BAD * pieces.within[j] ** 0.5
+        bad[rows[near], j] = False  # the value of a cluster
+        rows = rows[~near]
+        if np.sum(weight[rows]) < FEW:
+            continue
         rest = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows])
         gain = pieces.gain_of_a_cluster(rest, j, X[rows, j] - bound)
         if gain > 0 and (fewer or not at_most):  # less what the others lose by fewer clusters

@@ -178,7 +178,15 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
 
 
 def same_clusters(one: Array, other: Array, weight: Array) -> bool:
-    """Whether most rows of each cluster of one labelling are in one cluster of the other, and the other way."""
+    """Whether most rows of each cluster of one labelling are in a cluster of the other, and the other way.
+
+    No two clusters may be in the same one, unless one of them is tiny.
+    """
     n = int(other.max()) + 2  # the first row and the first column are for -1, which is no cluster
     table = np.bincount((one + 1) * n + other + 1, weight, (int(one.max()) + 2) * n).reshape(-1, n)
-    return all((t[1:, 1:].max(axis=1) >= SAME * t[1:].sum(axis=1)).all() for t in (table, table.T))
+    for t in (table[1:], table.T[1:]):
+        mass, place = np.sum(t, axis=1), np.argmax(t[:, 1:], axis=1)
+        place = place[mass >= TINY_CLUSTER * np.mean(mass)]
+        if np.any(np.max(t[:, 1:], axis=1) < SAME * mass) or len({*place.tolist()}) < len(place):
+            return False
+    return True

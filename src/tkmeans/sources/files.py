@@ -106,7 +106,7 @@ class FileSource(BlockSource):
 
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int, names: list[str] | None = None) -> None:
         self._table, self._names = open_table(file, names)
-        self.path = file.path if isinstance(file.path, (str, os.PathLike)) else None
+        self.path = file.path
         self._stamp = self._table.stamp()
         super().__init__(weight, None, n_threads, BLOCK_ROWS.get())
         # One for all passes: what an allocator keeps for a thread is lost with it.
@@ -150,7 +150,7 @@ class FileSource(BlockSource):
 
     def beside(self, name: str) -> Path:
         """The file for results, next to the input."""
-        if self.path is None:
+        if not isinstance(self.path, (str, os.PathLike)):
             raise ValueError("a dataset has no place to write results beside it: use predict(dataset, out=path)")
         path = Path(self.path)
         path = path if path.name.strip(".") else path.resolve()  # of a folder such as .
