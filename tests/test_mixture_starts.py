@@ -501,6 +501,46 @@ def test_counts_are_clustered_by_where_they_are_not_by_what_they_share():
     assert StudentTMixture(3, covariance_type="diag").fit(X / 7).covariances_.min() > 1 / 12 / 49
 
 
+def test_a_frequent_value_is_as_wide_as_makes_it_no_denser_than_the_other_values():
+    X = np.column_stack([np.arange(1000.0), np.append(np.zeros(250), 7 + np.linspace(0, 3, 750))])
+    grain = bulk_of(sample_of(X[np.random.default_rng(0).permutation(1000)])).grain
+    assert grain[0] == 0
+    width = (250 / 1000) / (750 / 1000 / 3)  # 750 values fill an interval of 3
+    assert grain[1] == pytest.approx(width**2 / 12, rel=0.02)  # the variance of a uniform distribution
+    flags = np.column_stack([np.arange(1000.0), np.arange(1000) % 5 == 0])
+    assert bulk_of(sample_of(flags)).grain[1] == pytest.approx(1 / 12)  # two values are steps
+    few = np.column_stack([np.arange(1000.0), np.append(np.zeros(990), np.linspace(1, 2, 10))])
+    assert bulk_of(sample_of(few)).units[1] == pytest.approx(1.1, abs=0.02)  # the nearest of a few others speak
+
+
+def test_equal_values_that_are_written_with_an_offset_are_equal():
+    steps = np.random.default_rng(0).integers(1, 6, (300, 2)).astype(float)
+    shifted = (0.01 * steps + 100) - 100.03  # with the digits that 100 has left
+    assert len(np.unique(shifted[:, 0])) > 4
+    grain = bulk_of(sample_of(shifted), slack=1e-12).grain
+    np.testing.assert_allclose(grain, 1e-4 / 12)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6, 0.8])
+@pytest.mark.parametrize("amounts", [lambda rng: rng.exponential(10, 600), lambda rng: rng.lognormal(3, 1, 600)])
+def test_amounts_that_are_often_zero_do_not_hide_clusters_in_other_columns(share, amounts):
+    """All zeros lie in a plane, which would be a component if it had no width."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        y = rng.choice(3, 600)
+        spent = np.where(rng.uniform(size=600) < share, 0, amounts(rng))
+        X = np.column_stack([np.array([[0, 0], [6, 1], [2, 7]])[y] + rng.normal(size=(600, 2)), spent])
+        model = StudentTMixture(3).fit(X)
+        assert adjusted_rand_score(y, model.labels_) > 0.97
+        assert np.mean(model.outliers(X)) < 0.02
+
+
+def test_a_cluster_of_zeros_and_one_of_positive_amounts_are_told_apart():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=400), np.append(np.zeros(200), rng.normal(100, 10, 200))])
+    assert adjusted_rand_score(np.repeat([0, 1], 200), StudentTMixture(2).fit_predict(X)) == 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_that_is_even_in_a_box_is_found_up_to_its_corners(seed):
     rng = np.random.default_rng(seed)

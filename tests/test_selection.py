@@ -131,6 +131,21 @@ def test_the_profiles_of_clusters_are_densities(power):
     np.testing.assert_allclose([on_a_line, in_the_plane], 1, rtol=1e-7)
 
 
+def test_whole_numbers_are_not_clusters_each():
+    y = np.repeat([5, 12, 20], 200)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        assert select_clusters(np.rint(y + 1.5 * rng.normal(size=600))[:, None]).best == 3
+        assert select_clusters(np.rint(1.5 * rng.normal(size=600))[:, None]).best == 1
+
+
+def test_amounts_that_are_often_zero_do_not_add_clusters():
+    rng = np.random.default_rng(0)
+    X = np.array([[0, 0], [6, 1], [2, 7]])[rng.choice(3, 600)] + rng.normal(size=(600, 2))
+    spent = np.where(rng.uniform(size=600) < 0.6, 0, rng.exponential(10, 600))
+    assert select_clusters(np.column_stack([X, spent]), range(1, 9)).best == 3
+
+
 def test_of_the_mixtures_of_a_number_the_best_counts_for_each_criterion():
     first, second = Judged(3, 10.0, 24.0, 23.0, 0.1, "first"), Judged(3, 11.0, 25.0, 22.0, 0.2, "second")
     assert best_of(first, second) == best_of(second, first) == Judged(3, 10.0, 24.0, 22.0, 0.1, "first")

@@ -46,6 +46,51 @@ def test_labellings_are_the_same_clusters_if_only_numbers_and_few_rows_differ():
     assert not same_clusters(labels, np.repeat([0, 1, 2], [60, 140, 20]), np.ones(220))
 
 
+def test_labellings_are_other_clusters_if_two_that_are_not_tiny_are_in_one():
+    sizes = [1000, 33, 36, 35]
+    right = np.repeat([0, 1, 2, 3], sizes)
+    wrong = np.repeat([0, 0, 1, 2], sizes)
+    wrong[-4:] = 3  # a cluster in two, and a small one with the largest, of which it is less than a tenth
+    assert not same_clusters(right, wrong, np.ones(len(right)))
+    assert not same_clusters(wrong, right, np.ones(len(right)))
+    tiny = np.where(np.arange(len(right)) < 2, 4, right)  # two rows of 1104 in a cluster of their own
+    assert same_clusters(right, tiny, np.ones(len(right)))
+    assert same_clusters(tiny, right, np.ones(len(right)))
+
+
+@pytest.mark.parametrize("sizes", [(1000, 30, 30, 30), (300, 9, 9, 9), (4000, 120, 120, 120), (1000, 100, 30)])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_small_clusters_far_from_a_large_one_are_found_if_all_are_of_one_width(sizes, scaled):
+    """They are outliers of their columns, so that searches without outliers know nothing of them."""
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    for seed in range(3):
+        X = np.array([[0, 0], [8, 0], [0, 9], [-9, -4]])[y] + np.random.default_rng(seed).normal(size=(len(y), 2))
+        model = TKMeans(len(sizes)).fit(StandardScaler().fit_transform(X) if scaled else X)
+        assert adjusted_rand_score(y, model.labels_) > 0.99
+        assert not np.any(model.outliers(StandardScaler().fit_transform(X) if scaled else X))
+
+
+@pytest.mark.parametrize("p", [2, 5])
+def test_small_clusters_far_from_a_large_one_are_found_beside_outliers_that_are_farther(p):
+    y = np.repeat(np.arange(4), [1000, 30, 30, 30])
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = 2 * apart(4, p, 5.0, rng)[y] + rng.normal(size=(1090, p))
+        X = np.vstack([X, rng.uniform(-100, 100, (20, p))])
+        assert adjusted_rand_score(y, TKMeans(4).fit_predict(X)[:1090]) > 0.98
+
+
+@pytest.mark.parametrize("estimator", [TKMeans, StudentTMixture])
+def test_values_of_a_small_cluster_that_reaches_beyond_the_bounds_of_its_column_are_no_bad_cells(estimator):
+    """Some of its rows are nine deviations from the median, others not quite."""
+    y = np.repeat([0, 1], [980, 20])
+    for seed in range(5):
+        X = np.array([[0, 0], [10, 0]])[y] + np.random.default_rng(1000 + seed).normal(size=(1000, 2))
+        model = estimator(2).fit(X)
+        assert adjusted_rand_score(y, model.labels_) > 0.99
+        assert not np.any(model.find_bad_cells(X))
+
+
 def test_searches_that_agree_are_few_and_end_near_the_true_centres():
     sample = canonical(Sample(BLOBS, np.ones(300)))
     found, (n_searches, n_agreeing, margin) = chosen_start(sample, 4, None)

@@ -24,7 +24,7 @@ SUSPECT = 1e-5  # of a column's squared unit is left by the others, on average
 # Equations hold to this part of the least deviation that `reg_covar` leaves a cluster, but for rounding, a multiple of
 # a number's precision: a difference of so little parts no clusters, by a squared distance of 0.1.
 THIN, RIDGES, ROUNDING = 0.3, (1e-10, 1e-4), 16.0
-ATOM = 0.05  # of the rows have the same value: it is frequent
+ATOM = 0.05  # of the rows have the same value, and as many have others: it is frequent
 ROWS_PER_COLUMN = 2  # in fewer any columns follow from each other
 
 
@@ -50,7 +50,7 @@ def leave_out_related(source: Source, measure: Callable[..., Array], shapes: Col
     weight, width = np.ones(len(X)), 0 if "diag" in shapes else p
     center, loadings = quantile(X, weight), np.zeros((p, width))
     away, slack, relative = np.abs(X - center), rounding(source), ROUNDING * float(np.finfo(source.dtype).eps)
-    units, _ = column_units(away, weight, slack, np.zeros(len(X), bool))
+    units, _ = column_units(X - center, weight, slack, np.zeros(len(X), bool))
     related = np.fmax.reduce(away) <= slack
     if width and not np.any(np.isnan(X)):
         _follow(X, units, center, related, loadings)
@@ -103,22 +103,23 @@ def rounding(source: Source) -> Array:
     return ROUNDING * float(np.finfo(source.dtype).eps) * np.abs(np.asarray(origin, np.float64)) / unit
 
 
-def column_units(away: Array, weight: Array, slack: Array, core: Array) -> tuple[Array, Array]:
-    """The median deviation of each column, and its grain; values that differ by no more than `slack`, (p,), are equal.
+def column_units(apart: Array, weight: Array, slack: Array, core: Array) -> tuple[Array, Array]:
+    """The median deviation of each column, and its grain, from its deviations, (n, p); `slack`, (p,), is no difference.
 
     Where most values are equal, the nearest of the others speak. A column in which most rows share their value with
     another is measured in steps, and rounding to a step has a variance of a twelfth of its square (Sheppard 1898).
-    Elsewhere the grain is 0; but where a value is frequent in the `core`, (n,), it stands for as many of the others as
-    make it no denser than they are, in steps that are as wide as all of them, four median deviations, times its odds.
+    Elsewhere the grain is 0; but a value that is frequent in the `core`, (n,), stands for as many of the others as make
+    it no denser than they are: its step is their width, four median deviations, times its odds.
     """
+    away = np.abs(apart)
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
     for j, column in enumerate(away.T):
-        order = np.flatnonzero(core)[np.argsort(column[core])]
-        values, mass = column[order], weight[order]
+        order = np.flatnonzero(core)[np.argsort(apart[core, j])]
+        values, mass = apart[order, j], weight[order]
         group = np.cumsum(np.diff(values, prepend=values[:1]) > slack[j])  # of equal ones
         share = np.bincount(group, mass, 1) / max(np.sum(mass), 1e-200)
         atom, rest = np.max(share), group != np.argmax(share)
-        if ATOM <= atom < 1 and len(share) - 1 >= np.count_nonzero(rest) / 2:
+        if ATOM <= atom <= 1 - ATOM and len(share) - 1 >= np.count_nonzero(rest) / 2:
             others, mass = values[rest], mass[rest]
             width = atom / (1 - atom) * 4 * quantile(np.abs(others - quantile(others, mass)), mass)
             grain[j] = np.clip(width, 1e-100, 1e100) ** 2 / 12
