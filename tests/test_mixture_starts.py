@@ -510,7 +510,7 @@ def test_a_frequent_value_is_as_wide_as_makes_it_no_denser_than_the_other_values
     flags = np.column_stack([np.arange(1000.0), np.arange(1000) % 5 == 0])
     assert bulk_of(sample_of(flags)).grain[1] == pytest.approx(1 / 12)  # two values are steps
     few = np.column_stack([np.arange(1000.0), np.append(np.zeros(990), np.linspace(1, 2, 10))])
-    assert bulk_of(sample_of(few)).units[1] == pytest.approx(1.1, abs=0.02)  # the nearest of a few others speak
+    assert 1 <= bulk_of(sample_of(few)).units[1] <= 1.2  # the nearest of a few others speak
 
 
 def test_equal_values_that_are_written_with_an_offset_are_equal():
