@@ -101,7 +101,7 @@ def bulk_of(sample: Sample, spread: Any = None, slack: Any = 0.0) -> Bulk:
     X, weight = sample
     center = quantile(X, weight) if spread is None else spread[0]
     away, core = X - center, within_reach(sample, spread)
-    units, grain = relations.column_units(away, weight, np.broadcast_to(slack, center.shape), core)
+    units, grain = relations.column_units(away, weight, np.broadcast_to(slack, center.shape))
     p, squares = len(units), np.sum(np.minimum(np.abs(away) / units, 1e120) ** 2, axis=1)  # beyond, as good as infinite
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far

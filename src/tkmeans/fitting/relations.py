@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpstrf
+from scipy.special import chdtri
 
 from tkmeans.sources import Source
 from tkmeans.sources.base import quantile, to_numpy
@@ -25,6 +26,7 @@ SUSPECT = 1e-5  # of a column's squared unit is left by the others, on average
 # a number's precision: a difference of so little parts no clusters, by a squared distance of 0.1.
 THIN, RIDGES, ROUNDING = 0.3, (1e-10, 1e-4), 16.0
 ATOM = 0.05  # of the rows have the same value, and as many have others: it is frequent
+NEAR = 2.0  # times what holds 95 % of a Gaussian, at most: not far
 ROWS_PER_COLUMN = 2  # in fewer any columns follow from each other
 
 
@@ -50,7 +52,7 @@ def leave_out_related(source: Source, measure: Callable[..., Array], shapes: Col
     weight, width = np.ones(len(X)), 0 if "diag" in shapes else p
     center, loadings = quantile(X, weight), np.zeros((p, width))
     away, slack, relative = np.abs(X - center), rounding(source), ROUNDING * float(np.finfo(source.dtype).eps)
-    units, _ = column_units(X - center, weight, slack, np.zeros(len(X), bool))
+    units, _ = column_units(X - center, weight, slack)
     related = np.fmax.reduce(away) <= slack
     if width and not np.any(np.isnan(X)):
         _follow(X, units, center, related, loadings)
@@ -103,33 +105,36 @@ def rounding(source: Source) -> Array:
     return ROUNDING * float(np.finfo(source.dtype).eps) * np.abs(np.asarray(origin, np.float64)) / unit
 
 
-def column_units(apart: Array, weight: Array, slack: Array, core: Array) -> tuple[Array, Array]:
+def column_units(apart: Array, weight: Array, slack: Array) -> tuple[Array, Array]:
     """The median deviation of each column, and its grain, from its deviations, (n, p); `slack`, (p,), is no difference.
 
     Where most values are equal, the nearest of the others speak. A column in which most rows share their value with
     another is measured in steps, and rounding to a step has a variance of a twelfth of its square (Sheppard 1898).
-    Elsewhere the grain is 0; but a value that is frequent in the `core`, (n,), stands for as many of the others as make
-    it no denser than they are: its step is their width, four median deviations, times its odds.
+    Elsewhere the grain is 0; but a frequent value stands for as many of the others as make it no denser than they are:
+    its step is their width, four median deviations, times its odds. Rows that are far in other columns do not count.
     """
     away = np.abs(apart)
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
+    varies = units > slack
+    squares = np.nan_to_num(np.minimum(away / np.where(varies, units, np.inf), 1e120) ** 2)
     for j, column in enumerate(away.T):
-        order = np.flatnonzero(core)[np.argsort(apart[core, j])]
+        q, others = np.count_nonzero(varies) - varies[j], np.sum(squares, axis=1) - squares[:, j]
+        near = others <= NEAR * quantile(others, weight) * (chdtri(q, 0.05) / chdtri(q, 0.5) if q else 1.0)
+        order = np.argsort(np.where(near, apart[:, j], np.nan))[: np.count_nonzero(near & ~np.isnan(column))]
         values, mass = apart[order, j], weight[order]
-        group = np.cumsum(np.diff(values, prepend=values[:1]) > slack[j])  # of equal ones
+        steps = np.diff(values, prepend=values[:1])
+        group = np.cumsum(steps > slack[j])  # of equal values
         share = np.bincount(group, mass, 1) / max(np.sum(mass), 1e-200)
         atom, rest = np.max(share), group != np.argmax(share)
         if ATOM <= atom <= 1 - ATOM and len(share) - 1 >= np.count_nonzero(rest) / 2:
             others, mass = values[rest], mass[rest]
             width = atom / (1 - atom) * 4 * quantile(np.abs(others - quantile(others, mass)), mass)
             grain[j] = np.clip(width, 1e-100, 1e100) ** 2 / 12
-            units[j] = units[j] if units[j] > slack[j] else quantile(np.abs(others - values[~rest][0]), mass)
-        elif units[j] <= slack[j]:
+            units[j] = units[j] if varies[j] else quantile(np.abs(others - values[~rest][0]), mass)
+        elif not varies[j]:
             some = column > slack[j]
             units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
             grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
-        else:
-            steps = np.diff(np.sort(column))
-            steps = steps[steps > slack[j]]
-            grain[j] = min(np.min(steps), 1e100) ** 2 / 12 if 0 < len(steps) < len(column) / 2 - 1 else 0.0
+        elif 1 < len(share) < len(values) / 2:
+            grain[j] = min(np.min(steps[steps > slack[j]]), 1e100) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers

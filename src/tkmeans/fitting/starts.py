@@ -239,7 +239,7 @@ def chosen_start(
             handicap = HANDICAP if smallest * K >= SMALL_CLUSTER else np.inf
             if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
                 handicap = 0.0
-        new = Candidate(found, labels, reached, n_far, handicap, part is not sample, part is not sample)
+        new = Candidate(found, labels, reached, n_far, handicap, part is not sample, in_core=part is not sample)
         _count(candidates, new, sample.weight)
         n_searches += 1
     tol = CLIMB_TOL if climb else PILOT_TOL

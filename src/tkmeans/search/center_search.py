@@ -178,10 +178,7 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
 
 
 def same_clusters(one: Array, other: Array, weight: Array) -> bool:
-    """Whether most rows of each cluster of one labelling are in a cluster of the other, and the other way.
-
-    No two clusters may be in the same one, unless one of them is tiny.
-    """
+    """Whether most rows of each cluster of one labelling are in one of the other, all but tiny ones each in another."""
     n = int(other.max()) + 2  # the first row and the first column are for -1, which is no cluster
     table = np.bincount((one + 1) * n + other + 1, weight, (int(one.max()) + 2) * n).reshape(-1, n)
     for t in (table[1:], table.T[1:]):
