@@ -16,10 +16,7 @@ _DISK_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 def check_not_input(path: str | os.PathLike[str], source: Any) -> None:
-    """Refuse to write to a file that is the source, or in the folder that is, also as a new one or by a link there.
-
-    The source is a path, a dataset of pyarrow or None.
-    """
+    """Refuse to write to the source (a path, a dataset of pyarrow or None) or into it, as a new file or by a link."""
     for each in (*getattr(source, "files", ()), *getattr(source, "children", ())):
         check_not_input(path, each)
     if not isinstance(source, (str, os.PathLike)) or not os.path.exists(source):
