@@ -56,7 +56,7 @@ def test_contaminate_keeps_the_rows_and_appends_outliers_of_the_given_kind(kind)
 
 
 def test_generators_refuse_invalid_parameters_and_name_the_valid_ones():
-    with pytest.raises(ValueError, match=r"name must be one of A1, .*unbalance, got 'S5'"):
+    with pytest.raises(ValueError, match=r"name must be one of A1, .*dim064, got 'S5'"):
         make_like("S5")
     X, y = make_like("A1", random_state=0)
     with pytest.raises(ValueError, match="kind must be one of uniform, far, cauchy, clumped, got 'wild'"):

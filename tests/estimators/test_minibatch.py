@@ -159,6 +159,7 @@ def test_a_stream_in_small_batches_gets_as_good_a_start(batch_size):
     assert model.n_samples_seen_ == 400
 
 
+@pytest.mark.filterwarnings("ignore:.*searches found other clusters")  # of rows that have one
 def test_a_stream_whose_first_rows_were_of_one_cluster_is_corrected_by_later_rows():
     ordered = X[np.argsort(LABELS, kind="stable")]
     first_of_one_cluster, mixed = ordered[:100], X[:500]

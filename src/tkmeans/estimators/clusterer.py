@@ -296,9 +296,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             fitted = self._reading(source)
             label = partial(fitted.ask, "label")
             if outlier_label is not None:
-                check_integer("outlier_label", outlier_label, least=-(2**31))
-                if outlier_label >= 2**31:  # labels of rows in files have 32 bits
-                    raise ValueError(f"outlier_label must be below 2**31, got {outlier_label!r}")
+                check_integer("outlier_label", outlier_label, least=-(2**31), bits=31)  # those of files have 32
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
@@ -392,8 +390,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if level >= 1:
             raise ValueError(f"level must be a probability below 1, got {level!r}")
         with open_rows(self, X, reset=False, method="outliers") as source:
-            fitted = self._reading(source)
-            column = Column("outlier", np.bool_)
+            fitted, column = self._reading(source), Column("outlier", np.bool_)
             if rule == "tail":
                 return answer(source, lambda block: Answer((fitted.fields(block, "pvalue")[0] < level,)), column)
             found = answer(source, partial(astray, fitted, self._strays(level), level), column)

@@ -90,7 +90,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     n_iter_, converged_ : int and bool
         Passes over X in :meth:`fit`, and whether it ended before `max_iter`.
     n_steps_, n_samples_seen_ : int
-        Batches learned from, and rows given so far.
+        Batches learned from (of a :meth:`fit` to few rows: iterations over all of them), and rows given so far.
 
     See Also
     --------
@@ -195,9 +195,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         return n_rows > max(self._n_first(), self.batch_size)
 
     def _n_first(self) -> int:
-        if self.init_size is not None:
-            return int(max(self.init_size, self.n_clusters))
-        return max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * int(self.n_clusters))
+        usual = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * int(self.n_clusters))
+        return usual if self.init_size is None else int(max(self.init_size, self.n_clusters))
 
     def _stepwise(self, source: Source, n_rows: float, params: Params) -> Stepwise:
         weights_differ = {"equal": False, "estimate": True, "auto": bool(np.ptp(params.log_weights) > 1e-12)}
@@ -244,8 +243,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
                 self._fit_source(source)
             found, _ = self._described(self._fitted_model, X, weight)
             waiting = waiting._replace(searched=waiting.counted)
-            stream = self._stream._replace(n_rows=self._stream.n_rows + waiting.repeated)
-            self.__dict__ |= found | {"_stream": stream, "n_samples_seen_": stream.n_rows}
+            stream = self._stream._replace(n_rows=self._stream.n_rows + waiting.repeated, n_steps=waiting.n_batches)
+            self.__dict__ |= found | stream.attributes()
             if enough and len(np.unique(self._fitted_model.params.centers, axis=0)) < self.n_clusters:
                 waiting, enough = waiting.halved(), False  # of equal rows nothing can be learned
         elif waiting.searched:

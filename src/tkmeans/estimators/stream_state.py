@@ -24,6 +24,7 @@ class Waiting(NamedTuple):
     weight: Array  # (n,)
     searched: int = 0  # how many rows of positive weight there were at the last search
     repeated: int = 0  # rows that were left out, because others are equal
+    n_batches: int = 1  # that they came in
 
     def joined(self, X: Array, weight: Array) -> "Waiting":
         """With one more batch."""
@@ -31,7 +32,7 @@ class Waiting(NamedTuple):
         if isinstance(self.X, SparseRows) != sparse:
             raise ValueError("the first rows of a stream must be all sparse or all dense; convert this batch")
         rows = self.X.then(X) if sparse else np.concatenate([self.X, X])
-        return self._replace(X=rows, weight=np.concatenate([self.weight, weight]))
+        return self._replace(X=rows, weight=np.concatenate([self.weight, weight]), n_batches=self.n_batches + 1)
 
     def halved(self) -> "Waiting":
         """Of every two equal rows the heavier one: a majority of equal rows would leave clusters no scale."""
@@ -42,7 +43,7 @@ class Waiting(NamedTuple):
         order, equal = np.argsort(which, kind="stable"), np.sort(which)
         first = np.flatnonzero((np.arange(len(rows)) - np.searchsorted(equal, equal)) % 2 == 0)
         weight, repeated = np.maximum.reduceat(self.weight[order], first), self.repeated + len(rows) - len(first)
-        return Waiting(X[order[first]], weight, int(np.count_nonzero(weight)), repeated)
+        return Waiting(X[order[first]], weight, int(np.count_nonzero(weight)), repeated, self.n_batches)
 
     @property
     def counted(self) -> int:

@@ -105,8 +105,8 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     Missing values are NaN. Nothing is filled in: the marginal of a t distribution is a t distribution, and EM takes the
     conditional moments of what is missing. Clusters of "full" and "tied" hardly depend on the units of the columns, nor
     on linear maps of the rows. They are not exactly equivariant, because `reg_covar`, the bulk of the noise and the
-    search take the columns as they come. Columns that are constant, or linear combinations of others in all rows, are
-    not looked at; attributes have them, as they follow from the others.
+    search take the columns as they come. Constant columns are not looked at (but by "spherical", whose one variance
+    is that of all), nor by "full" and "tied" linear combinations of others in all rows; attributes have them.
 
     Examples
     --------

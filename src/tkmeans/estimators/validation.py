@@ -25,13 +25,14 @@ def check_params(estimator: Any, checks: Mapping[str, Check]) -> None:
             check(name, value)
 
 
-def check_integer(name: str, value: Any, *, least: int, auto: bool = False) -> None:
-    """Complain unless `value` is an integer of at least `least`, or with `auto` this word."""
+def check_integer(name: str, value: Any, *, least: int, auto: bool = False, bits: int = 63) -> None:
+    """Complain unless `value` is an integer of at least `least` and below 2**bits, or with `auto` this word."""
     if auto and isinstance(value, str) and value == "auto":
         return
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not whole or not least <= value < 2**63:
-        wanted = f"an integer of at least {least}" + ", below 2**63" * (whole and value > least) + ' or "auto"' * auto
+    if not whole or not least <= value < 2**bits:
+        below, word = f", below 2**{bits}" * (whole and value > least), ' or "auto"' * auto
+        wanted = f"an integer of at least {least}{below}{word}"
         raise (ValueError if whole else TypeError)(f"{name} must be {wanted}, got {value!r}")
 
 

@@ -51,8 +51,7 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     n, w, column = np.maximum(stats.n, 1e-9), np.maximum(stats.w, 1e-9), (-1, *[1] * (params.covariances.ndim - 1))
     total, step = np.sum(n), stats.wx / w[:, None]
     grain = shape.diagonal(np.zeros(p) if shape.round else bulk.grain)
-    least = shape.diagonal(RIDGE * bulk.units**2) + grain
-    scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * least
+    scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * (shape.diagonal(RIDGE * bulk.units**2) + grain)
     pooled = np.sum(scatter, axis=0, keepdims=True) / total
     covariances = (scatter + rows * pooled) / (n + rows).reshape(column)
     covariances = np.repeat(pooled, K, axis=0) if shape.tied else covariances

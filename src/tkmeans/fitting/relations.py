@@ -25,8 +25,7 @@ SUSPECT = 1e-5  # of a column's squared unit is left by the others, on average
 # Equations hold to this part of the least deviation that `reg_covar` leaves a cluster, but for rounding, a multiple of
 # a number's precision: a difference of so little parts no clusters, by a squared distance of 0.1.
 THIN, RIDGES, ROUNDING = 0.3, (1e-10, 1e-4), 16.0
-ATOM = 0.05  # of the rows have the same value, and as many have others: it is frequent
-NEAR = 2.0  # times what holds 95 % of a Gaussian, at most: not far
+ATOM, NEAR = 0.05, 2.0  # of the rows have a frequent value, and others; times what holds 95 % of a Gaussian
 ROWS_PER_COLUMN = 2  # in fewer any columns follow from each other
 
 

@@ -144,8 +144,8 @@ def without_heaps(search: Any, labels_of: Any, n_clusters: int, least: float, sa
     `labels_of` labels the rows of a sample by what was found, -1 for noise.
     """
     if least * n_clusters > 1:
-        much = f"min_cluster_size is {least:.0%} of the rows, too much for each of {n_clusters} clusters"
-        raise ValueError(f"{much}; choose a smaller one, or fewer clusters")
+        much = f"min_cluster_size is {f'{least:.0%}' if least <= 1 else 'more than all'} of the rows"
+        raise ValueError(f"{much}, too much for each of {n_clusters} clusters; choose a smaller one, or fewer clusters")
     least *= np.sum(sample.weight)
     while True:
         found = search(sample)

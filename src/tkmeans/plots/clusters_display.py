@@ -9,6 +9,7 @@ import numpy as np
 from tkmeans.docstrings import documented
 from tkmeans.plots import style
 from tkmeans.plots.projections import agreement, cell_borders, centers_of, choose_view, drawn_rows, full_covariances
+from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ class ClustersDisplay:
     centers, shapes : ndarrays of shape (n_clusters, 2) and (n_clusters, 2, 2), or None
         Where the centres stand, and scale matrices in the plane: an ellipse of two standard deviations for each.
     boundaries, names, n_rows : bool, tuple of two str, and int or None
-        Whether to draw where one cluster ends and the next begins; the names of the axes; and the number of rows in the
-        data, drawn or not; None if that is not known.
+        Whether to draw where clusters end; the names of the axes; how many rows the data have, None if not known.
 
     Attributes
     ----------
@@ -79,9 +79,10 @@ class ClustersDisplay:
         **options
             For :meth:`from_predictions` and :meth:`plot`.
         """
-        outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
+        rows = as_numbers(X, "X")  # of a file the answers would be files
+        outliers = estimator.outliers(rows) if hasattr(estimator, "outliers") else None
         found = {"centers": centers_of(estimator), "covariances": full_covariances(estimator), "outliers": outliers}
-        return cls.from_predictions(X, estimator.predict(X), **found, **options)
+        return cls.from_predictions(X, estimator.predict(rows), **found, **options)
 
     @classmethod
     @documented("ax", returns="display : ClustersDisplay")
@@ -125,7 +126,7 @@ class ClustersDisplay:
         if hasattr(X, "tocsr"):
             raise TypeError("X is sparse, and a picture shows every value; pass X.toarray(), or some of its columns")
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
-        X, labels = np.ma.filled(np.ma.asarray(X, dtype=float), np.nan), np.asarray(labels)
+        X, labels = np.ma.filled(np.ma.asarray(as_numbers(X, "X"), dtype=float), np.nan), np.asarray(labels)
         if not isinstance(max_rows, (int, np.integer)) or max_rows < 1:
             raise ValueError(f"max_rows must be an integer of at least 1, got {max_rows!r}")
         if labels.dtype.kind not in "iubf" or labels.shape != X.shape[:1] or np.any(labels != np.trunc(labels)):

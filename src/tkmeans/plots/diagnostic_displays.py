@@ -7,6 +7,7 @@ import numpy as np
 
 from tkmeans.docstrings import documented
 from tkmeans.plots import style
+from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
 
 if TYPE_CHECKING:
@@ -197,6 +198,7 @@ class RobustWeightsDisplay(_Display):
         if not hasattr(estimator, "robust_weights"):
             lacks = f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights"
             raise ValueError(f"{lacks}; use TKMeans, FastTKMeans or StudentTMixture")
+        X = as_numbers(X, "X")  # of a file the answers would be files
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         return cls(weights=estimator.robust_weights(X), outliers=outliers).plot(ax=ax)
 

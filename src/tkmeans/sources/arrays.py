@@ -200,6 +200,8 @@ def write_parquet(source: Source, look: Callable[[Block], Answer], column: Colum
     if not isinstance(source, BlockSource):
         raise TypeError("out is for rows in memory or in files; store what a dask collection gives with dask")
     check_not_input(out, source.path)
+    if Path(out).suffix.casefold() in (".csv", ".tsv", ".txt", ".json", ".jsonl", ".xlsx", ".ods", ".npy", ".feather"):
+        raise ValueError(f"out is written as Parquet; name it *.parquet, got {str(out)!r}")
     pa, pq = (pyarrow("to write Parquet", module) for module in ("pyarrow", "pyarrow.parquet"))
     names = [column.name] if column.width is None else [f"{column.name}{k}" for k in range(column.width)]
     schema = pa.schema([(name, pa.from_numpy_dtype(np.dtype(column.dtype))) for name in names])

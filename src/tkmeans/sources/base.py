@@ -59,12 +59,10 @@ class Survey(NamedTuple):
     def merge(self, other: "Survey") -> "Survey":
         """The survey of both sets of rows."""
         sums = Survey(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))  # of truths: either
-        return sums._replace(
-            least=min(self.least, other.least),
-            lightest=min(self.lightest, other.lightest),
-            heaviest=max(self.heaviest, other.heaviest),
-            first_empty=(*self.first_empty, *(self.n_rows + row for row in other.first_empty))[:_NAMED],
-        )
+        least, lightest = min(self.least, other.least), min(self.lightest, other.lightest)
+        heaviest = max(self.heaviest, other.heaviest)
+        empty = (*self.first_empty, *(self.n_rows + row for row in other.first_empty))[:_NAMED]
+        return sums._replace(least=least, lightest=lightest, heaviest=heaviest, first_empty=empty)
 
 
 class Answer(NamedTuple):
@@ -170,9 +168,8 @@ def _of_seen(function: Callable[[Block], T], bounds: Bounds | None, columns: Any
     X, xp = block.X, namespace(block.X)
     if bounds is not None and bool(xp.any(bad := out_of_bounds(X, *bounds))):
         X = xp.where(bad, xp.full_like(X, xp.nan), X)
-    return function(
-        block._replace(X=X if columns is None else xp.take(X, xp.asarray(columns, device=X.device), axis=1))
-    )
+    X = X if columns is None else xp.take(X, xp.asarray(columns, device=X.device), axis=1)
+    return function(block._replace(X=X))
 
 
 def survey(block: Block) -> Survey:

@@ -1,9 +1,8 @@
 """Files as a source of rows; they may be larger than memory."""
 
-import math
 import os
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, final
@@ -14,21 +13,19 @@ from tkmeans.fit_warnings import warn_user
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.base import BLOCK_ROWS, T
 from tkmeans.stats import Array
-from tkmeans.tables import Reading, Table, choose, read_table
+from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 
 
 @final
 class DataFile:
-    r"""A table on disk, for :meth:`TKMeans.fit` and its like; it may be larger than memory.
-
-    A plain path will do where the file tells all.
+    r"""A table on disk, for :meth:`TKMeans.fit` and its like; a plain path will do where the file tells all.
 
     Parameters
     ----------
     path : str, path or pyarrow dataset
-        CSV or other text, Parquet, Feather (Arrow), NPY, JSON, a workbook (xlsx, ods) or a DuckDB
-        database, compressed or not, or a folder of these, whose files are read in the order of
-        their names. Text, Parquet, Feather and NPY are read in chunks, others as a whole.
+        CSV or other text, Parquet, Feather (Arrow), NPY, JSON, a workbook (xlsx, ods) or a DuckDB database, compressed
+        or not, or a folder of these, whose files are read in the order of their names. Text, Parquet, Feather and NPY
+        are read in chunks, and may be larger than memory; others are read as a whole.
     columns : list of str, default=None
         The columns to read, in this order; None: all of numbers that are neither identifiers nor constant, or in
         `predict`, those of the fit. A date is read as days since 1970, ``"species=Gentoo"`` as 1 for Gentoo, else 0.
@@ -71,9 +68,10 @@ class DataFile:
             raise TypeError(f"path must be a str, a path or a dataset of pyarrow, got {path!r}")
         if isinstance(path, str) and "\0" in path:
             raise ValueError(f"path must name a file, got {path!r}")
-        for name, lists in {"columns": columns or (), "without": without, "keep": keep, "missing": missing}.items():
-            if isinstance(lists, str) or not all(isinstance(each, str) for each in lists):
-                raise TypeError(f"{name} must be a list of str, got {lists!r}")
+        lists = {"columns": () if columns is None else columns, "without": without, "keep": keep, "missing": missing}
+        for name, some in lists.items():
+            if isinstance(some, str) or not isinstance(some, Collection) or not all(isinstance(x, str) for x in some):
+                raise TypeError(f"{name} must be a list of str, got {some!r}")
         texts = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands}
         for name, text in (texts | {"encoding": encoding, "table": table}).items():
             if text is not None and not isinstance(text, str):
@@ -92,7 +90,10 @@ def open_table(file: DataFile, fitted: list[str] | None = None) -> tuple[Table, 
     table = read_table(file.path, file.reading)
     columns, keep = (fitted, fitted or file.keep) if file.columns is None else (file.columns, file.keep)
     choice = choose(table, columns, file.without, keep)
-    for note in [*table.notes, *choice.notes]:
+    if repeated := [name for name, times in Counter(choice.names).items() if times > 1]:
+        raise TableError(f"{table.source}: columns must differ, and {repeated[0]!r} is named more than once")
+    unseen = [n for n in choice.names if table.indicated(n) and not any(map(np.nansum, table.batches([n], CHUNK)))]
+    for note in [*table.notes, *choice.notes, *(f"no row has {name!r}" for name in unseen)]:
         warn_user(f"{table.source}: {note}", UserWarning)
     return table, choice.names
 
@@ -159,7 +160,7 @@ class FileSource(BlockSource):
 
 def run_rows(row_bytes: int, block_rows: int) -> int:
     """Rows to read at once: about a quarter of a megabyte, and a multiple of the block's."""
-    return block_rows * max(1, math.floor((1 << 18) / (row_bytes * block_rows)))
+    return block_rows * max(1, (1 << 18) // (row_bytes * block_rows))
 
 
 def regrouped(batches: Iterable[Array], multiple: int) -> Iterator[Array]:

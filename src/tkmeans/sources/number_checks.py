@@ -81,7 +81,8 @@ def shape_checked(values: Array, name: str, shape: tuple[int, ...]) -> None:
 
 def as_numbers(values: Any, name: str) -> Any:
     """The values, of which none is text or a date; as an array with NaN for missing where a list or mask was given."""
-    if isinstance(values, (str, bytes, os.PathLike)) or type(values).__name__ == "DataFile":
+    in_files = type(values).__module__ in ("tkmeans.sources.files", "pyarrow._dataset")
+    if in_files or isinstance(values, (str, bytes, os.PathLike)):
         raise TypeError(f"{name} must be a table of numbers, got {values!r}; where files are not taken, load it first")
     if hasattr(values, "to_arrow_table"):  # a query of DuckDB
         values = values.to_arrow_table()

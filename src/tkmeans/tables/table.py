@@ -45,7 +45,8 @@ class Reading(NamedTuple):
         """The same, or what is wrong with it whatever the file is."""
         signs = {"delimiter": self.delimiter, "decimal": self.decimal, "thousands": self.thousands or None}
         for name, sign in signs.items():
-            if sign is not None and (len(sign) != 1 or sign == '"' or not (sign.isprintable() or sign == "\t")):
+            word = name != "delimiter" and str(sign).isalnum()  # or a part of one, or of a number
+            if sign is not None and (word or len(sign) != 1 or sign == '"' or not (sign.isprintable() or sign == "\t")):
                 raise WrongUse(f"{name}={sign!r} is not one sign, such as ';' or tab")
         if self.decimal is not None and self.decimal == self.thousands:
             raise WrongUse(f"decimal={self.decimal!r} and thousands={self.thousands!r} must differ")
