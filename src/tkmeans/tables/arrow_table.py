@@ -63,7 +63,7 @@ class ArrowTable(Table):
         values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
         return Cells(self.known(values) if kind == "number" else values)
 
-    def cells(self, name: str) -> list[str]:
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
         """A column as text; empty where missing."""
         with naming(self.source):  # dates may be beyond Python's
             gone, cells = [*self.missing, *gone_numbers(self.missing)], self.stored(name).to_pylist()

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the c
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
 _ALWAYS_ID = {"id", "ids", "uuid", "guid", "rowid"}
 _POSTAL = {"zip", "zipcode", "postcode", "postalcode", "postal", "plz", "pincode", "fips"}
+_POSTAL |= {"postleitzahl", "codepostal", "codigopostal"}
 _DATED = ("date", "datum", "day", "tag", "month", "monat", "yyyymmdd", "yyyymm")  # what words of a name end with
-_NUMBERING = {"index", "idx", "key", "code", "no", "nr", "num", "number"}  # where values hardly repeat
+_NUMBERING = {"index", "idx", "key", "code", "no", "nr", "num", "number", "numero", "codigo", "codice", "clave"}
+_NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
 _NEARLY = 0.95  # of the values are distinct in a column that identifies rows
 _LONG = 9  # digits, more than a measurement has
 _ENOUGH = 10  # rows in which a pattern is no accident
@@ -92,17 +95,20 @@ def _why_not(column: Column, varies: bool = False) -> str:
     if column.n_bad or column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
         return "a code with leading zeros" if column.kind == "code" else ""
     distinct = np.unique(known)
-    words = [word.casefold() for word in _WORD.findall(column.name)] or [""]
+    plain = unicodedata.normalize("NFKD", column.name).encode("ascii", "ignore").decode()  # without accents
+    words = [word.casefold() for word in _WORD.findall(plain)] or [""]
     if len(distinct) == len(column.values) > 2 and _counts(known, distinct):
         return "a row number"
-    if words[-1] in _ALWAYS_ID:
+    if words[-1] in _ALWAYS_ID or words[-1].endswith("nummer"):  # which, other than number, is no count
         return "an identifier, by its name"
-    if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
+    is_long = words[0] in ("plz", "postleitzahl") and known.min() >= 1000 and known.max() < 100_000
+    if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL) or is_long:
         return "a postal code, by its name"
     if any(word.endswith(_DATED) for word in words) and _are_dates(distinct):
         return "a date, by its name and its values"
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
-        if words[-1] in _NUMBERING or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
+        named = words[-1] in _NUMBERING or words[0] in ("id", "codigo", "codice") or _NUMBERED.fullmatch(words[-1])
+        if named or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
         if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
             return "a key: long numbers that hardly repeat"

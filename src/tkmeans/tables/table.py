@@ -206,8 +206,8 @@ class Table(ABC):
             self.load()
         return self._loaded[name][0]
 
-    def cells(self, name: str) -> list[str]:
-        """A column as text; empty where missing."""
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
+        """A column as text; empty where missing or, if wanted as they are, only where a person calls that missing."""
         texts = ["" if value != value else str(value) for value in self.column(name).values.tolist()]
         for start, cells in self._loaded[name][1]:
             if cells.texts is not None:  # as there may be in some chunks and not in others

@@ -72,7 +72,7 @@ class MatrixTable(Table):
             parts = [self._read(file, int(row), 1, names) for row in picked]
         return np.concatenate([np.empty((0, len(names)), self.dtype(names)), *parts])
 
-    def cells(self, name: str) -> list[str]:
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
         """A column as text; of whole numbers all digits."""
         if self._stored.kind not in "iu":
             return super().cells(name)
@@ -243,9 +243,9 @@ class Concatenated(Table):
             found.append(f"{table.source}, {table.where([row])[0]}")
         return found
 
-    def cells(self, name: str) -> list[str]:
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
         """A column as text, as it stands in the files; empty where missing."""
-        return [cell for table in self.tables for cell in table.cells(name)]
+        return [cell for table in self.tables for cell in table.cells(name, as_they_are)]
 
 
 def _misfit(cells: Cells) -> Cells:
@@ -265,14 +265,14 @@ def write_table(
     if clash := [name for name in added if name in table.names]:
         raise TableError(f"{table.source} already has a column {clash[0]!r}")
     rows = np.arange(table.n_rows) if rows is None else rows
-    wanted = _FORMATS.get(Path(like).suffix.casefold(), table.format)
+    wanted, tabs = _FORMATS.get(suffix := Path(like).suffix.casefold(), table.format), suffix in (".tsv", ".tab")
+    wanted = "other" if tabs and isinstance(table, TextTable) and table.sign != "\t" else wanted
     if wanted == table.format and isinstance(table, (TextTable, arrow_table.ArrowTable)) and wanted != "other":
         table.write(file, added, rows)
     elif wanted in ("text", "other"):
         columns = [_with_points(table, name) for name in table.names]
         columns += [column.texts("{:.6g}".format, "") for column in added.values()]
         text = io.StringIO(newline="")
-        tabs = table.format != "text" and Path(like).suffix.casefold() in (".tsv", ".tab")
         lines = csv.writer(text, delimiter="\t" if tabs else ",", lineterminator="\n")
         lines.writerow([*table.names, *added])
         lines.writerows([column[i] for column in columns] for i in rows)
@@ -290,7 +290,8 @@ def write_table(
 
 def _with_points(table: Table, name: str) -> list[str]:
     """The cells of a column as text, its numbers with a decimal point, whatever sign their files have."""
-    cells, column = table.cells(name), table.column(name)
+    column = table.column(name)
+    cells = table.cells(name, column.is_text)
     if column.kind != "number" or table.notations.get(name) not in PLAIN:
         return cells
     both = zip(cells, column.values.tolist(), Numerals().values(cells, "number")[0].tolist(), strict=True)
@@ -310,7 +311,8 @@ def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     column = table.column(name)
     as_text = column.n_bad or column.kind in ("date", "code", "text")
     is_long = not as_text and bool(np.any(np.abs(column.values) >= 2.0**53))  # so that digits would be lost
-    cells = [cell.removesuffix(".0") if is_long else cell for cell in table.cells(name)] if as_text or is_long else []
+    cells = table.cells(name, column.is_text) if as_text or is_long else []
+    cells = [cell.removesuffix(".0") for cell in cells] if is_long else cells
     if is_long and all(re.fullmatch("[+-]?[0-9]*", cell) for cell in cells):
         fits = all(abs(int(cell or 0)) < 2**63 for cell in cells)
         return np.array([int(cell) if cell and fits else cell or nothing for cell in cells])
