@@ -171,3 +171,108 @@ def test_numbers_with_a_zero_before_another_digit_are_codes_with_points_too(run,
 def test_decimals_are_no_codes(run, table, cells):
     file = table("x,a,b", *(f"{cells[i % 3]},{a},{b}" for i, (a, b) in enumerate(groups())))
     assert columns_of(run, file)["x"] == "used for clustering"
+
+
+# ---- tables inside of files --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [(), ("--table", "Notes")])
+def test_the_other_sheets_are_named_where_the_first_has_no_numbers(run, given):
+    book = openpyxl.Workbook()
+    book.active.title = "Notes"
+    for row in (["who", "what"], ["Anna", "measured"], ["Ben", "typed"]):
+        book.active.append(row)
+    data = book.create_sheet("Data")
+    for row in [["height", "weight"], *groups().tolist()]:
+        data.append(row)
+    book.save("two.xlsx")
+    found = said(run("fit", "two.xlsx", "-k", 2, *given, code=1))
+    assert "sheet 'Notes' (of 'Notes', 'Data'; add --table ... for another) has no column of numbers" in found
+
+
+@pytest.mark.parametrize("beside", [{}, {"total": N, "next": None, "meta": {"page": 1}}])
+def test_rows_inside_of_an_object_of_json_are_the_table(run, table, beside):
+    rows = [{"a": a, "b": b} for a, b in groups().tolist()]
+    file = table(json.dumps({"data": rows} | beside), name="t.json")
+    assert run("fit", file, "-k", 2, "--json").document["rows"] == N
+
+
+def test_an_object_of_json_with_two_lists_is_read_as_columns(table):
+    file = table(json.dumps({"a": [1, 2], "what": [{"x": 1}, {"x": 2}]}), name="t.json")
+    assert read_table(file).names == ["a", "what"]
+
+
+# ---- advice --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "title", [["Sales of 2024"], ["Sales of 2024", "Made by Anna"], ["Sales, 2024"], ["Sales", ""]]
+)
+def test_lines_above_the_names_of_columns_are_to_be_deleted(run, table, title):
+    rows = [f"n{i},{a},{b}" for i, (a, b) in enumerate(groups())]
+    found = said(run("fit", table(*title, "name,a,b", *rows), "-k", 2, code=1))
+    assert "; delete lines such as a title above the names of the columns, put quotation marks" in found
+    found = said(run("fit", table("name,a,b", *rows, "n"), "-k", 2, code=1))
+    assert "delete lines" not in found
+
+
+def test_values_that_the_model_does_not_know_are_named(run, table):
+    rows = [f"{a},{b},{'SML'[i % 3]},{'xy'[i % 2]}" for i, (a, b) in enumerate(groups())]
+    run("fit", table("a,b,size,of", *rows), "-k", 2, "--encode", "size,of", "--model", "m.json")
+    assert "does not know" not in said(run("predict", "m.json", "table.csv"))
+    file = table("a,b,size,of", *rows, "30,30,XL,x", "30,30,XXL,y", "30,30,,x", name="new.csv")
+    assert "The model does not know size=XL, size=XXL." in said(run("predict", "m.json", file))
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given", "note"),
+    [
+        ("{} EUR", "{} €", ""),
+        ("${}", "{} USD", ""),
+        ("{} EUR", "", ""),  # no value is none to convert
+        ("{} %", "{}", "share (no unit here, % there)"),
+        ("{}", "£{}", "share (GBP here, no unit there)"),
+    ],
+)
+def test_units_are_named_where_they_are_not_those_of_the_fit(run, table, fitted, given, note):
+    rows = [[f"{form.format(a)},{b}" for a, b in groups()] for form in (fitted, given)]
+    run("fit", table("share,area", *rows[0]), "-k", 2, "--model", "m.json")
+    found = said(run("predict", "m.json", table("share,area", *rows[1], name="new.csv")))
+    assert "1.5" not in found
+    assert note in found
+    assert ("units" in found) == bool(note)
+
+
+@pytest.mark.parametrize("given", [(), ("--mark-outliers",)])
+def test_the_suggested_command_marks_outliers_if_this_one_does(run, table, given):
+    found = run("fit", table("a,b", *(f"{a},{b}" for a, b in groups())), "-k", 2, *given).output
+    (line,) = [line for line in found.splitlines() if "tkmeans fit" in line]
+    assert ("--mark-outliers" in line) == bool(given)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "encoding", "reason"),
+    [("a\nb", "utf-8", "cannot be part of a name"), ("Ω", "latin-1", "cannot be written in cp1252")],
+)
+def test_a_prefix_is_refused_with_the_right_reason(run, table, prefix, encoding, reason):
+    file = table("ä,b", *(f"{a},{b}" for a, b in groups()), encoding=encoding)
+    assert reason in said(run("fit", file, "-k", 2, "--prefix", prefix, "--out", "o.csv", code=1))
+
+
+@pytest.mark.parametrize(("n", "rows"), [(1, "1 row is"), (2, "2 rows are")])
+def test_more_clusters_than_rows_are_refused_in_plain_words(run, table, n, rows):
+    file = table("a,b", *(f"{a},{b}" for a, b in groups(n)))
+    found = said(run("fit", file, "-k", 5, code=1))
+    assert f"table.csv: {rows} too few for 5 clusters; choose a smaller -k" in found
+    assert "0.4 rows" not in found
+
+
+@pytest.mark.parametrize("sign", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("name", ["o.tsv", "o.TAB"])
+def test_tabs_part_the_cells_of_files_called_so(run, table, sign, name):
+    rows = [sign.join([f'"n{sign}{i}"', str(a), str(b)]) for i, (a, b) in enumerate(groups().tolist())]
+    run("fit", table(sign.join(["name", "a", "b"]), *rows), "-k", 2, "--out", name)
+    found = read_table(name, Reading(delimiter="\t"))
+    assert found.names == ["name", "a", "b", "cluster", "probability", "outlier_pvalue"]
+    np.testing.assert_array_equal(np.column_stack([found.column("a").values, found.column("b").values]), groups())
+    assert found.cells("name")[7] == f"n{sign}7"

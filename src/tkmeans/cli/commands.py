@@ -19,10 +19,11 @@ from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, pr
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
-from tkmeans.tables.roles import listed
+from tkmeans.tables.roles import listed, values_of
 from tkmeans.tables.table_files import NOT_WRITTEN
 
 _SHOWN = {"evidence": ".1f", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
+_UNITS = {"": "no unit", "€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY"}  # signs that have other names
 Criterion = StrEnum("Criterion", ["evidence", "icl", "bic", "stability"])  # what the number of clusters is chosen by
 Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
@@ -79,7 +80,7 @@ def fit(
         inside = Path.cwd().is_relative_to(Path(file).resolve())  # a folder such as .
         place = Path(file).resolve() if inside else Path(file)
         suffix = ".csv" if place.suffix.casefold() in NOT_WRITTEN else place.suffix
-        to = ("--out", place.parent / f"{place.stem}-clustered{suffix}")
+        to = ("--out", place.parent / f"{place.stem}-clustered{suffix}", *["--mark-outliers"] * mark_outliers)
         beside = ("--out", place.parent / "report.html") if inside else ()
         suggestions = [
             (output.out is None, ("fit", file, "-k", k, *same, *to), "writes your table with the cluster of each row"),
@@ -115,12 +116,22 @@ def predict(
     table = read_file(file, reading, "," if "," in "".join(fitted) else ".")
     output_files.check_new_columns(table, output)
     columns = _columns_for(steps[0], table, model)
-    units = [(name, table.notation(name), theirs) for name, theirs in zip(columns, fitted, strict=True)]
-    others = [f"{name} ({ours} here, {theirs} there)" for name, ours, theirs in units if ours[3:] != theirs[3:]]
     X = np.column_stack(numbers(table, columns))
+    units = [
+        [_UNITS.get(each[4:], each[4:]) for each in (table.notation(n), theirs)]
+        for n, theirs in zip(columns, fitted, strict=True)
+    ]
+    others = [
+        f"{name} ({ours} here, {theirs} there)"
+        for name, (ours, theirs), x in zip(columns, units, X.T, strict=True)
+        if ours != theirs and np.any(x == x)
+    ]
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
     remarks = [*missing_values(X), *([f"no row has {listed(strange)}"] if strange else [])]
-    remarks += [f"not in the units that the model was fitted in, so convert: {listed(others)}"] if others else []
+    remarks += (
+        [f"not in the units that the model was fitted in; convert if need be: {listed(others)}"] if others else []
+    )
+    remarks += [f"the model does not know {listed(new)}"] if (new := _new_values(table, columns)) else []
     notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *remarks)
     with estimator_calls.as_messages(table):
         Z = X if len(steps) == 1 else steps[0].transform(X)
@@ -134,6 +145,14 @@ def predict(
         screen.print_table(summary.sizes_of(found, len(steps[-1].cluster_centers_)))
         screen.tell(found.sentence)
         summary.print_written({output.out: "the table with the cluster of each row"})
+
+
+def _new_values(table: Table, columns: list[str]) -> list[str]:
+    """Values of encoded columns, as in species=Gentoo, that no indicator is for, unless one stands for two values."""
+    names = [found[0] for found in map(table.indicated, columns) if found]
+    several = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    made = (f"{name}={value}" for name in several for value in values_of(table, name))
+    return [each for each in made if each not in columns]
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:

@@ -181,6 +181,10 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     except (ValueError, RecursionError) as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
     names: list[str] = []
+    if isinstance(rows, dict):  # {"data": [{...}, ...], "total": 2}
+        inside = [x for x in rows.values() if isinstance(x, list) and x and all(isinstance(row, dict) for row in x)]
+        n_lists = sum(isinstance(x, list) for x in rows.values())
+        rows = inside[0] if len(inside) == n_lists == 1 else rows
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
         names = list(rows)
         rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None
@@ -223,8 +227,9 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         wholes = (type(cell) is float and cell.is_integer() and abs(cell) <= 2**53 for cell in row)
         row[:] = [None if cell == "" else int(cell) if whole else cell for cell, whole in zip(row, wholes, strict=True)]
     of = f" (of {', '.join(map(repr, sheets))}; add table='...' for another)" if len(sheets) > 1 else ""
-    table, header = _titled(f"{source}: sheet {name!r}{of}", [[rows[i - 1][j] for j in used] for i in places], reading)
-    table.source, table.row_places = source, places[header:]
+    sheet = f"{source}: sheet {name!r}{of}"
+    table, header = _titled(sheet, [[rows[i - 1][j] for j in used] for i in places], reading)
+    table.source, table.sheet, table.row_places = source, sheet if of else "", places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     table.notes += [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
     if len(sheets) > 1 and reading.table is None:

@@ -60,7 +60,8 @@ def choose(
     aside = {why: [role.name for role in left if role.reason == why] for why in dict.fromkeys(r.reason for r in left)}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
-        raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
+        where = table.sheet or table.source
+        raise TableError(f"{where} has no column of numbers to cluster by: {others or 'all were left out'}")
     if columns is not None:
         asked = [column for column in table.first(CHUNK) if column.name in names]
         check_numbers(table, asked)
@@ -141,14 +142,18 @@ def _throughout(table: Table, column: Column, reason: str) -> str:
     return "text" if n_bad > n_numbers else _why_not(column, True) if n_bad or n_others else reason
 
 
+def values_of(table: Table, name: str) -> list[str]:
+    """The values of a category, however they are written."""
+    pairs, kind = zip(table.cells(name), table.column(name).values.tolist(), strict=True), table.kinds[name]
+    known = {repr(x).removesuffix(".0") if kind == "number" and x == x else word for word, x in pairs if word}
+    return sorted({word.casefold() for word in known} if kind == "boolean" else known)
+
+
 def levels(table: Table, names: Sequence[str]) -> list[str]:
     """The indicators that stand for categories: one for each value, or one in all if there are two."""
     found = []
     for name in (column_named(table, name) for name in names):
-        pairs, kind = zip(table.cells(name), table.column(name).values.tolist(), strict=True), table.kinds[name]
-        known = {repr(x).removesuffix(".0") if kind == "number" and x == x else word for word, x in pairs if word}
-        values = sorted({word.casefold() for word in known} if kind == "boolean" else known)  # however they are written
-        if not 2 <= len(values) <= _LEVELS:
+        if not 2 <= len(values := values_of(table, name)) <= _LEVELS:
             raise TableError(f"{table.source}: column {name!r} has {len(values)} values; 2 to {_LEVELS} can be encoded")
         made = [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
         if clash := [each for each in made if name not in (table.indicated(each) or ())[:1]]:

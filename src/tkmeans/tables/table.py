@@ -106,6 +106,7 @@ class Table(ABC):
 
     KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
+    sheet = ""  # of a workbook, with the names of the others
     layout = ""  # how the file is written, where that is worth a word
     encoding = "utf-8"  # of what is written as text
     is_matrix = False  # whether it is an array without names, in which every column is data

@@ -215,6 +215,8 @@ class TextTable(Table):
             first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
             way_out = "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
+            is_title = all(len(record.cells) > len(self.names) for record in wrong)
+            way_out = "delete lines such as a title above the names of the columns, " * is_title + way_out
             raise TableError(f"{self.source}: {found}; {way_out}")
 
     def _records(self) -> Iterator[Record]:
