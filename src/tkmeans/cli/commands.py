@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections import Counter
 from enum import StrEnum
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -19,11 +20,11 @@ from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, pr
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
-from tkmeans.tables.roles import listed, values_of
+from tkmeans.tables.roles import indicators, listed
 from tkmeans.tables.table_files import NOT_WRITTEN
 
 _SHOWN = {"evidence": ".1f", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
-_UNITS = {"": "no unit", "€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY"}  # signs that have other names
+_UNITS = str.maketrans({"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY"})
 Criterion = StrEnum("Criterion", ["evidence", "icl", "bic", "stability"])  # what the number of clusters is chosen by
 Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
@@ -117,21 +118,17 @@ def predict(
     output_files.check_new_columns(table, output)
     columns = _columns_for(steps[0], table, model)
     X = np.column_stack(numbers(table, columns))
+    written = zip(columns, map(table.notation, columns), fitted, X.T, strict=True)
     units = [
-        [_UNITS.get(each[4:], each[4:]) for each in (table.notation(n), theirs)]
-        for n, theirs in zip(columns, fitted, strict=True)
+        (n, [each.translate(_UNITS)[4:] or "no unit" for each in both]) for n, *both, x in written if np.any(x == x)
     ]
-    others = [
-        f"{name} ({ours} here, {theirs} there)"
-        for name, (ours, theirs), x in zip(columns, units, X.T, strict=True)
-        if ours != theirs and np.any(x == x)
-    ]
+    others = [f"{name} ({ours} here, {theirs} there)" for name, (ours, theirs) in units if ours != theirs]
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
-    remarks = [*missing_values(X), *([f"no row has {listed(strange)}"] if strange else [])]
-    remarks += (
-        [f"not in the units that the model was fitted in; convert if need be: {listed(others)}"] if others else []
-    )
-    remarks += [f"the model does not know {listed(new)}"] if (new := _new_values(table, columns)) else []
+    encoded = Counter(found[0] for found in map(table.indicated, columns) if found)  # one may stand for two values
+    new = [each for name, n in encoded.items() if n > 1 for each in indicators(table, name) if each not in columns]
+    about = {"no row has": strange, "the model does not know": new}
+    about["not in the units that the model was fitted in; convert if need be:"] = others
+    remarks = [*missing_values(X), *(f"{what} {listed(names)}" for what, names in about.items() if names)]
     notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *remarks)
     with estimator_calls.as_messages(table):
         Z = X if len(steps) == 1 else steps[0].transform(X)
@@ -145,14 +142,6 @@ def predict(
         screen.print_table(summary.sizes_of(found, len(steps[-1].cluster_centers_)))
         screen.tell(found.sentence)
         summary.print_written({output.out: "the table with the cluster of each row"})
-
-
-def _new_values(table: Table, columns: list[str]) -> list[str]:
-    """Values of encoded columns, as in species=Gentoo, that no indicator is for, unless one stands for two values."""
-    names = [found[0] for found in map(table.indicated, columns) if found]
-    several = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    made = (f"{name}={value}" for name in several for value in values_of(table, name))
-    return [each for each in made if each not in columns]
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
@@ -310,15 +299,8 @@ def main() -> None:
             sys.stdout = None
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+@app.callback(invoke_without_command=True)
+def _common(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+    if version:
         typer.echo(f"tkmeans {__version__}")
         raise typer.Exit
-
-
-_VERSION = typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-
-
-@app.callback()
-def _common(version: Annotated[bool, _VERSION] = False) -> None:
-    pass

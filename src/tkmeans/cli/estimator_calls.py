@@ -35,8 +35,7 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
         n_clusters = n_clusters or selection.best
     n_rows, rows = data.table.n_rows, screen.count(data.table.n_rows, "row")
     if n_clusters > n_rows:
-        are = "is" if n_rows == 1 else "are"
-        raise TableError(f"{data.table.source}: {rows} {are} too few for {n_clusters} clusters; choose a smaller -k")
+        raise TableError(f"{data.table.source} has {rows}, too few for {n_clusters} clusters; choose a smaller -k")
     if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")

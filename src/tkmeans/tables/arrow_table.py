@@ -181,10 +181,9 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     except (ValueError, RecursionError) as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
     names: list[str] = []
-    if isinstance(rows, dict):  # {"data": [{...}, ...], "total": 2}
-        inside = [x for x in rows.values() if isinstance(x, list) and x and all(isinstance(row, dict) for row in x)]
-        n_lists = sum(isinstance(x, list) for x in rows.values())
-        rows = inside[0] if len(inside) == n_lists == 1 else rows
+    lists = [x for x in rows.values() if isinstance(x, list)] if isinstance(rows, dict) else []
+    if len(lists) == 1 and all(isinstance(row, dict) for row in lists[0]):  # {"data": [{...}, ...], "total": 2}
+        rows = lists[0] or rows
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
         names = list(rows)
         rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -70,16 +70,13 @@ class Numerals:
             return "code"
         return "number" if 2 * sum(self.number(cell) is not None for cell in known) >= len(known) else "text"
 
-    def doubts(self, columns: Mapping[str, Iterable[str]]) -> list[str]:
+    def doubts(self, columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
         """Notes on columns of a few values at least, all of which are 1.234 or, if points part groups, 1234."""
-        notes = []
         for name, cells in columns.items():
             known = {_UNIT.sub("", cell).strip() for cell in cells if cell.strip("0 ") and not self.is_missing(cell)}
             if len(known) >= _FEW and all(map(POINTED.fullmatch, known)):
-                first = min(known)
-                whole = first.replace(".", "")
-                notes.append(f"{first!r} in {one_line(name)} is read as {first}; add thousands='.' if it is {whole}")
-        return notes
+                read = f"{(first := min(known))!r} in {one_line(name)} is read as {first}"
+                yield f"{read}; add thousands='.' if it is {first.replace('.', '')}"
 
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""

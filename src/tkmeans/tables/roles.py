@@ -9,17 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.table import CHUNK, Column, Table, TableError, complaint, day_number, one_line
+from tkmeans.tables.table import CHUNK, WORDS, Column, Table, TableError, complaint, day_number, one_line
 
 Names = Sequence[str]
 RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the command adds
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
-_ALWAYS_ID = {"id", "ids", "uuid", "guid", "rowid"}
-_POSTAL = {"zip", "zipcode", "postcode", "postalcode", "postal", "plz", "pincode", "fips"}
-_POSTAL |= {"postleitzahl", "codepostal", "codigopostal"}
-_DATED = ("date", "datum", "day", "tag", "month", "monat", "yyyymmdd", "yyyymm")  # what words of a name end with
-_NUMBERING = {"index", "idx", "key", "code", "no", "nr", "num", "number", "numero", "codigo", "codice", "clave"}
+# Last words of names; what words of a name end with; last words of columns whose values hardly repeat.
+_ALWAYS_ID, _POSTAL, _DATED = WORDS["identifiers"], {*WORDS["postal codes"]}, tuple(WORDS["dates"])
+_NUMBERING = WORDS["numberings"]
 _NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
 _NEARLY = 0.95  # of the values are distinct in a column that identifies rows
 _LONG = 9  # digits, more than a measurement has
@@ -142,20 +140,20 @@ def _throughout(table: Table, column: Column, reason: str) -> str:
     return "text" if n_bad > n_numbers else _why_not(column, True) if n_bad or n_others else reason
 
 
-def values_of(table: Table, name: str) -> list[str]:
-    """The values of a category, however they are written."""
+def indicators(table: Table, name: str) -> list[str]:
+    """An indicator, such as species=Gentoo, for every value of a category, however it is written."""
     pairs, kind = zip(table.cells(name), table.column(name).values.tolist(), strict=True), table.kinds[name]
     known = {repr(x).removesuffix(".0") if kind == "number" and x == x else word for word, x in pairs if word}
-    return sorted({word.casefold() for word in known} if kind == "boolean" else known)
+    return [f"{name}={x}" for x in sorted({word.casefold() for word in known} if kind == "boolean" else known)]
 
 
 def levels(table: Table, names: Sequence[str]) -> list[str]:
     """The indicators that stand for categories: one for each value, or one in all if there are two."""
     found = []
     for name in (column_named(table, name) for name in names):
-        if not 2 <= len(values := values_of(table, name)) <= _LEVELS:
-            raise TableError(f"{table.source}: column {name!r} has {len(values)} values; 2 to {_LEVELS} can be encoded")
-        made = [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
+        if not 2 <= len(made := indicators(table, name)) <= _LEVELS:
+            raise TableError(f"{table.source}: column {name!r} has {len(made)} values; 2 to {_LEVELS} can be encoded")
+        made = made if len(made) > 2 else made[1:]
         if clash := [each for each in made if name not in (table.indicated(each) or ())[:1]]:
             raise TableError(f"{table.source}: {clash[0]!r} could be of another column than {name!r}; rename one")
         found += made

@@ -1,10 +1,12 @@
 """The table that a fit or a command works on, whatever file it came from: columns, cells and added columns."""
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from tkmeans.stats import Array
 
 _NAMED_CELLS, KEPT_BAD = 5, 20  # bad cells that a message names, and that are kept
 CHUNK = 65_536  # rows that are read at once where the format does not decide it
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_bytes())  # names and beginnings of files
 TRUTH = {"true": 1.0, "false": 0.0}
 _TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
 DATE = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?")

@@ -19,26 +19,14 @@ from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, NoRows, content_of, pyarrow
 from tkmeans.tables.numerals import PLAIN, Numerals
 from tkmeans.tables.roles import listed
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, WrongUse
+from tkmeans.tables.table import CHUNK, WORDS, Added, Cells, Reading, Table, TableError, WrongUse
 from tkmeans.tables.text_table import TextTable, read_text
 
-# What other files begin with, and what to do about them.
-_STRANGERS: dict[Any, str] = {
-    b"FEA1": "in the first Feather format, which was given up; write it again with a recent pyarrow",
-    b"SQLite format 3": "an SQLite database; export a table of it as CSV",
-    b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
-    b"%PDF": "a PDF document; copy the table into a CSV file",
-    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which could run any code; save the table as CSV or Parquet",
-}
-
-# What files of these names are written as; and which files of a folder are read.
-_FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
-_FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
-_FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
-NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
-NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
-_IN_FOLDERS = [".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx"]
-_IN_FOLDERS += [".pq", ".ipc", ".tab", ".psv", ".ndjson", ".xz"]
+# What other files begin with, and what to do about them; what files of these names are written as, if they are; and
+# which files of a folder are read.
+_STRANGERS = {begin.encode("latin-1"): meaning for begin, meaning in WORDS["strangers"].items()}
+_FORMATS = {suffix: form for form, suffixes in WORDS["formats"].items() for suffix in suffixes}
+NOT_WRITTEN, _IN_FOLDERS = WORDS["not written"], WORDS["in folders"]
 
 
 @final
@@ -258,10 +246,7 @@ def _misfit(cells: Cells) -> Cells:
 def write_table(
     table: Table, file: BinaryIO, added: Mapping[str, Added], *, rows: Array | None = None, like: str | Path = ""
 ) -> None:
-    """Write these rows of a table, or all, with added columns, to an open file.
-
-    The suffix of `like` gives the format; without a known one the table keeps its own. Text stays as it was.
-    """
+    """Write these rows, or all, with added columns, in the format of files called `like`, else in that of the table."""
     if clash := [name for name in added if name in table.names]:
         raise TableError(f"{table.source} already has a column {clash[0]!r}")
     rows = np.arange(table.n_rows) if rows is None else rows

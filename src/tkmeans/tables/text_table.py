@@ -83,7 +83,7 @@ class TextTable(Table):
                 cells += islice((word for word in words if not word.isdecimal() or word[0] == "0"), _TELLING)
                 cells += islice((word for word in words if is_open and not POINTED.fullmatch(word)), _TELLING)
         if is_open and not guess_numerals([*seen.values()], reading, self.source).sure and sign == ";":
-            self.notes += [] if reading.thousands else self.numerals.doubts(seen)[:_NAMED_LINES]
+            self.notes += () if reading.thousands else islice(self.numerals.doubts(seen), _NAMED_LINES)
         for name, kind in ((name, self._layout.numerals.kind_of(cells)) for name, cells in seen.items()):
             if kind == "code" or not self.notations[name]:
                 self.notations[name], self.kinds[name] = kind, kind if kind in self.KINDS else "number"
