@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections import Counter
 from enum import StrEnum
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -74,8 +73,7 @@ def fit(
     else:
         summary.print_clusters(data, estimator, found, description, in_units)
         screen.tell(found.sentence)
-        table = "the table with the cluster of each row"
-        summary.print_written({output.out: table, model: "the model", report: "the report"})
+        summary.print_written({output.out: summary.TABLE, model: "the model", report: "the report"})
         again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
         same = options.typed_again(settings._replace(k=None), choice, reading)
         inside = Path.cwd().is_relative_to(Path(file).resolve())  # a folder such as .
@@ -124,8 +122,9 @@ def predict(
     ]
     others = [f"{name} ({ours} here, {theirs} there)" for name, (ours, theirs) in units if ours != theirs]
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
-    encoded = Counter(found[0] for found in map(table.indicated, columns) if found)  # one may stand for two values
-    new = [each for name, n in encoded.items() if n > 1 for each in indicators(table, name) if each not in columns]
+    encoded = [parted[0] for parted in map(table.indicated, columns) if parted]  # a single one stands for two values
+    several = (name for name in dict.fromkeys(encoded) if encoded.count(name) > 1)
+    new = [each for name in several for each in indicators(table, name) if each not in columns]
     about = {"no row has": strange, "the model does not know": new}
     about["not in the units that the model was fitted in; convert if need be:"] = others
     remarks = [*missing_values(X), *(f"{what} {listed(names)}" for what, names in about.items() if names)]
@@ -141,7 +140,7 @@ def predict(
     elif str(output.out) != "-":
         screen.print_table(summary.sizes_of(found, len(steps[-1].cluster_centers_)))
         screen.tell(found.sentence)
-        summary.print_written({output.out: "the table with the cluster of each row"})
+        summary.print_written({output.out: summary.TABLE})
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:

@@ -14,7 +14,6 @@ from tkmeans.cli import options, output_files, screen
 
 QUICK_REPS = 2
 _PICTURES = ("", ".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps")
-_FOLDER = typer.Option(help="The folder to write to; the page is written beside it.")
 What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there is to reproduce
 
 
@@ -56,8 +55,7 @@ def demo(
     screen.out.print(explained, end="")
     _draw(X, [theirs, ours], titles, picture)
     write_report(report, ours, X, feature_names=["x", "y"], title="tkmeans demo", call="tkmeans demo")
-    screen.out.print(f"The report:  {report} (open it in a browser)\n")
-    screen.out.print(then, end="")
+    screen.out.print(f"The report:  {report} (open it in a browser)\n\n{then}", end="")
 
 
 def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> None:
@@ -84,16 +82,15 @@ def reproduce(
     what: Annotated[What, typer.Argument(help="The table, the figures, or all of them.")] = What.all,
     reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
     quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions, in about a minute.")] = False,
-    out: Annotated[Path, _FOLDER] = Path("reproduction"),
+    out: Annotated[Path, typer.Option(help="The folder to write to; the page goes beside it.")] = Path("reproduction"),
 ) -> None:
     """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""
     from tkmeans.paper import reproduction
 
-    n_reps = QUICK_REPS if quick else reps
     with screen.counting("runs", transient=False) as update:
         watch: dict[str, Any] = {"start": lambda n: update(total=n), "tick": lambda n: update(advance=n)}
-        written = reproduction.reproduce(what.value, out, reps=n_reps, **watch, finish=screen.err.print)
-    for path in written:
-        if path.suffix == ".md" and path.parent == out:
-            print(path.read_text(encoding="utf-8"))
-    print(*written, sep="\n")
+        written = reproduction.reproduce(
+            what.value, out, reps=QUICK_REPS if quick else reps, **watch, finish=screen.err.print
+        )
+    tables = (path.read_text(encoding="utf-8") for path in written if path.suffix == ".md" and path.parent == out)
+    print(*tables, *written, sep="\n")

@@ -187,8 +187,8 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
         names = list(rows)
         rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None
-    flat = isinstance(rows, dict) and not any(isinstance(value, (dict, list)) for value in rows.values())
-    rows = [rows] if flat else rows
+    if isinstance(rows, dict) and not any(isinstance(value, (dict, list)) for value in rows.values()):
+        rows = [rows]
     if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
         names = list(dict.fromkeys(name for row in rows for name in row))
         rows = [[row.get(name) for name in names] for row in rows]
@@ -226,9 +226,8 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
         wholes = (type(cell) is float and cell.is_integer() and abs(cell) <= 2**53 for cell in row)
         row[:] = [None if cell == "" else int(cell) if whole else cell for cell, whole in zip(row, wholes, strict=True)]
     of = f" (of {', '.join(map(repr, sheets))}; add table='...' for another)" if len(sheets) > 1 else ""
-    sheet = f"{source}: sheet {name!r}{of}"
-    table, header = _titled(sheet, [[rows[i - 1][j] for j in used] for i in places], reading)
-    table.source, table.sheet, table.row_places = source, sheet if of else "", places[header:]
+    table, header = _titled(f"{source}: sheet {name!r}{of}", [[rows[i - 1][j] for j in used] for i in places], reading)
+    table.source, table.row_places = source, places[header:]
     table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     table.notes += [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
     if len(sheets) > 1 and reading.table is None:

@@ -30,8 +30,8 @@ class Numerals:
 
     def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = (), sure: bool = True) -> None:
         self.decimal, self.thousands, self.sure = decimal, thousands, sure
-        self.words = frozenset(missing)  # further ones for a missing value
-        self.missing = MISSING | {word.strip().casefold() for word in missing}
+        self.given = frozenset(word.strip().casefold() for word in missing)  # further ones for a missing value
+        self.missing = MISSING | self.given
         self._gone = frozenset(gone_numbers(missing))
         sign = f"[{re.escape(thousands)}]" if thousands else ""
         self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
@@ -103,9 +103,8 @@ class Numerals:
         everything = "".join(cells)
         if any(sign in everything for sign in "_" + ("" if self.decimal == "." else ".") + self.thousands):
             return None
-        texts = cells if self.decimal == "." else [cell.replace(self.decimal, ".") for cell in cells]
         try:
-            values = np.fromiter(map(float, texts), np.float64, len(cells))
+            values = np.fromiter((float(cell.replace(self.decimal, ".")) for cell in cells), np.float64, len(cells))
         except ValueError:
             return None
         return None if np.any(np.isinf(values)) or len(self.missing) > len(MISSING) else values

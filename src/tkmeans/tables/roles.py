@@ -21,8 +21,7 @@ _NUMBERING = WORDS["numberings"]
 _NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
 _NEARLY = 0.95  # of the values are distinct in a column that identifies rows
 _LONG = 9  # digits, more than a measurement has
-_ENOUGH = 10  # rows in which a pattern is no accident
-_LEVELS = 50  # at most, of a category that is encoded
+_ENOUGH, _LEVELS = 10, 50  # rows in which a pattern is no accident, and values, at most, of an encoded category
 
 
 class Role(NamedTuple):
@@ -58,8 +57,7 @@ def choose(
     aside = {why: [role.name for role in left if role.reason == why] for why in dict.fromkeys(r.reason for r in left)}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
-        where = table.sheet or table.source
-        raise TableError(f"{where} has no column of numbers to cluster by: {others or 'all were left out'}")
+        raise TableError(f"{table.sheet} has no column of numbers to cluster by: {others or 'all were left out'}")
     if columns is not None:
         asked = [column for column in table.first(CHUNK) if column.name in names]
         check_numbers(table, asked)

@@ -109,7 +109,6 @@ class Table(ABC):
 
     KINDS = ("number", "boolean", "date", "code", "text")  # of columns; other kinds of numbers are named by their unit
     format = "other"  # what it is written as: "text", "parquet", "feather" or "npy"; "other" becomes text
-    sheet = ""  # of a workbook, with the names of the others
     layout = ""  # how the file is written, where that is worth a word
     encoding = "utf-8"  # of what is written as text
     is_matrix = False  # whether it is an array without names, in which every column is data
@@ -121,7 +120,7 @@ class Table(ABC):
     stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
     def __init__(self, source: str, names: Sequence[str], kinds: Iterable[str], notes: Sequence[str] = ()) -> None:
-        self.source = source  # for messages
+        self.source = self.sheet = source  # for messages, and those about a sheet of a workbook
         self.names, self.notes = list(names), list(notes)
         self.kinds = {n: kind if kind in self.KINDS else "number" for n, kind in zip(names, kinds, strict=True)}
         self.notations: dict[str, str] = {}  # of columns of text: these kinds or, of numbers, a unit; "" if empty

@@ -22,8 +22,7 @@ from tkmeans.tables.roles import listed
 from tkmeans.tables.table import CHUNK, WORDS, Added, Cells, Reading, Table, TableError, WrongUse
 from tkmeans.tables.text_table import TextTable, read_text
 
-# What other files begin with, and what to do about them; what files of these names are written as, if they are; and
-# which files of a folder are read.
+# What other files begin with, and what to do about them; what files are written as; and which of a folder are read.
 _STRANGERS = {begin.encode("latin-1"): meaning for begin, meaning in WORDS["strangers"].items()}
 _FORMATS = {suffix: form for form, suffixes in WORDS["formats"].items() for suffix in suffixes}
 NOT_WRITTEN, _IN_FOLDERS = WORDS["not written"], WORDS["in folders"]
@@ -275,8 +274,7 @@ def write_table(
 
 def _with_points(table: Table, name: str) -> list[str]:
     """The cells of a column as text, its numbers with a decimal point, whatever sign their files have."""
-    column = table.column(name)
-    cells = table.cells(name, column.is_text)
+    cells = table.cells(name, (column := table.column(name)).is_text)
     if column.kind != "number" or table.notations.get(name) not in PLAIN:
         return cells
     both = zip(cells, column.values.tolist(), Numerals().values(cells, "number")[0].tolist(), strict=True)

@@ -64,7 +64,7 @@ class TextTable(Table):
         broken = {cell for cell in seen - missing if not cell.strip().lstrip("+-").isdecimal()}
         self.wholes = {name for name in unique if notations[name] == "number" and broken.isdisjoint(columns[name])}
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
-        self._missing = {"", *numerals.words} | missing
+        self._missing = {"", *numerals.given} | missing
         self._by_hand = f'{sign} "' in found.head or sign == " " or not sign.isascii() or found.n_quotes % 2 == 1
         self._single = len(unique) + layout.trailing == 1
         self.layout, self.encoding, self.sign = _unusual(layout, content.packing), found.encoding, sign
@@ -119,9 +119,8 @@ class TextTable(Table):
         words, held = super().cells(name), [cells.texts for _, cells in self._loaded[name][1]]
         if None in held or sum(map(len, held)) < len(words):  # some are held as numbers
             words = [word for (part,) in self.chunks([name], 0, lambda _, x: texts_of(x), [name]) for word in part]
-        gone = {word.strip().casefold() for word in self.numerals.words}
-        is_missing = (lambda cell: cell.casefold() in gone) if as_they_are else self.numerals.is_missing
-        return ["" if is_missing(cell) else cell for cell in words]
+        given, is_missing = self.numerals.given, self.numerals.is_missing
+        return ["" if (cell.casefold() in given if as_they_are else is_missing(cell)) else cell for cell in words]
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
@@ -135,8 +134,7 @@ class TextTable(Table):
         decimal, unknown = layout.numerals.decimal, "NA" if layout.delimiter == " " else ""
         columns = [column.texts(lambda x: f"{x:.6g}".replace(".", decimal), unknown) for column in added.values()]
         file.write(layout.found.mark + layout.preamble.encode(encoding))
-        if layout.header:
-            file.write(self._extended(layout.header, added).encode(encoding))
+        file.write(self._extended(layout.header, added).encode(encoding) if layout.header else b"")
         chosen = compress(enumerate(self._lines()), np.isin(np.arange(rows.max(initial=-1) + 1), rows))
         while some := list(islice(chosen, _BY_HAND)):
             lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
@@ -214,9 +212,9 @@ class TextTable(Table):
             sign = NAMED.get(layout.delimiter, repr(layout.delimiter))
             first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
-            way_out = "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             is_title = all(len(record.cells) > len(self.names) for record in wrong)
-            way_out = "delete lines such as a title above the names of the columns, " * is_title + way_out
+            way_out = "delete lines such as a title above the names of the columns, " * is_title
+            way_out += "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             raise TableError(f"{self.source}: {found}; {way_out}")
 
     def _records(self) -> Iterator[Record]:
