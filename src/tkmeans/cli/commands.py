@@ -117,9 +117,7 @@ def predict(
     columns = _columns_for(steps[0], table, model)
     X = np.column_stack(numbers(table, columns))
     written = zip(columns, map(table.notation, columns), fitted, X.T, strict=True)
-    units = [
-        (n, [each.translate(_UNITS)[4:] or "no unit" for each in both]) for n, *both, x in written if np.any(x == x)
-    ]
+    units = [(n, [x.translate(_UNITS)[4:] or "no unit" for x in both]) for n, *both, x in written if np.any(x == x)]
     others = [f"{name} ({ours} here, {theirs} there)" for name, (ours, theirs) in units if ours != theirs]
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
     encoded = [parted[0] for parted in map(table.indicated, columns) if parted]  # a single one stands for two values

@@ -87,10 +87,9 @@ def reproduce(
     """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""
     from tkmeans.paper import reproduction
 
+    n_reps = QUICK_REPS if quick else reps
     with screen.counting("runs", transient=False) as update:
         watch: dict[str, Any] = {"start": lambda n: update(total=n), "tick": lambda n: update(advance=n)}
-        written = reproduction.reproduce(
-            what.value, out, reps=QUICK_REPS if quick else reps, **watch, finish=screen.err.print
-        )
+        written = reproduction.reproduce(what.value, out, reps=n_reps, **watch, finish=screen.err.print)
     tables = (path.read_text(encoding="utf-8") for path in written if path.suffix == ".md" and path.parent == out)
     print(*tables, *written, sep="\n")

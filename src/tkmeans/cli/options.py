@@ -20,6 +20,7 @@ Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before th
 
 _FILE = "CSV, Parquet, Feather, JSON, xlsx, xls, ods, DuckDB or NPY, recognised by content; - for standard input."
 _SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows."
+_CLUSTERS = typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")
 _OUT = "Write the table with new columns; - for standard output."
 _DEVICES = dict.fromkeys(("/dev/stdout", "/dev/fd/1"), Path("-"))  # which are standard output, too
 _reading = partial(typer.Option, rich_help_panel="How to read the file")
@@ -59,9 +60,7 @@ class ColumnOptions(NamedTuple):
 class ModelOptions(NamedTuple):
     """How to fit."""
 
-    k: Annotated[int | None, typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")] = (
-        None
-    )
+    k: Annotated[int | None, _CLUSTERS] = None
     shape: Annotated[Shape, typer.Option(help=_SHAPES)] = Shape.round
     min_cluster_size: Annotated[int | None, typer.Option(min=1, help="Smaller heaps are no cluster.")] = None
     seed: Seed = 0

@@ -98,7 +98,7 @@ def _why_not(column: Column, varies: bool = False) -> str:
         return "a row number"
     if words[-1] in _ALWAYS_ID or words[-1].endswith("nummer"):  # which, other than number, is no count
         return "an identifier, by its name"
-    is_long = words[0] in ("plz", "postleitzahl") and known.min() >= 1000 and known.max() < 100_000
+    is_long = words[0] in ("plz", "postleitzahl") and bool(np.all((known >= 1000) & (known < 100_000)))
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL) or is_long:
         return "a postal code, by its name"
     if any(word.endswith(_DATED) for word in words) and _are_dates(distinct):
