@@ -181,9 +181,9 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     except (ValueError, RecursionError) as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
     names: list[str] = []
-    lists = [x for x in rows.values() if isinstance(x, list)] if isinstance(rows, dict) else []
-    if len(lists) == 1 and all(isinstance(row, dict) for row in lists[0]):  # {"data": [{...}, ...], "total": 2}
-        rows = lists[0] or rows
+    lists = [x for x in rows.values() if isinstance(x, (list, dict))] if isinstance(rows, dict) else []
+    if len(lists) == 1 and isinstance(lists[0], list) and all(isinstance(row, dict) for row in lists[0]):
+        rows = lists[0] or rows  # of {"data": [{...}, ...], "total": 2}
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
         names = list(rows)
         rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None

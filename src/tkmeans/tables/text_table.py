@@ -212,7 +212,7 @@ class TextTable(Table):
             sign = NAMED.get(layout.delimiter, repr(layout.delimiter))
             first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
-            is_title = all(len(record.cells) > len(self.names) for record in wrong)
+            is_title = 2 * n_wrong > record.line and all(len(each.cells) > len(self.names) for each in wrong)
             way_out = "delete lines such as a title above the names of the columns, " * is_title
             way_out += "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             raise TableError(f"{self.source}: {found}; {way_out}")
