@@ -144,7 +144,7 @@ def test_predict_says_which_columns_are_in_other_units_than_those_of_the_fit(run
     run("fit", table("share;area", *rows[0]), "-k", 2, "--scale", scale, "--model", model)
     said = [" ".join(run("predict", model, table("share;area", *each, name="new.csv")).output.split()) for each in rows]
     assert "units" not in said[0]
-    assert "Not in the units that the model was fitted in, so convert: share (1.5" in said[1]
+    assert "Not in the units that the model was fitted in; convert if need be: share (" in said[1]
     assert "area (" not in said[1]
 
 

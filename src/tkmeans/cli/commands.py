@@ -19,10 +19,11 @@ from tkmeans.cli.prepared_data import Data, missing_values, numbers, prepare, pr
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError, choose
-from tkmeans.tables.roles import listed
+from tkmeans.tables.roles import indicators, listed
 from tkmeans.tables.table_files import NOT_WRITTEN
 
 _SHOWN = {"evidence": ".1f", "icl": ".1f", "bic": ".1f", "outlier_fraction": ".1%", "stability": ".2f"}
+_UNITS = str.maketrans({"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY"})
 Criterion = StrEnum("Criterion", ["evidence", "icl", "bic", "stability"])  # what the number of clusters is chosen by
 Rule = StrEnum("Rule", ["strays", "tail"])  # what makes an outlier
 
@@ -72,14 +73,13 @@ def fit(
     else:
         summary.print_clusters(data, estimator, found, description, in_units)
         screen.tell(found.sentence)
-        table = "the table with the cluster of each row"
-        summary.print_written({output.out: table, model: "the model", report: "the report"})
+        summary.print_written({output.out: summary.TABLE, model: "the model", report: "the report"})
         again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
         same = options.typed_again(settings._replace(k=None), choice, reading)
         inside = Path.cwd().is_relative_to(Path(file).resolve())  # a folder such as .
         place = Path(file).resolve() if inside else Path(file)
         suffix = ".csv" if place.suffix.casefold() in NOT_WRITTEN else place.suffix
-        to = ("--out", place.parent / f"{place.stem}-clustered{suffix}")
+        to = ("--out", place.parent / f"{place.stem}-clustered{suffix}", *["--mark-outliers"] * mark_outliers)
         beside = ("--out", place.parent / "report.html") if inside else ()
         suggestions = [
             (output.out is None, ("fit", file, "-k", k, *same, *to), "writes your table with the cluster of each row"),
@@ -115,12 +115,17 @@ def predict(
     table = read_file(file, reading, "," if "," in "".join(fitted) else ".")
     output_files.check_new_columns(table, output)
     columns = _columns_for(steps[0], table, model)
-    units = [(name, table.notation(name), theirs) for name, theirs in zip(columns, fitted, strict=True)]
-    others = [f"{name} ({ours} here, {theirs} there)" for name, ours, theirs in units if ours[3:] != theirs[3:]]
     X = np.column_stack(numbers(table, columns))
+    written = zip(columns, map(table.notation, columns), fitted, X.T, strict=True)
+    units = [(n, [x.translate(_UNITS)[4:] or "no unit" for x in both]) for n, *both, x in written if np.any(x == x)]
+    others = [f"{name} ({ours} here, {theirs} there)" for name, (ours, theirs) in units if ours != theirs]
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
-    remarks = [*missing_values(X), *([f"no row has {listed(strange)}"] if strange else [])]
-    remarks += [f"not in the units that the model was fitted in, so convert: {listed(others)}"] if others else []
+    encoded = [parted[0] for parted in map(table.indicated, columns) if parted]  # a single one stands for two values
+    several = (name for name in dict.fromkeys(encoded) if encoded.count(name) > 1)
+    new = [each for name in several for each in indicators(table, name) if each not in columns]
+    about = {"no row has": strange, "the model does not know": new}
+    about["not in the units that the model was fitted in; convert if need be:"] = others
+    remarks = [*missing_values(X), *(f"{what} {listed(names)}" for what, names in about.items() if names)]
     notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *remarks)
     with estimator_calls.as_messages(table):
         Z = X if len(steps) == 1 else steps[0].transform(X)
@@ -133,7 +138,7 @@ def predict(
     elif str(output.out) != "-":
         screen.print_table(summary.sizes_of(found, len(steps[-1].cluster_centers_)))
         screen.tell(found.sentence)
-        summary.print_written({output.out: "the table with the cluster of each row"})
+        summary.print_written({output.out: summary.TABLE})
 
 
 def _columns_for(first: Any, table: Table, model: Path) -> list[str]:
@@ -291,15 +296,8 @@ def main() -> None:
             sys.stdout = None
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+@app.callback(invoke_without_command=True)
+def _common(version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
+    if version:
         typer.echo(f"tkmeans {__version__}")
         raise typer.Exit
-
-
-_VERSION = typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-
-
-@app.callback()
-def _common(version: Annotated[bool, _VERSION] = False) -> None:
-    pass

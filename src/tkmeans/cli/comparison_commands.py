@@ -14,7 +14,6 @@ from tkmeans.cli import options, output_files, screen
 
 QUICK_REPS = 2
 _PICTURES = ("", ".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".eps", ".ps")
-_FOLDER = typer.Option(help="The folder to write to; the page is written beside it.")
 What = StrEnum("What", ["table1", "table2", "table3", "figure", "all"])  # there is to reproduce
 
 
@@ -36,9 +35,8 @@ def demo(
     X, y = make_contaminated(random_state=seed)
     genuine, means = y >= 0, [X[y == k].mean(axis=0) for k in range(15)]
     n_outliers = int(np.sum(~genuine))
-    rows = f"{genuine.sum()} rows in {y.max() + 1} groups, and {n_outliers} outliers far around them, "
-    rows += "as typing errors and broken sensors produce them"
-    screen.out.print(f"Generated data: {rows}. Both methods look for 15 clusters.\n")
+    about, explained, then = Path(__file__).with_name("demo.txt").read_text(encoding="utf-8").split("---\n")
+    screen.out.print(about.format(n_genuine=genuine.sum(), n_groups=y.max() + 1, n_outliers=n_outliers), end="")
     table = Table("method", "groups found", "centres lost to outliers", "outliers flagged", "ARI", "seconds")
     theirs, ours = KMeans(15, n_init=10, random_state=seed), TKMeans(15, random_state=seed)
     titles = []
@@ -54,16 +52,10 @@ def demo(
         table.add_row(name, f"{found} of 15", f"{np.sum(~inside)} of 15", named, f"{ari:.3f}", f"{seconds:.2f}")
         titles.append(f"{name}: {found} of 15 groups found")
     screen.out.print(table)
-    screen.out.print(
-        "ARI compares the clusters of the other rows with the true groups: 1 is perfect, 0 is random.\n"
-        "KMeans minimises squared distances, so a few far rows pull its centres away and groups are merged.\n"
-        "In TKMeans a far row has little influence, and outliers() flags it.\n"
-    )
+    screen.out.print(explained, end="")
     _draw(X, [theirs, ours], titles, picture)
     write_report(report, ours, X, feature_names=["x", "y"], title="tkmeans demo", call="tkmeans demo")
-    screen.out.print(f"The report:  {report} (open it in a browser)\n")
-    screen.out.print("Next, on a table of yours:  [bold]tkmeans fit TABLE.csv -k 3[/bold]")
-    screen.out.print("Next, in Python:            [bold]from tkmeans import TKMeans[/bold], and use it like KMeans.")
+    screen.out.print(f"The report:  {report} (open it in a browser)\n\n{then}", end="")
 
 
 def _draw(X: Any, models: list[Any], titles: list[str], path: Path) -> None:
@@ -90,7 +82,7 @@ def reproduce(
     what: Annotated[What, typer.Argument(help="The table, the figures, or all of them.")] = What.all,
     reps: Annotated[int, typer.Option(min=1, help="Repetitions of every run; 100 in the paper.")] = 100,
     quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPS} repetitions, in about a minute.")] = False,
-    out: Annotated[Path, _FOLDER] = Path("reproduction"),
+    out: Annotated[Path, typer.Option(help="The folder to write to; the page goes beside it.")] = Path("reproduction"),
 ) -> None:
     """Reproduce the paper's tables and figures; an interrupted run continues where it stopped."""
     from tkmeans.paper import reproduction
@@ -99,7 +91,5 @@ def reproduce(
     with screen.counting("runs", transient=False) as update:
         watch: dict[str, Any] = {"start": lambda n: update(total=n), "tick": lambda n: update(advance=n)}
         written = reproduction.reproduce(what.value, out, reps=n_reps, **watch, finish=screen.err.print)
-    for path in written:
-        if path.suffix == ".md" and path.parent == out:
-            print(path.read_text(encoding="utf-8"))
-    print(*written, sep="\n")
+    tables = (path.read_text(encoding="utf-8") for path in written if path.suffix == ".md" and path.parent == out)
+    print(*tables, *written, sep="\n")

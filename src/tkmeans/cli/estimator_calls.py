@@ -13,8 +13,7 @@ from tkmeans.row_answers import RowAnswers, answers
 from tkmeans.stats import Array
 from tkmeans.tables import Table, TableError
 
-_FEW_ROWS = 5  # in a cluster
-_ROWS_PER_NUMBER = 2  # that an ellipse is made of
+_FEW_ROWS, _ROWS_PER_NUMBER = 5, 2  # of a cluster; that an ellipse is made of
 
 # Parameters of the library as options of the command.
 _OPTIONS = {"n_clusters": "-k", "n_components": "-k", "random_state": "--seed", "max_iter": "--max-iter"}
@@ -34,7 +33,7 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
         screen.notes(notes)
         n_clusters = n_clusters or selection.best
     n_rows, rows = data.table.n_rows, screen.count(data.table.n_rows, "row")
-    if n_clusters > 1 and n_rows < _FEW_ROWS * n_clusters:
+    if 1 < n_clusters <= n_rows < _FEW_ROWS * n_clusters:
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
     is_elliptical = settings.shape == Shape.elliptical
@@ -89,5 +88,6 @@ def as_messages(table: Table, *, of_fit: bool = True) -> Iterator[None]:
 def _in_our_words(text: str, table: Table) -> str:
     """Parameters as options, without those that the command lacks, and rows by their places in the file."""
     text = re.sub(", or tol=.* good enough", "", re.sub("|".join(_OPTIONS), lambda theirs: _OPTIONS[theirs[0]], text))
+    text = re.sub("n_samples=(.*) should be >= -k=([0-9]*)", r"too few rows (\1) for \2 clusters", text)
     rows = re.compile(r"(?<=rows, such as )[0-9, ]+")
     return rows.sub(lambda found: ", ".join(table.where([*map(int, found[0].split(","))])), text)

@@ -55,8 +55,9 @@ def check_new_columns(table: Table, output: OutputOptions) -> None:
     if output.prefix.startswith(("=", "+", "-", "@")):
         raise WrongUse(f"names that begin with {output.prefix[0]!r} are formulas; choose another --prefix")
     written = output.prefix.encode(table.encoding, "ignore").decode(table.encoding)
-    if not written == output.prefix or not written.isprintable():
-        raise TableError(f"{output.prefix!r} cannot be written in {table.encoding}; choose another --prefix")
+    if written != output.prefix or not written.isprintable():
+        why = f"be written in {table.encoding}" if written.isprintable() else "be part of a name, as it would not print"
+        raise TableError(f"{output.prefix!r} cannot {why}; choose another --prefix")
     clash = [output.prefix + name for name in RESULTS if output.prefix + name in table.names]
     if output.out is not None and clash:
         way_out = f"add --prefix tk_ to call the new ones {', '.join(f'tk_{name}' for name in RESULTS)}"

@@ -14,6 +14,7 @@ from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table
 
+TABLE = "the table with the cluster of each row"  # is what a file holds
 _MOST_CLUSTERS, _MOST_COLUMNS = 30, 60  # that are printed
 
 

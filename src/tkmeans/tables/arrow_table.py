@@ -63,7 +63,7 @@ class ArrowTable(Table):
         values = values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
         return Cells(self.known(values) if kind == "number" else values)
 
-    def cells(self, name: str) -> list[str]:
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
         """A column as text; empty where missing."""
         with naming(self.source):  # dates may be beyond Python's
             gone, cells = [*self.missing, *gone_numbers(self.missing)], self.stored(name).to_pylist()
@@ -181,11 +181,14 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     except (ValueError, RecursionError) as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
     names: list[str] = []
+    lists = [x for x in rows.values() if isinstance(x, (list, dict))] if isinstance(rows, dict) else []
+    if len(lists) == 1 and isinstance(lists[0], list) and all(isinstance(row, dict) for row in lists[0]):
+        rows = lists[0] or rows  # of {"data": [{...}, ...], "total": 2}
     if isinstance(rows, dict) and all(isinstance(values, list) for values in rows.values()):
         names = list(rows)
         rows = [*zip(*rows.values(), strict=True)] if len({*map(len, rows.values())}) == 1 else None
-    flat = isinstance(rows, dict) and not any(isinstance(value, (dict, list)) for value in rows.values())
-    rows = [rows] if flat else rows
+    if isinstance(rows, dict) and not any(isinstance(value, (dict, list)) for value in rows.values()):
+        rows = [rows]
     if isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows):
         names = list(dict.fromkeys(name for row in rows for name in row))
         rows = [[row.get(name) for name in names] for row in rows]

@@ -63,10 +63,8 @@ class Content(NamedTuple):
         return io.BytesIO(self.data) if self.path is None else io.FileIO(self.path)
 
     def native(self) -> tuple[Any, Any]:
-        """The bytes as Arrow's own file, unpacked, and what it is read from.
-
-        Arrow reads ahead in a thread; a file of Python's would need the interpreter there, even while that ends.
-        """
+        """The bytes as Arrow's own file, unpacked, and what it is read from."""
+        # Arrow reads ahead in a thread; a file of Python's would need the interpreter there, even while that ends.
         arrow = pyarrow("to unpack it" if self.packing else "to read text files")
         if self.packing == "xz":  # which Arrow does not unpack
             return self._replace(path=None, data=self.read(), packing="").native()

@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import numpy_of
-from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, gone_numbers
+from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, gone_numbers, one_line
 
 PLAIN = ("", "number", "code", "text")  # kinds whose cells are numbers as they stand there, or none
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "-nan", "+nan", "null", "none", "?", "-", "--", "."])
@@ -17,6 +17,8 @@ SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of thre
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
+POINTED, _FEW = re.compile(_GROUPS.format(r"\.")), 3  # and how many such cells are no accident
+_LEADING = re.compile(r"0[0-9]+|0[1-9]\.[0-9]+")  # 0815; 01.2024, which is a month or a code
 _SPACED = _GROUPS.format(f"[{SPACES}]")
 _NUMERIC = re.compile(rf"(?:[+-]?(?:[0-9][0-9.,]*|[.,][0-9]+)|{_SPACED}(?:[.,][0-9]*)?)(?:[eE][+-]?[0-9]+)?")
 _UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
@@ -28,8 +30,8 @@ class Numerals:
 
     def __init__(self, decimal: str = ".", thousands: str = "", missing: Iterable[str] = (), sure: bool = True) -> None:
         self.decimal, self.thousands, self.sure = decimal, thousands, sure
-        self.words = frozenset(missing)  # further ones for a missing value
-        self.missing = MISSING | {word.strip().casefold() for word in missing}
+        self.given = frozenset(word.strip().casefold() for word in missing)  # further ones for a missing value
+        self.missing = MISSING | self.given
         self._gone = frozenset(gone_numbers(missing))
         sign = f"[{re.escape(thousands)}]" if thousands else ""
         self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
@@ -63,9 +65,18 @@ class Numerals:
         unit, count = Counter(unit_of(cell) for cell in known).most_common(1)[0]
         if unit and 2 * count > len(known):
             return unit
-        if all(cell.isdecimal() for cell in known) and any(re.fullmatch("0[0-9]+", cell) for cell in known):
+        leading = any(map(_LEADING.fullmatch, known))
+        if leading and (all(map(str.isdecimal, known)) or len({re.sub("[0-9]", "0", cell) for cell in known}) == 1):
             return "code"
         return "number" if 2 * sum(self.number(cell) is not None for cell in known) >= len(known) else "text"
+
+    def doubts(self, columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
+        """Notes on columns of a few values at least, all of which are 1.234 or, if points part groups, 1234."""
+        for name, cells in columns.items():
+            known = {_UNIT.sub("", cell).strip() for cell in cells if cell.strip("0 ") and not self.is_missing(cell)}
+            if len(known) >= _FEW and all(map(POINTED.fullmatch, known)):
+                read = f"{(first := min(known))!r} in {one_line(name)} is read as {first}"
+                yield f"{read}; add thousands='.' if it is {first.replace('.', '')}"
 
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""
@@ -92,9 +103,8 @@ class Numerals:
         everything = "".join(cells)
         if any(sign in everything for sign in "_" + ("" if self.decimal == "." else ".") + self.thousands):
             return None
-        texts = cells if self.decimal == "." else [cell.replace(self.decimal, ".") for cell in cells]
         try:
-            values = np.fromiter(map(float, texts), np.float64, len(cells))
+            values = np.fromiter((float(cell.replace(self.decimal, ".")) for cell in cells), np.float64, len(cells))
         except ValueError:
             return None
         return None if np.any(np.isinf(values)) or len(self.missing) > len(MISSING) else values
@@ -134,7 +144,8 @@ def _evidence(columns: Iterable[Sequence[str]]) -> tuple[Counter[str], Counter[s
     before, between, either, mixed = Counter[str](), Counter[str](), dict[str, str](), ""
     for cells in columns:
         pointed, n_digits = "", 0  # the first that could do either, and the most of a whole number other than 0
-        plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells)
+        kind = Numerals().kind_of(cells)
+        plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells if kind != "code")
         for text in filter(_NUMERIC.fullmatch, plain):
             if any(sign in text for sign in SPACES):
                 between[" "] += 1
@@ -152,6 +163,6 @@ def _evidence(columns: Iterable[Sequence[str]]) -> tuple[Counter[str], Counter[s
                 pointed = pointed or text * (signs == ["."])
             elif text.strip("+-0"):
                 n_digits = max(n_digits, len(text.lstrip("+-")))
-        if pointed and 0 < n_digits < 4 and Numerals().kind_of(cells) != "text":
+        if pointed and 0 < n_digits < 4 and kind != "text":
             mixed = mixed or pointed  # 2.696 beside 786, and no 1234, may be 2696
     return before, between, either, mixed

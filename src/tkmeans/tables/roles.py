@@ -2,26 +2,26 @@
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.table import CHUNK, Column, Table, TableError, complaint, day_number, one_line
+from tkmeans.tables.table import CHUNK, WORDS, Column, Table, TableError, complaint, day_number, one_line
 
 Names = Sequence[str]
 RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the command adds
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
-_ALWAYS_ID = {"id", "ids", "uuid", "guid", "rowid"}
-_POSTAL = {"zip", "zipcode", "postcode", "postalcode", "postal", "plz", "pincode", "fips"}
-_DATED = ("date", "datum", "day", "tag", "month", "monat", "yyyymmdd", "yyyymm")  # what words of a name end with
-_NUMBERING = {"index", "idx", "key", "code", "no", "nr", "num", "number"}  # where values hardly repeat
+# Last words of names; what words of a name end with; last words of columns whose values hardly repeat.
+_ALWAYS_ID, _POSTAL, _DATED = WORDS["identifiers"], {*WORDS["postal codes"]}, tuple(WORDS["dates"])
+_NUMBERING = WORDS["numberings"]
+_NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
 _NEARLY = 0.95  # of the values are distinct in a column that identifies rows
 _LONG = 9  # digits, more than a measurement has
-_ENOUGH = 10  # rows in which a pattern is no accident
-_LEVELS = 50  # at most, of a category that is encoded
+_ENOUGH, _LEVELS = 10, 50  # rows in which a pattern is no accident, and values, at most, of an encoded category
 
 
 class Role(NamedTuple):
@@ -57,7 +57,7 @@ def choose(
     aside = {why: [role.name for role in left if role.reason == why] for why in dict.fromkeys(r.reason for r in left)}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
-        raise TableError(f"{table.source} has no column of numbers to cluster by: {others or 'all were left out'}")
+        raise TableError(f"{table.sheet} has no column of numbers to cluster by: {others or 'all were left out'}")
     if columns is not None:
         asked = [column for column in table.first(CHUNK) if column.name in names]
         check_numbers(table, asked)
@@ -92,17 +92,20 @@ def _why_not(column: Column, varies: bool = False) -> str:
     if column.n_bad or column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
         return "a code with leading zeros" if column.kind == "code" else ""
     distinct = np.unique(known)
-    words = [word.casefold() for word in _WORD.findall(column.name)] or [""]
+    plain = unicodedata.normalize("NFKD", column.name).encode("ascii", "ignore").decode()  # without accents
+    words = [word.casefold() for word in _WORD.findall(plain)] or [""]
     if len(distinct) == len(column.values) > 2 and _counts(known, distinct):
         return "a row number"
-    if words[-1] in _ALWAYS_ID:
+    if words[-1] in _ALWAYS_ID or words[-1].endswith("nummer"):  # which, other than number, is no count
         return "an identifier, by its name"
-    if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL):
+    is_long = words[0] in ("plz", "postleitzahl") and bool(np.all((known >= 1000) & (known < 100_000)))
+    if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL) or is_long:
         return "a postal code, by its name"
     if any(word.endswith(_DATED) for word in words) and _are_dates(distinct):
         return "a date, by its name and its values"
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
-        if words[-1] in _NUMBERING or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
+        named = words[-1] in _NUMBERING or words[0] in ("id", "codigo", "codice") or _NUMBERED.fullmatch(words[-1])
+        if named or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
         if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
             return "a key: long numbers that hardly repeat"
@@ -135,16 +138,20 @@ def _throughout(table: Table, column: Column, reason: str) -> str:
     return "text" if n_bad > n_numbers else _why_not(column, True) if n_bad or n_others else reason
 
 
+def indicators(table: Table, name: str) -> list[str]:
+    """An indicator, such as species=Gentoo, for every value of a category, however it is written."""
+    pairs, kind = zip(table.cells(name), table.column(name).values.tolist(), strict=True), table.kinds[name]
+    known = {repr(x).removesuffix(".0") if kind == "number" and x == x else word for word, x in pairs if word}
+    return [f"{name}={x}" for x in sorted({word.casefold() for word in known} if kind == "boolean" else known)]
+
+
 def levels(table: Table, names: Sequence[str]) -> list[str]:
     """The indicators that stand for categories: one for each value, or one in all if there are two."""
     found = []
     for name in (column_named(table, name) for name in names):
-        pairs, kind = zip(table.cells(name), table.column(name).values.tolist(), strict=True), table.kinds[name]
-        known = {repr(x).removesuffix(".0") if kind == "number" and x == x else word for word, x in pairs if word}
-        values = sorted({word.casefold() for word in known} if kind == "boolean" else known)  # however they are written
-        if not 2 <= len(values) <= _LEVELS:
-            raise TableError(f"{table.source}: column {name!r} has {len(values)} values; 2 to {_LEVELS} can be encoded")
-        made = [f"{name}={value}" for value in (values if len(values) > 2 else values[1:])]
+        if not 2 <= len(made := indicators(table, name)) <= _LEVELS:
+            raise TableError(f"{table.source}: column {name!r} has {len(made)} values; 2 to {_LEVELS} can be encoded")
+        made = made if len(made) > 2 else made[1:]
         if clash := [each for each in made if name not in (table.indicated(each) or ())[:1]]:
             raise TableError(f"{table.source}: {clash[0]!r} could be of another column than {name!r}; rename one")
         found += made

@@ -1,10 +1,12 @@
 """The table that a fit or a command works on, whatever file it came from: columns, cells and added columns."""
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from tkmeans.stats import Array
 
 _NAMED_CELLS, KEPT_BAD = 5, 20  # bad cells that a message names, and that are kept
 CHUNK = 65_536  # rows that are read at once where the format does not decide it
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_bytes())  # names and beginnings of files
 TRUTH = {"true": 1.0, "false": 0.0}
 _TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
 DATE = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[T ]{_TIME})?")
@@ -118,7 +121,7 @@ class Table(ABC):
     stamp: Callable[[], tuple[Any, ...]] = tuple  # what would be another if somebody wrote to the file
 
     def __init__(self, source: str, names: Sequence[str], kinds: Iterable[str], notes: Sequence[str] = ()) -> None:
-        self.source = source  # for messages
+        self.source = self.sheet = source  # for messages, and those about a sheet of a workbook
         self.names, self.notes = list(names), list(notes)
         self.kinds = {n: kind if kind in self.KINDS else "number" for n, kind in zip(names, kinds, strict=True)}
         self.notations: dict[str, str] = {}  # of columns of text: these kinds or, of numbers, a unit; "" if empty
@@ -207,8 +210,8 @@ class Table(ABC):
             self.load()
         return self._loaded[name][0]
 
-    def cells(self, name: str) -> list[str]:
-        """A column as text; empty where missing."""
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
+        """A column as text; empty where missing or, if wanted as they are, only where a person calls that missing."""
         texts = ["" if value != value else str(value) for value in self.column(name).values.tolist()]
         for start, cells in self._loaded[name][1]:
             if cells.texts is not None:  # as there may be in some chunks and not in others

@@ -19,26 +19,13 @@ from tkmeans.tables import arrow_table
 from tkmeans.tables.file_content import Content, NoRows, content_of, pyarrow
 from tkmeans.tables.numerals import PLAIN, Numerals
 from tkmeans.tables.roles import listed
-from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, WrongUse
+from tkmeans.tables.table import CHUNK, WORDS, Added, Cells, Reading, Table, TableError, WrongUse
 from tkmeans.tables.text_table import TextTable, read_text
 
-# What other files begin with, and what to do about them.
-_STRANGERS: dict[Any, str] = {
-    b"FEA1": "in the first Feather format, which was given up; write it again with a recent pyarrow",
-    b"SQLite format 3": "an SQLite database; export a table of it as CSV",
-    b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
-    b"%PDF": "a PDF document; copy the table into a CSV file",
-    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which could run any code; save the table as CSV or Parquet",
-}
-
-# What files of these names are written as; and which files of a folder are read.
-_FORMATS = dict.fromkeys((".csv", ".tsv", ".txt", ".tab", ".dat", ".data"), "text")
-_FORMATS |= dict.fromkeys((".feather", ".arrow", ".ipc"), "feather")
-_FORMATS |= {".parquet": "parquet", ".pq": "parquet", ".npy": "npy"}
-NOT_WRITTEN = {".xlsx", ".xls", ".ods", ".json", ".npz", ".pkl", ".pickle", ".gz", ".zip", ".html", ".zst", ".bz2"}
-NOT_WRITTEN |= {".jsonl", ".ndjson", ".xlsm", ".xlsb", ".duckdb", ".db", ".sqlite", ".xz", ".lz4", ".br", ".7z"}
-_IN_FOLDERS = [".npy", ".parquet", ".feather", ".arrow", ".csv", ".tsv", ".gz", ".zst", ".bz2", ".jsonl", ".xlsx"]
-_IN_FOLDERS += [".pq", ".ipc", ".tab", ".psv", ".ndjson", ".xz"]
+# What other files begin with, and what to do about them; what files are written as; and which of a folder are read.
+_STRANGERS = {begin.encode("latin-1"): meaning for begin, meaning in WORDS["strangers"].items()}
+_FORMATS = {suffix: form for form, suffixes in WORDS["formats"].items() for suffix in suffixes}
+NOT_WRITTEN, _IN_FOLDERS = WORDS["not written"], WORDS["in folders"]
 
 
 @final
@@ -72,7 +59,7 @@ class MatrixTable(Table):
             parts = [self._read(file, int(row), 1, names) for row in picked]
         return np.concatenate([np.empty((0, len(names)), self.dtype(names)), *parts])
 
-    def cells(self, name: str) -> list[str]:
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
         """A column as text; of whole numbers all digits."""
         if self._stored.kind not in "iu":
             return super().cells(name)
@@ -243,9 +230,9 @@ class Concatenated(Table):
             found.append(f"{table.source}, {table.where([row])[0]}")
         return found
 
-    def cells(self, name: str) -> list[str]:
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
         """A column as text, as it stands in the files; empty where missing."""
-        return [cell for table in self.tables for cell in table.cells(name)]
+        return [cell for table in self.tables for cell in table.cells(name, as_they_are)]
 
 
 def _misfit(cells: Cells) -> Cells:
@@ -258,21 +245,18 @@ def _misfit(cells: Cells) -> Cells:
 def write_table(
     table: Table, file: BinaryIO, added: Mapping[str, Added], *, rows: Array | None = None, like: str | Path = ""
 ) -> None:
-    """Write these rows of a table, or all, with added columns, to an open file.
-
-    The suffix of `like` gives the format; without a known one the table keeps its own. Text stays as it was.
-    """
+    """Write these rows, or all, with added columns, in the format of files called `like`, else in that of the table."""
     if clash := [name for name in added if name in table.names]:
         raise TableError(f"{table.source} already has a column {clash[0]!r}")
     rows = np.arange(table.n_rows) if rows is None else rows
-    wanted = _FORMATS.get(Path(like).suffix.casefold(), table.format)
+    wanted, tabs = _FORMATS.get(suffix := Path(like).suffix.casefold(), table.format), suffix in (".tsv", ".tab")
+    wanted = "other" if tabs and isinstance(table, TextTable) and table.sign != "\t" else wanted
     if wanted == table.format and isinstance(table, (TextTable, arrow_table.ArrowTable)) and wanted != "other":
         table.write(file, added, rows)
     elif wanted in ("text", "other"):
         columns = [_with_points(table, name) for name in table.names]
         columns += [column.texts("{:.6g}".format, "") for column in added.values()]
         text = io.StringIO(newline="")
-        tabs = table.format != "text" and Path(like).suffix.casefold() in (".tsv", ".tab")
         lines = csv.writer(text, delimiter="\t" if tabs else ",", lineterminator="\n")
         lines.writerow([*table.names, *added])
         lines.writerows([column[i] for column in columns] for i in rows)
@@ -290,7 +274,7 @@ def write_table(
 
 def _with_points(table: Table, name: str) -> list[str]:
     """The cells of a column as text, its numbers with a decimal point, whatever sign their files have."""
-    cells, column = table.cells(name), table.column(name)
+    cells = table.cells(name, (column := table.column(name)).is_text)
     if column.kind != "number" or table.notations.get(name) not in PLAIN:
         return cells
     both = zip(cells, column.values.tolist(), Numerals().values(cells, "number")[0].tolist(), strict=True)
@@ -310,7 +294,8 @@ def _plain(table: Table, name: str, nothing: str | None = "") -> Array:
     column = table.column(name)
     as_text = column.n_bad or column.kind in ("date", "code", "text")
     is_long = not as_text and bool(np.any(np.abs(column.values) >= 2.0**53))  # so that digits would be lost
-    cells = [cell.removesuffix(".0") if is_long else cell for cell in table.cells(name)] if as_text or is_long else []
+    cells = table.cells(name, column.is_text) if as_text or is_long else []
+    cells = [cell.removesuffix(".0") for cell in cells] if is_long else cells
     if is_long and all(re.fullmatch("[+-]?[0-9]*", cell) for cell in cells):
         fits = all(abs(int(cell or 0)) < 2**63 for cell in cells)
         return np.array([int(cell) if cell and fits else cell or nothing for cell in cells])

@@ -11,7 +11,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
-from tkmeans.tables.numerals import Numerals, guess_numerals
+from tkmeans.tables.numerals import POINTED, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
 
@@ -64,10 +64,10 @@ class TextTable(Table):
         broken = {cell for cell in seen - missing if not cell.strip().lstrip("+-").isdecimal()}
         self.wholes = {name for name in unique if notations[name] == "number" and broken.isdisjoint(columns[name])}
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
-        self._missing = {"", *numerals.words} | missing
+        self._missing = {"", *numerals.given} | missing
         self._by_hand = f'{sign} "' in found.head or sign == " " or not sign.isascii() or found.n_quotes % 2 == 1
         self._single = len(unique) + layout.trailing == 1
-        self.layout, self.encoding = _unusual(layout, content.packing), found.encoding
+        self.layout, self.encoding, self.sign = _unusual(layout, content.packing), found.encoding, sign
 
     def settle(self, reading: Reading) -> None:
         """Look at all rows for what the first leave open: empty columns, codes in whole numbers, and points."""
@@ -81,9 +81,9 @@ class TextTable(Table):
             for cells, words in zip(seen.values(), arrays, strict=True):
                 cells += words[:_TELLING]
                 cells += islice((word for word in words if not word.isdecimal() or word[0] == "0"), _TELLING)
-                cells += islice((word for word in words if is_open and "." not in word), _TELLING)
-        if is_open:
-            guess_numerals([*seen.values()], reading, self.source)
+                cells += islice((word for word in words if is_open and not POINTED.fullmatch(word)), _TELLING)
+        if is_open and not guess_numerals([*seen.values()], reading, self.source).sure and sign == ";":
+            self.notes += () if reading.thousands else islice(self.numerals.doubts(seen), _NAMED_LINES)
         for name, kind in ((name, self._layout.numerals.kind_of(cells)) for name, cells in seen.items()):
             if kind == "code" or not self.notations[name]:
                 self.notations[name], self.kinds[name] = kind, kind if kind in self.KINDS else "number"
@@ -114,12 +114,13 @@ class TextTable(Table):
                 self.known_rows = done
                 return
 
-    def cells(self, name: str) -> list[str]:
-        """A column as text, as it stands in the file; empty where missing."""
+    def cells(self, name: str, as_they_are: bool = False) -> list[str]:
+        """A column as text; empty where missing or, if wanted as they are, only where a person calls that missing."""
         words, held = super().cells(name), [cells.texts for _, cells in self._loaded[name][1]]
         if None in held or sum(map(len, held)) < len(words):  # some are held as numbers
             words = [word for (part,) in self.chunks([name], 0, lambda _, x: texts_of(x), [name]) for word in part]
-        return ["" if self._layout.numerals.is_missing(cell) else cell for cell in words]
+        given, is_missing = self.numerals.given, self.numerals.is_missing
+        return ["" if (cell.casefold() in given if as_they_are else is_missing(cell)) else cell for cell in words]
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
@@ -133,8 +134,7 @@ class TextTable(Table):
         decimal, unknown = layout.numerals.decimal, "NA" if layout.delimiter == " " else ""
         columns = [column.texts(lambda x: f"{x:.6g}".replace(".", decimal), unknown) for column in added.values()]
         file.write(layout.found.mark + layout.preamble.encode(encoding))
-        if layout.header:
-            file.write(self._extended(layout.header, added).encode(encoding))
+        file.write(self._extended(layout.header, added).encode(encoding) if layout.header else b"")
         chosen = compress(enumerate(self._lines()), np.isin(np.arange(rows.max(initial=-1) + 1), rows))
         while some := list(islice(chosen, _BY_HAND)):
             lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
@@ -212,7 +212,9 @@ class TextTable(Table):
             sign = NAMED.get(layout.delimiter, repr(layout.delimiter))
             first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
-            way_out = "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
+            is_title = 2 * n_wrong > record.line and all(len(each.cells) > len(self.names) for each in wrong)
+            way_out = "delete lines such as a title above the names of the columns, " * is_title
+            way_out += "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             raise TableError(f"{self.source}: {found}; {way_out}")
 
     def _records(self) -> Iterator[Record]:
@@ -273,8 +275,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     n_bytes = len(found.mark + "".join(islice(io.StringIO(found.head, newline=""), first - 1)).encode(found.encoding))
     layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, trailing)
     table = TextTable(content, names, layout, sample[with_names:])
-    if not found.is_all or _n_lines(text) > len(head):
-        table.settle(reading)
+    table.settle(reading)
     return table
 
 
