@@ -41,7 +41,6 @@ WORTH_A_SAMPLE = 1.5  # times as many rows: of fewer, a sample would save little
 MEASURED_CELLS = 2**20  # of the sample, about: where the values of its columns are
 MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
-
 GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
 
 # Fewer complete rows than this show the clusters less well than all rows with their holes filled.
@@ -160,9 +159,8 @@ def without_heaps(search: Any, labels_of: Any, n_clusters: int, least: float, sa
 
 def nearest(sample: Sample, found: tuple[Found, Any]) -> Array:
     """The nearest centre of each row, -1 for rows that belong to none."""
-    squares = cdist(sample.X, found[0].centers, "sqeuclidean")  # (n, K)
-    d2 = np.min(squares, axis=1)
-    return np.where(d2 > LEFT_OUT * quantile(d2, sample.weight), -1, np.argmin(squares, axis=1))
+    labels, d2 = _nearest(sample.X, found[0].centers)
+    return np.where(d2 > LEFT_OUT * quantile(d2, sample.weight), -1, labels)
 
 
 def n_starts(init: Any, n_init: Any) -> int:
@@ -435,8 +433,9 @@ class Pieces(NamedTuple):
 
 def _nearest(X: Array, centers: Array) -> tuple[Array, Array]:
     """The number of the nearest centre, and its squared distance for each feature that was observed."""
-    squares = np.stack([np.nansum((X - center) ** 2, axis=1) for center in centers], axis=1)
-    return np.argmin(squares, axis=1), np.min(squares, axis=1) / np.maximum(np.sum(~np.isnan(X), axis=1), 1)
+    holed = np.any(np.isnan(X))  # squares are (K, n)
+    squares = [np.nansum((X - each) ** 2, axis=1) for each in centers] if holed else cdist(centers, X, "sqeuclidean")
+    return np.argmin(squares, axis=0), np.min(squares, axis=0) / np.maximum(np.sum(~np.isnan(X), axis=1), 1)
 
 
 def _scatter(rows: Sample) -> tuple[Array, Array]:

@@ -159,8 +159,11 @@ def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
         low, high = (xp.asarray(bound, dtype=X.dtype, device=X.device) for bound in (low, high))
     if not bool(xp.any(outside := (low > X) | (high < X))):
         return outside
-    n_outside, n_present = (xp.sum(xp.astype(x, xp.int64), axis=1, keepdims=True) for x in (outside, ~xp.isnan(X)))
-    return outside & ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)
+    rows = np.flatnonzero(np.any(outside, axis=1)) if isinstance(X, np.ndarray) else slice(None)  # few, most often
+    both = outside[rows, ...], ~xp.isnan(X[rows, ...])
+    n_outside, n_present = (xp.sum(xp.astype(x, xp.int64), axis=1, keepdims=True) for x in both)
+    outside[rows, ...] &= ((n_outside == 1) | (4 * n_outside <= n_present)) & (2 * n_outside <= n_present)
+    return outside
 
 
 def _of_seen(function: Callable[[Block], T], bounds: Bounds | None, columns: Any, block: Block) -> T:
