@@ -112,6 +112,17 @@ def test_a_row_is_flagged_from_the_distance_at_which_it_is_more_probably_an_outl
         assert stray == pytest.approx(good, rel=0.05) or r == pytest.approx(first)
 
 
+@pytest.mark.parametrize("level", [0.9, 0.999, 1 - 1e-9])
+def test_a_row_is_flagged_from_the_distance_at_which_it_is_an_outlier_with_the_probability_of_the_level(level):
+    model = core_and_strays(4, 0.1)._replace(begin=2.0)
+    r = threshold_over(3, model, 4, level)
+    core, whole = (stats.f(p, model.core_dof, scale=p * model.core_scale) for p in (3, 4))
+    nearer = core.median() / whole.median()
+    assert model.begin * nearer < r < model.end * nearer
+    stray, good = model.share / (r * np.log(model.end / model.begin)), (1 - model.share) * core.pdf(r)
+    assert stray / good == pytest.approx(level / (1 - level), rel=1e-6)
+
+
 @pytest.mark.parametrize("n_seen", [1, 3, 4])
 def test_the_probability_of_noise_is_that_of_a_stray_among_strays_and_core(n_seen):
     model = core_and_strays(4, 0.1)

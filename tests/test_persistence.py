@@ -296,6 +296,7 @@ def test_load_refuses_a_model_file_of_a_newer_version_and_says_to_upgrade(saved)
         ("", "not a model file"),
         ("[]", "its format is 'list'"),
         ("{}", "its format is None"),
+        ('{"format": "onnx"}', "its format is 'onnx'"),
         ('{"format": "tkmeans-model", "format": "tkmeans-model"}', "a key occurs twice"),
         ('{"format": "tkmeans-model", "version": NaN}', "NaN is not JSON"),
         ('{"format": "tkmeans-model", "version": true}', "impossible version True"),
@@ -342,6 +343,7 @@ ARRAY = {"dtype": "float64", "shape": [2], "data": [1.0, 2.0]}
         (step("estimator", "params", "__class__", "x"), "unknown parameter '__class__'"),
         (step("estimator", "params", "n_clusters", "3"), "n_clusters must be an integer"),
         (step("estimator", "params", "engine", "evil"), "engine must be one of"),
+        (step("estimator", "params", "random_state", "evil"), "'evil' cannot be used to seed"),
         (
             step("estimator", "params", "init", {"dtype": "object", "shape": [1], "data": ["x"]}),
             "unknown type 'object'",
@@ -546,3 +548,13 @@ def test_a_model_of_a_single_row_is_saved_and_loaded(tmp_path):
     model = tkmeans.TKMeans(1).fit([[1.0, 2.0]])
     tkmeans.save(model, tmp_path / "one.json")
     assert tkmeans.load(tmp_path / "one.json").outliers([[1.0, 2.0], [9.0, 9.0]]).tolist() == [False, True]
+
+
+def test_a_model_of_a_dask_array_is_saved_without_what_is_computed_later(path):
+    array = pytest.importorskip("dask.array")
+    rows = array.from_array(X, chunks=(50, -1))
+    model = TKMeans(2, random_state=0).fit(rows)
+    assert hasattr(model.labels_, "compute")
+    again = there_and_back(model, path)
+    assert not hasattr(again, "labels_")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))

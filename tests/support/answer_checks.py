@@ -41,7 +41,7 @@ REFUSALS: dict[str, tuple[tuple[type[Exception], ...], str]] = {
     "fewer rows than clusters": ((ValueError,), r"should be >= n_(clusters|components)=\d+; choose at most \d+"),
     "other features": ((ValueError,), r"X has \d+ features, but \w+ is expecting \d+"),
     "parameter": ((ValueError, TypeError), r"^\w+ must be |cannot be used to seed|n_jobs"),
-    "not fitted yet": ((NotFittedError,), r"go on with partial_fit|not fitted yet"),
+    "not fitted yet": ((NotFittedError,), r"go on with partial_fit|not fitted yet|fit again, or resume"),
     "checkpoint": (
         (ValueError,),
         r"is not a whole checkpoint|checkpoint .* (is of another fit|cannot be resumed from)",
