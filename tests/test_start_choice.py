@@ -6,16 +6,16 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save
 from tkmeans.datasets import make_like
 from tkmeans.fitting import starts
 from tkmeans.fitting.starts import canonical, chosen_start, same_clusters, within_reach
-from tkmeans.search import robust_search, seeding
+from tkmeans.search import is_better, robust_search, seeding
 from tkmeans.sources import Sample
 
 BLOBS, BLOB_LABELS = make_blobs(300, centers=4, cluster_std=0.6, random_state=0)
@@ -109,6 +109,28 @@ def test_neither_the_seed_nor_the_order_of_the_rows_changes_the_clusters(estimat
     for seed in range(1, 4):
         order = rng.permutation(len(X))
         assert adjusted_rand_score(first[order], estimator(5, random_state=seed).fit_predict(X[order])) > 0.999
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 3, 0, 1), (3, 1, 2, 0)])
+def test_neither_the_order_nor_the_sign_of_columns_changes_the_clusters_of_irises(order):
+    X, y = load_iris(return_X_y=True)
+    X = RobustScaler().fit_transform(X)
+    first = TKMeans(3).fit(X)
+    for signs in [(1, 1, 1, 1), (1, -1, -1, -1), (-1, 1, 1, -1)]:
+        model = TKMeans(3).fit(X[:, order] * signs)
+        assert model.lower_bound_ == pytest.approx(first.lower_bound_, abs=1e-4)
+        assert adjusted_rand_score(first.labels_, model.labels_) > 0.95
+
+
+def test_clusters_are_better_by_the_criterion_of_a_search_if_they_cost_less_there():
+    sample = canonical(Sample(BLOBS, np.ones(300)))
+    right = robust_search(sample, 4, np.random.RandomState(0), 1.0)
+    true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
+    between = np.array([true[0], true[1], (true[2] + true[3]) / 2, true[0] + 0.3])
+    wrong = right._replace(centers=between, scale=1.0)
+    assert is_better(right, wrong, sample)
+    assert not is_better(wrong, right, sample)
+    assert not is_better(right, right, sample)
 
 
 def test_small_wide_clusters_are_found_beside_dense_ones_in_any_units():

@@ -95,9 +95,8 @@ def breakdown_curve(
     X, y : array-likes of shape (n_samples, n_features) and (n_samples,)
         Rows without contamination and their true clusters; None takes those that the estimator finds in X.
     kind : {"far", "cauchy", "inside", "clump", "point"}, default="far"
-        The rows that are added. "far": uniform in a box `distance` times as wide as X. "cauchy": rows of X moved by
-        Cauchy noise as wide as X. "inside": uniform in the box of X. "clump": one tight heap, and "point": one value
-        again and again, both in a random direction at `distance` half-widths of X.
+        The rows that are added: uniform in a box `distance` times as wide as X; rows of X moved by Cauchy noise as wide
+        as X; uniform in the box of X; one tight heap, or one value, in a random direction at `distance` half-widths.
     fractions : sequence of float, default=0 to 0.5 in steps of 0.05
         Added rows as a share of all rows, below 1.
     distance, n_draws : float and int, default=10.0 and 3

@@ -82,11 +82,10 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     cluster_weights_, cluster_sizes_, recent_sizes_ : ndarrays of shape (n_clusters,)
         The probability of each cluster; how many of its rows are remembered, fading ones in part; how many are recent.
     lower_bound_, lower_bounds_ : float and list of float
-        The log-likelihood per row, over all that is remembered; and of every batch (in a stream: of the last 1000),
-        each judged before it was learned from.
+        The log-likelihood per row of all that is remembered; and of (the last 1000) batches before they were learned.
     center_drift_, drift_pvalues_ : ndarrays of shape (n_clusters,)
-        How far one look at recent rows would move each centre (with heavy tails somewhat less than they have moved;
-        0 after :meth:`fit`), and how probable a drift at least this large is if nothing has changed.
+        How far one look at recent rows would move each centre (with heavy tails somewhat less than they have moved; 0
+        after :meth:`fit`), and how probable a drift so large is if nothing has changed.
     n_iter_, converged_ : int and bool
         Passes over X in :meth:`fit`, and whether it ended before `max_iter`.
     n_steps_, n_samples_seen_ : int

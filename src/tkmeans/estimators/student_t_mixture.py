@@ -64,8 +64,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         How many starts to try; the most likely result is kept. "robust" tries about ten by itself.
     init_params : {"robust", "kmeans", "k-means++", "random", "random_from_data"}, default="robust"
         Where to begin. "robust" compares round clusters in two frames and round pieces joined to ellipses, on a sample
-        of the rows. The others are those of :class:`sklearn.mixture.GaussianMixture`: clusters of KMeans, clusters
-        around seeds of k-means++ or around random rows, random labels.
+        of the rows. The others are those of :class:`sklearn.mixture.GaussianMixture`.
     weights_init, means_init, precisions_init : array-like, default=None
         First weights, centres and inverses of scale matrices, in place of those of the start. With `means_init`
         there is no search, and the components stay in its order.

@@ -33,31 +33,29 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
     Use it like :class:`sklearn.cluster.KMeans`. Far rows count little in the centres (they keep a label, and a small
-    p-value identifies them), so that a few per cent of outliers do not move the clusters.
+    p-value identifies them), so that a few per cent of outliers do not move the clusters. The method is that of Y. Li,
+    Y. Zhang, Q. Tang, W. Huang, Y. Jiang and S.-T. Xia, "t-k-means: A Robust and Stable k-means Variant".
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
         The number of clusters. "auto" chooses 1 to 20 as :func:`select_clusters` does, by mixtures of ellipses.
     dof : "estimate" or float, default="estimate"
-        The degrees of freedom nu: how heavy the tails are. The estimate solves the likelihood equation exactly and
-        stays between 1 (Cauchy; 2 K p / (n - K) where few rows make that more) and 200 (as good as Gaussian). A number
-        fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture. The estimate is at least 10 p for
-        sparse rows of very many columns, such as tf-idf.
+        The degrees of freedom nu: how heavy the tails are. The estimate stays between 1 (Cauchy; 2 K p / (n - K) where
+        few rows make that more; 10 p for sparse rows of very many columns, such as tf-idf) and 200 (as good as
+        Gaussian). A number fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture.
     cluster_weights : {"auto", "equal", "estimate"}, default="auto"
-        Whether clusters are equally probable beforehand, as in k-means and in the paper, or have weights of their own,
-        for clusters of very different size. "auto" lets the robust search decide; from another start it fits both and
-        keeps the one with the better integrated classification likelihood.
+        Whether clusters are equally probable beforehand, as in the paper, or have weights of their own, for clusters of
+        very different size. "auto" lets the robust search decide; from another start it keeps the fit of better ICL.
     init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
         Where to begin. "robust" compares independent searches on a sample of the rows; neither seeds nor, in tables of
         up to 4500 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
         A callable takes X, n_clusters and random_state and returns such an array.
     n_init : "auto" or int, default="auto"
         How many starts to try; the best is kept. "auto" is 10 for "random", "uniform" and a callable, and 1 otherwise.
-    max_iter, tol : int and float, default=300 and 1e-6
-        The most iterations of one run, which ends when one gains less than `tol` in log-likelihood per row.
-    accelerate : bool, default=True
-        Extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
+    max_iter, tol, accelerate : int, float and bool, default=300, 1e-6 and True
+        The most iterations of one run, which ends when one gains less than `tol` in log-likelihood per row; whether to
+        extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
     copy_x, algorithm : bool, {"lloyd", "elkan"}
         Parameters of KMeans, without effect: rows are neither copied nor changed, and EM has no such variants.
 
@@ -79,13 +77,8 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     Notes
     -----
     Missing values are NaN, in `fit` and in every method that takes rows. Nothing is filled in: over the features that a
-    row has, the model is a t mixture with the same scale and degrees of freedom, and a row counts in a centre's
-    features where it was observed. This is exact if values are missing at random. A row without any value does not
-    count; its probabilities are the cluster weights, its p-value is NaN, it is never an outlier, and `fit` warns of it.
-
-    References
-    ----------
-    Y. Li, Y. Zhang, Q. Tang, W. Huang, Y. Jiang, S.-T. Xia, "t-k-means: A Robust and Stable k-means Variant".
+    row has, the model is a t mixture with the same scale and dof, which is exact if values are missing at random. A row
+    without any value does not count, has the cluster weights as probabilities, no p-value, and is never an outlier.
 
     Examples
     --------

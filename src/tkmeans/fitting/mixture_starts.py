@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial, wraps
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
@@ -48,8 +48,7 @@ CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 FOREVER = TimeLimit(np.inf)
 by_merit = attrgetter("merit")
-P = ParamSpec("P")
-T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 _controller = cache(ThreadpoolController)  # to find the libraries takes longer than to hold them
 
 
@@ -111,15 +110,15 @@ def bulk_of(sample: Sample, spread: Any = None, slack: Any = 0.0) -> Bulk:
     return Bulk(center, units, float(radius), box, grain)
 
 
-def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
+def on_one_thread(function: F) -> F:
     """Decorate a function in which BLAS has one thread: several wait for each other, long on a busy machine."""
 
     @wraps(function)
-    def alone(*args: P.args, **options: P.kwargs) -> T:
+    def alone(*args: Any, **options: Any) -> Any:
         with _controller().limit(limits=1, user_api="blas"):
             return function(*args, **options)
 
-    return alone
+    return cast(F, alone)
 
 
 # ---- all starts of a fit ------------------------------------------------------------------------

@@ -1,10 +1,9 @@
 """Starting parameters of each EM run, from `init` and `n_init`: by searches, a seeding or the user.
 
 A search ends in the best state of its own criterion, which has fixed tails: heavy ones, which far rows do not disturb,
-or light ones, which see wide clusters and clusters that touch. Neither suits all data. So there are searches of
-both kinds. Where the first two end in the same clusters, these are taken; where not, more searches follow, EM runs on
-the sample from each, and the integrated classification likelihood decides: its tails are fitted, so that it
-compares what the searches, with theirs given, cannot.
+or light ones, which see wide clusters and clusters that touch. Where the first two, one of each kind, end in the same
+clusters, these are taken; where not, more searches follow, EM runs on the sample from each, and the integrated
+classification likelihood decides: its tails are fitted.
 """
 
 import math
@@ -23,7 +22,7 @@ from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
-from tkmeans.search import Found, fitted_tails, robust_search, same_clusters, seeding
+from tkmeans.search import Found, fitted_tails, is_better, robust_search, same_clusters, seeding
 from tkmeans.search.center_search import LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import NARROW, out_of_bounds, quantile, usual
@@ -55,9 +54,9 @@ SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
 # Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
-# equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they have
-# clusters, none of them tiny, for at least EXPLAINED of all rows that heavy tails left out. Any candidate is rejected
-# if the median squared distance from the centres is more than WIDEST times the least.
+# equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they explain
+# EXPLAINED of the rows more, have no more clusters of far rows, or are better by the criterion of heavy tails, too. Any
+# candidate is rejected if the median squared distance from the centres is more than WIDEST times the least.
 WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 # The core is the rows without a value more than FAR deviations from its column's median. To every search a heap of far
 # rows is a cluster, and so is a small true cluster far away. Clusters that were sought on the core are taken if the
@@ -215,8 +214,7 @@ def chosen_start(
         inner = Sample(sample.X[core], sample.weight[core])
         plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
     for tails, part in plan:
-        sure = n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)
-        if sure and len(candidates) == 1:
+        if len(candidates) == 1 and (n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)):
             break
         nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
         try:
@@ -245,6 +243,9 @@ def chosen_start(
         only = candidates[0]
         found = _pilot(sample, core_weight, only, dof, tol).found if climb else fitted_tails(only.found, sample, dof)
         return found, Agreement(n_searches, n_searches, np.inf)
+    for i, each in enumerate(candidates):
+        if each.handicap and not each.of_core and is_better(each.found, candidates[0].found, sample):
+            candidates[i] = each._replace(handicap=0.0)  # heavy tails would have taken it, had they found it
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
     widest = WIDEST * min(each.found.width for each in accepted)
     pilots = [_pilot(sample, core_weight, each, dof, tol) for each in accepted if each.found.width <= widest]
@@ -310,11 +311,7 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     return candidate._replace(found=found, labels=labels, n_tiny=n_tiny)
 
 
-# ---- bad cells --------------------------------------------------------------------------------
-#
-# Values far from all others of their column, in rows that are ordinary otherwise, are treated as missing, so that the
-# rows are not lost: docs/decisions/0023 tells what else is far and no bad cell. What is open is left to the centres of
-# the start: what is near one is not bad.
+# ---- bad cells: missing values, so that their rows are not lost (docs/decisions/0023) -----------
 
 
 def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> tuple[Array, Array]:

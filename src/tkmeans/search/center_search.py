@@ -71,9 +71,7 @@ def robust_search(
     if n_rows <= n_clusters:  # every row is a centre
         rows = np.arange(n_clusters) % n_rows
         return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[:n_rows], np.zeros(n_rows), 0.0, 0.0)
-    engine, asked = engines.select("auto"), (*sample, n_clusters, tails)
-    native = engine.NAME == "native"
-    search: Search = engine.new_search(*asked, NOISE_REACH, seconds) if native else ReferenceSearch(*asked)
+    search = _new_search(sample, n_clusters, tails, seconds)
     many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
     search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
     search.refine(1)
@@ -93,6 +91,11 @@ def robust_search(
     gain = float(np.sum(share * np.log(share * len(masses))))
     differ = gain > max(UNEQUAL, (len(masses) - 1) * math.log(max(total, 2)) / (2 * total))
     return Found(centers, scale, tails, differ, labels, nearest, middle / p, left_out)
+
+
+def _new_search(sample: Sample, n_clusters: int, tails: float, seconds: float = math.inf) -> "Search":
+    engine, asked = engines.select("auto"), (*sample, n_clusters, tails)
+    return engine.new_search(*asked, NOISE_REACH, seconds) if engine.NAME == "native" else ReferenceSearch(*asked)
 
 
 def _exhale(search: "Search", n_clusters: int, rng: np.random.RandomState) -> None:
@@ -175,6 +178,17 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
         loss = (nu + p)[:, 0] / 2 * (np.log1p(d2 / spread) @ weight) - log_norm[:, 0]  # minus the mean log-density
     best = int(np.argmin(loss))
     return found._replace(scale=float(scale[best]), dof=float(nu[best, 0]))
+
+
+def is_better(other: Found, known: Found, sample: Sample) -> bool:
+    """Whether what another search found is better by the criterion of the one that found what is known, too."""
+    search, costs = _new_search(sample, len(known.centers), known.dof), list[float]()
+    for each in (known, other):
+        search.restore(each.centers, each.scale)
+        search.refine(3)
+        costs.append(search.cost)
+        search.fix_noise()  # for the other, at the level of what is known
+    return costs[1] < costs[0]
 
 
 def same_clusters(one: Array, other: Array, weight: Array) -> bool:
