@@ -113,8 +113,7 @@ def test_neither_the_seed_nor_the_order_of_the_rows_changes_the_clusters(estimat
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 3, 0, 1), (3, 1, 2, 0)])
 def test_neither_the_order_nor_the_sign_of_columns_changes_the_clusters_of_irises(order):
-    X, y = load_iris(return_X_y=True)
-    X = RobustScaler().fit_transform(X)
+    X = RobustScaler().fit_transform(load_iris().data)
     first = TKMeans(3).fit(X)
     for signs in [(1, 1, 1, 1), (1, -1, -1, -1), (-1, 1, 1, -1)]:
         model = TKMeans(3).fit(X[:, order] * signs)
