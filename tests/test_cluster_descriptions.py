@@ -93,6 +93,15 @@ def test_a_data_frame_and_a_file_are_described_with_their_text(tmp_path):
         assert describe(model, file).sentences() == FOUND.sentences()
 
 
+def test_a_value_of_a_few_rows_is_no_word_about_a_cluster_in_which_most_have_none():
+    cells = np.full(100, "", dtype=object)
+    cells[[0, 1, 2, 60]] = "defect"  # remarks on three of 60 rows and on one of 40
+    found = describe(MODEL, X, feature_names=NAMES, categories={"remark": cells})
+    assert found[0].categories[0].share == 3 / 60
+    assert found[0].categories[0].others == 1 / 40
+    assert not any("defect" in sentence for sentence in found.sentences())
+
+
 def test_missing_values_and_rows_without_any_are_left_aside():
     holes, cells = X.copy(), SPECIES.astype(object)
     holes[5] = holes[70, 0] = np.nan

@@ -59,8 +59,8 @@ class Category(NamedTuple):
 
     column: str
     value: str
-    share: float  # of the cluster's rows
-    others: float  # share of all other rows
+    share: float  # of the cluster's rows that have a value, or of all if most have none
+    others: float  # share of all other rows, likewise
 
     def __str__(self) -> str:
         words = self.column if self.value == "yes" else self.value
@@ -263,10 +263,10 @@ def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
     missing = np.array([cell is None or cell == "" or cell != cell for cell in cells])
     values, codes = np.unique(np.where(missing, "", cells).astype(str), return_inverse=True)
     counts = np.array([np.bincount(codes[rows[~missing[rows]]], minlength=len(values)) for rows in groups])
-    rest = counts.sum(axis=0) - counts
-    own, rest = (each / np.maximum(1, each.sum(axis=1, keepdims=True)) for each in (counts, rest))
-    best = enumerate(own.argmax(axis=1))
-    return [Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in best]
+    n, rest = np.array([[len(rows)] for rows in groups]), counts.sum(axis=0) - counts
+    pairs = [(each, each.sum(axis=1, keepdims=True), m) for each, m in ((counts, n), (rest, n.sum() - n))]
+    own, rest = (each / np.maximum(1, np.where(2 * known < m, m, known)) for each, known, m in pairs)
+    return [Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in enumerate(own.argmax(1))]
 
 
 def _some(rows: Array) -> Array:
