@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 from support.mixture_oracle import log_density, log_prior, matrices, matrix, round_shapes
 from threadpoolctl import ThreadpoolController
 
@@ -420,13 +422,13 @@ def test_rows_called_noise_are_a_cluster_if_they_are_crowded_in_the_bulk():
     rng = np.random.default_rng(2)
     X = rng.uniform(-1, 1, size=(2000, 2))
     sample = sample_of(X)
-    bulk = Bulk(np.zeros(2), np.ones(2), np.sqrt(2))
+    setting = setting_of(sample, 1)._replace(bulk=Bulk(np.zeros(2), np.ones(2), np.sqrt(2)))
     params = without_noise(from_labels(sample, np.zeros(len(X), int), setting_of(sample, 1)))
 
     def verdict(called_noise):
         share = np.mean(called_noise)
         start = MixtureStart(params._replace(noise=share), 0.0, np.zeros(len(X), int), 1.0 * called_noise)
-        return noise_is_a_cluster(sample, start, bulk)
+        return noise_is_a_cluster(sample, start, setting)
 
     assert not verdict(rng.uniform(size=len(X)) < 0.1)
     assert verdict(np.hypot(*(X - 0.3).T) < 0.3)
@@ -489,6 +491,38 @@ def test_noise_that_is_not_worth_its_shares_is_dropped(seed, p):
     assert not np.any(model.outliers(X))
     far = np.vstack([X, rng.choice([-1, 1], (20, p)) * rng.uniform(100, 200, (20, p))])
     assert np.all(StudentTMixture(2).fit(far).outliers(far)[-20:])  # this noise is
+
+
+@pytest.mark.parametrize("far", [1, 60])
+@pytest.mark.parametrize("radius", [8.0, 14.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_far_rows_do_not_turn_a_ring_into_noise(seed, radius, far):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(size=(400, 2)), ring_of(rng, 400, 2, radius)])
+    directions = rng.normal(size=(far, 2))
+    distant = directions / np.linalg.norm(directions, axis=1)[:, None] * rng.uniform(100, 1000, (far, 1))
+    rows = np.vstack([X, distant])
+    model, clean = StudentTMixture(2).fit(rows), StudentTMixture(2).fit(X)
+    assert adjusted_rand_score(np.repeat([0, 1], 400), clean.labels_) > 0.9
+    assert adjusted_rand_score(clean.labels_, model.labels_[:800]) > 0.99
+    assert not np.any(clean.outliers(X))
+    assert np.array_equal(np.flatnonzero(model.outliers(rows)), np.arange(800, len(rows)))
+
+
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e6])
+def test_a_distant_row_does_not_decide_which_other_rows_are_noise(distance):
+    """The 122nd row of wine is far from the others, but by itself not worth a noise component."""
+    X = StandardScaler().fit_transform(load_wine().data)
+    rows = np.vstack([X, X[:1] + distance])
+    clean, found = (np.flatnonzero(StudentTMixture(3).fit(each).outliers(each)) for each in (X, rows))
+    assert np.array_equal(found, np.append(clean, len(X)))
+
+
+def test_a_far_row_that_the_fit_has_not_seen_is_noise_where_the_fit_has_found_none():
+    X, _ = gaussian_groups(200)
+    model = StudentTMixture(3).fit(X)
+    assert not np.any(model.outliers(X))
+    assert np.all(model.outliers(np.array([[1e3, 0.0], [0.0, -1e6]])))
 
 
 def test_counts_are_clustered_by_where_they_are_not_by_what_they_share():

@@ -235,6 +235,18 @@ def test_a_step_climbs_where_most_rows_are_noise_and_its_shares_are_at_their_bou
     assert np.dot(masses, np.log(shares)) == pytest.approx(np.dot(masses, np.log(best)), rel=1e-6)
 
 
+def test_a_share_of_noise_in_the_bulk_that_has_fallen_to_its_bound_stays_there():
+    """So that noise can be beyond the bulk alone; its share is then the most likely one."""
+    X = np.concatenate([np.linspace(-3, 3, 90), [500.0] * 10])[:, None]
+    shares = NOISE_BOUNDS[0], 0.3
+    start = MixtureParams(np.zeros((1, 1)), np.full((1, 1), 1e-4), np.array([30.0]), np.log([0.7]), *shares)
+    start = start._replace(bulk_center=np.zeros(1), bulk=np.full(1, 100.0))
+    model = model_of("diag", estimate_dof=False, prior=Prior(0.0, np.full(1, 1e-4)))
+    fit = em(as_is(X), model, start, stop=never, max_iter=20)
+    assert fit.params.noise <= 2 * NOISE_BOUNDS[0]
+    assert fit.params.beyond == pytest.approx(0.1, rel=1e-6)
+
+
 def best_shares(masses):
     """Of the component and of the noise in and beyond the bulk, on a fine grid of what is allowed."""
     grid = np.linspace(NOISE_BOUNDS[0], NOISE_BOUNDS[1], 901)

@@ -50,7 +50,7 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
         A prior worth `shrinkage` (p + 2) rows holds each component near the pooled shape and an equal weight; 0: none.
     noise : {"auto", True, False}, default="auto"
         Whether there is a noise component: uniform in the bulk of the rows, log-uniform in radius beyond it. "auto"
-        drops it if it would take more than 40 % of the rows, or gains less than its two shares cost by the BIC.
+        keeps noise among the clusters only if it is worth its two shares by the BIC; else only far rows are noise.
     dof, shared_dof : "estimate" or float, default="estimate", and bool, default=True
         The degrees of freedom nu, and whether all components have one. The estimate is at most 200 (as good as
         Gaussian) and at least 1; beside noise at least 5 and p/3. A number fixes it; a huge one gives Gaussians.

@@ -26,7 +26,7 @@ from tkmeans.fitting.starts import Agreement, limits, within_reach
 from tkmeans.models.covariances import AxisAligned
 from tkmeans.models.dof import BOUNDS
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
-from tkmeans.models.noise import log_volume
+from tkmeans.models.noise import NO_NOISE, NOISE_BOUNDS, log_volume
 from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.search import same_clusters, seeding
 from tkmeans.search.shape_search import FARTHEST, MANY_FEATURES, moments, start_labels
@@ -46,6 +46,7 @@ MANY_TIMES = 10.0  # the rows of the prior: of components with more the geometri
 THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
 CROWDED, RING, FEW_STRAYS = 0.4, 0.2, 10  # see `noise_is_a_cluster`
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
+LESS_NOISE: dict[Any, Any] = {"auto": "distant", "distant": False}  # to try where noise is a cluster
 FOREVER = TimeLimit(np.inf)
 by_merit = attrgetter("merit")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,7 +76,7 @@ class Setting(NamedTuple):
     prior_rows: float  # in each component
     ridge: float  # times the squared units of the columns, added to the scatter of each component
     bulk: Bulk
-    noise: bool | str  # "auto" drops it if it would be a cluster
+    noise: bool | str  # "auto" may come to "distant", if noise nearer would be a cluster or is not worth its shares
     dof: float | None  # None if it is estimated
     n_rows: float = 0.0  # of the whole fit
     limit: TimeLimit = FOREVER  # of the search
@@ -313,43 +314,75 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         begun = max((_run(sample, params, setting, FIRST_ITER) for params in again), key=by_merit)
         finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
-    if heavy and not (setting.box or setting.model.shape.round or setting.limit.is_up):
+    ready = heavy and not (setting.box or setting.model.shape.round or setting.limit.is_up)
+    if ready and setting.noise not in ("wide", "distant"):
         boxed = with_noise(best.params, np.average(best.noise, weights=sample.weight), setting._replace(box=True))
         probe = _run(sample, boxed._replace(dof=np.full_like(boxed.dof, BOUNDS[1])), setting, FIRST_ITER)
         if probe.merit > best.merit and spread_evenly(sample, probe, setting.bulk):
             return best_start(sample, tried, setting._replace(box=True))
-    if setting.noise == "auto" and not best.params.box and noise_is_a_cluster(sample, best, setting.bulk):
-        plain = best_start(sample, tried, setting._replace(noise=False))
-        if best.merit - plain[0].merit < best.params.noise + best.params.beyond:  # less than 1 for a row of noise
-            return plain
-    if setting.noise == "auto" and (best.params.noise + best.params.beyond) * setting.n_rows > 1:
-        without = _run(sample, without_noise(best.params), setting._replace(noise=False), PILOT_ITER)
-        gain = (best.merit - without.merit) * setting.n_rows  # in nats; two shares cost ln n by the BIC
-        alike = abs(gain) < np.log(setting.n_rows) and same_clusters(without.labels, best.labels, sample.weight)
-        best = without if alike else best
     unlike = [run for run in others if not same_clusters(run.labels, best.labels, sample.weight)]
     n_searches = len(finals) if n_finalists > 1 else max(len(runs), 2 * (enough == 1))  # two agree on a single one
-    return best, Agreement(n_searches, n_searches - len(unlike), best.merit - unlike[0].merit if unlike else np.inf)
+    lead = best.merit - unlike[0].merit if unlike else np.inf
+    found = best, Agreement(n_searches, n_searches - len(unlike), lead)
+    share, fewer = best.params.noise + best.params.beyond, LESS_NOISE.get(setting.noise)
+    if fewer is not None and (not share or (not best.params.box and noise_is_a_cluster(sample, best, setting))):
+        plain = best_start(sample, tried, with_far_noise(sample, setting, fewer))
+        taken = share - plain[0].params.noise - plain[0].params.beyond
+        if best.merit - plain[0].merit < taken:  # less than 1 for a row that is noise in the best alone
+            found = plain
+    return (with_little_noise(sample, found[0], setting), found[1]) if setting.noise == "auto" else found
 
 
-def noise_is_a_cluster(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
+def with_little_noise(sample: Sample, start: MixtureStart, setting: Setting) -> MixtureStart:
+    """The one with the least noise of those that have the clusters of a start and are nearly as likely.
+
+    Noise beyond all rows within reach is least, then such that is flat as far as that. More noise must gain ln n nats,
+    what two shares cost by the BIC: so a distant row does not decide whether others are noise.
+    """
+    share, n, alike = start.params.noise + start.params.beyond, max(setting.n_rows, 1.0), list[MixtureStart]()
+    for other in (with_far_noise(sample, setting, noise) for noise in ("distant", "wide") if share):
+        params = with_noise(without_noise(start.params), share, other)
+        if share * n <= 1:  # none to compare with
+            params = start.params._replace(
+                noise=params.noise, bulk_center=params.bulk_center, bulk=params.bulk, box=0.0
+            )
+            return start._replace(params=params)
+        run = _run(sample, params, other, PILOT_ITER)
+        alike += [run] * same_clusters(run.labels, start.labels, sample.weight)
+        if alike and start.params.noise > NO_NOISE and run.merit >= start.merit - np.log(n) / n:
+            break  # there was noise in the bulk, and it is not needed
+    enough = max(run.merit for run in (*alike, start)) - np.log(n) / n
+    return next(run for run in (*alike, start) if run.merit >= enough)
+
+
+def with_far_noise(sample: Sample, setting: Setting, noise: bool | str) -> Setting:
+    """The same with a bulk that holds all rows within reach."""
+    bulk, core = setting.bulk, within_reach(sample, setting.spread)
+    farthest = np.max(np.sum(((sample.X[core] - bulk.center) / bulk.units) ** 2, axis=1)) ** 0.5 * (1 + 1e-6)
+    reach = 1.4826 * of_centers.FAR / 2 * (len(bulk.units) ** 0.5 + 1)
+    return setting._replace(bulk=bulk._replace(radius=max(farthest, reach)), noise=noise, box=False)
+
+
+def noise_is_a_cluster(sample: Sample, start: MixtureStart, setting: Setting) -> bool:
     """Whether rows called noise are crowded, though noise is spread evenly in the bulk, or a ring around it.
 
     A ring has half as many rows as a component has, or more, on all sides, and the logarithms of the distances of all
     noise have a variance below RING times that of a Gaussian; it is .4 times where rows are spread over a box.
     """
-    n, p = sample.X.shape
+    (n, p), bulk = sample.X.shape, setting.bulk
     away = (sample.X - bulk.center) / (bulk.units * bulk.radius)
     squares = np.sum(away**2, axis=1)
-    strays = start.noise > 0.5
-    inner, outer = np.flatnonzero(strays & (squares < 1)), np.flatnonzero(strays & (squares > 1))
-    if len(inner) >= FEW_STRAYS and _crowded(away[inner], start.params.noise * n, p):
-        return True
-    if p == 1 or len(outer) < max(FEW_STRAYS, n / (len(start.params.centers) + 1) / 2):
-        return False
     log_cap = log_volume(p - 1, 0.0) - log_volume(p, 0.0) - np.log(p)  # of a small cap, as a share of the sphere
-    on_all_sides = not _crowded(away[outer] / np.sqrt(squares[outer, None]), len(outer) * np.exp(log_cap), p - 1)
-    return on_all_sides and bool(np.var(np.log(squares[strays])) < RING * polygamma(1, p / 2))
+    for strays in (start.noise > 0.5, (start.noise > 0.5) & within_reach(sample, setting.spread)):  # with far rows, too
+        inner, outer = np.flatnonzero(strays & (squares < 1)), np.flatnonzero(strays & (squares > 1))
+        if len(inner) >= FEW_STRAYS and _crowded(away[inner], start.params.noise * n, p):
+            return True
+        if p > 1 and len(outer) >= max(FEW_STRAYS, n / (len(start.params.centers) + 1) / 2):
+            sides = away[outer] / np.sqrt(squares[outer, None])
+            on_all_sides = not _crowded(sides, len(outer) * np.exp(log_cap), p - 1)
+            if on_all_sides and np.var(np.log(squares[strays])) < RING * polygamma(1, p / 2):
+                return True
+    return False
 
 
 def spread_evenly(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
@@ -468,7 +501,7 @@ def _squares(away: Array, covariance: Array, squares: Array) -> Array:
 
 
 def with_noise(params: MixtureParams, share: float, setting: Setting) -> MixtureParams:
-    """The same with noise, if there is to be any: half of it in the bulk."""
+    """The same with noise, if there is to be any: half of it in the bulk, or hardly any of distant noise."""
     if not setting.noise:
         return params
     shape, bulk = setting.model.shape, setting.bulk
@@ -476,7 +509,8 @@ def with_noise(params: MixtureParams, share: float, setting: Setting) -> Mixture
     log_weights = normalized(params.log_weights) + np.log1p(-share)
     center, reach = bulk.box if setting.box else (bulk.center, bulk.units * bulk.radius)
     params = params._replace(bulk_center=center, bulk=shape.diagonal(reach**2), box=float(setting.box))
-    return params._replace(log_weights=log_weights, noise=share / 2, beyond=share / 2)
+    inside = NOISE_BOUNDS[0] if setting.noise == "distant" else share / 2
+    return params._replace(log_weights=log_weights, noise=inside, beyond=share - inside)
 
 
 def without_noise(params: MixtureParams) -> MixtureParams:

@@ -35,7 +35,7 @@ from scipy.special import digamma
 from tkmeans.engines import reference, shapes
 from tkmeans.models.covariances import Shape, sizes_within
 from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
-from tkmeans.models.noise import NOISE_BOUNDS, noise_kernel, noise_shares
+from tkmeans.models.noise import NO_NOISE, NOISE_BOUNDS, noise_kernel, noise_shares
 from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.shape_stats import ShapeKernel, ShapeStats
 from tkmeans.sources.base import merged, observed_features, to_numpy
@@ -173,7 +173,8 @@ class StudentMixture:
         noise = beyond = 0.0
         if params.noise > 0:
             rest = float(np.sum(stats.n)) + mass * len(n)
-            noise, beyond = noise_shares(max(stats.noise - stats.beyond, 0.0), stats.beyond, rest)
+            inside = max(stats.noise - stats.beyond, 0.0) if params.noise > NO_NOISE else 0.0
+            noise, beyond = noise_shares(inside, stats.beyond, rest)
         new = params._replace(centers=params.centers + step, covariances=covariances, dof=dof)
         return new._replace(log_weights=log_shares(n + mass) + math.log1p(-noise - beyond), noise=noise, beyond=beyond)
 

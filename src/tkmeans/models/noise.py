@@ -17,6 +17,7 @@ from tkmeans.stats import Array
 
 # Of each part of the noise: less would take EM for ever, and far rows are noise with less; more are the clusters.
 NOISE_BOUNDS = (1e-8, 0.45)
+NO_NOISE = 2e-8  # in the bulk: a share that has fallen so low stays there, so that noise can be beyond it alone
 
 
 def noise_kernel(
