@@ -395,6 +395,18 @@ def test_a_ring_around_a_cluster_is_a_cluster_and_not_noise(n_ring):
     assert np.mean(model.outliers(X)) < 0.01
 
 
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_ring_within_the_bulk_is_a_cluster_and_not_noise(seed, share):
+    rng = np.random.default_rng(seed)
+    X = np.vstack(
+        [0.5 * rng.normal(size=(500, 2)), ring_of(rng, 500, 2, 4.0), rng.uniform(-5, 5, (int(1e3 * share), 2))]
+    )
+    model = StudentTMixture(2).fit(X)
+    assert adjusted_rand_score(np.repeat([0, 1], 500), model.labels_[:1000]) > 0.8
+    assert np.mean(model.outliers(X)[:1000]) < 0.01
+
+
 @pytest.mark.parametrize("p", [2, 3, 8])
 def test_rows_spread_over_a_box_are_not_taken_for_a_ring(p):
     rng = np.random.default_rng(1)

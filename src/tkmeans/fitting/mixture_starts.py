@@ -364,14 +364,21 @@ def with_far_noise(sample: Sample, setting: Setting, noise: bool | str) -> Setti
 
 
 def noise_is_a_cluster(sample: Sample, start: MixtureStart, setting: Setting) -> bool:
-    """Whether rows called noise are crowded, though noise is spread evenly in the bulk, or a ring around it.
+    """Whether rows called noise are crowded, though noise is spread evenly in the bulk, or a ring in it or around it.
 
-    A ring has half as many rows as a component has, or more, on all sides, and the logarithms of the distances of all
-    noise have a variance below RING times that of a Gaussian; it is .4 times where rows are spread over a box.
+    It is a ring in the bulk if more than CROWDED of it is not at the distances from the centre where noise would be, by
+    the statistic of Kolmogorov and Smirnov (level 1 %). A ring around the bulk has half as many rows as a component,
+    or more, on all sides, and the logarithms of the distances of all noise have a variance below RING times that of a
+    Gaussian; it is .4 times where rows are spread over a box.
     """
     (n, p), bulk = sample.X.shape, setting.bulk
     away = (sample.X - bulk.center) / (bulk.units * bulk.radius)
     squares = np.sum(away**2, axis=1)
+    held, within = sample.weight * start.noise, np.argsort(squares, kind="stable")[: np.count_nonzero(squares < 1)]
+    if np.sum(mass := held[within]) >= FEW_STRAYS:
+        shift = np.max(np.abs(np.cumsum(mass) / np.sum(mass) - squares[within] ** (p / 2)))
+        if shift > max(CROWDED, 1.63 * np.sum(mass**2) ** 0.5 / np.sum(mass)):
+            return True
     log_cap = log_volume(p - 1, 0.0) - log_volume(p, 0.0) - np.log(p)  # of a small cap, as a share of the sphere
     for strays in (start.noise > 0.5, (start.noise > 0.5) & within_reach(sample, setting.spread)):  # with far rows, too
         inner, outer = np.flatnonzero(strays & (squares < 1)), np.flatnonzero(strays & (squares > 1))
