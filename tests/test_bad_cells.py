@@ -132,6 +132,25 @@ def test_a_minority_that_differs_in_few_columns_from_a_single_cluster_is_a_clust
     assert not np.any(model.find_bad_cells(X))
 
 
+@pytest.mark.parametrize(
+    ("sizes", "centers"),
+    [
+        ((1000, 200, 50, 20), [[0, 0], [12, 0], [0, 12], [12, 12]]),
+        ((500, 500, 500, 30, 30, 30), [[0, 0, 0], [6, 0, 0], [0, 6, 0], [0, 0, 20], [6, 0, 20], [0, 6, 20]]),
+    ],
+    ids=["two of four", "three of six"],
+)
+@pytest.mark.parametrize("seed", [1000, 1011, 1015, 1021])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_several_small_clusters_far_out_in_one_column_keep_their_cells(estimator, seed, sizes, centers):
+    """In the other columns their rows are spread over the large clusters, as rows with wrong values are."""
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = np.array(centers)[y] + np.random.default_rng(seed).normal(size=(len(y), len(centers[0])))
+    model = estimator(len(sizes)).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.98
+    assert not np.any(model.find_bad_cells(X))
+
+
 @pytest.mark.parametrize("value", [9999.0, None], ids=["the same", "anywhere"])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_values_that_are_wrong_in_rows_of_all_clusters_are_bad_however_alike_they_are(estimator, value):

@@ -370,10 +370,14 @@ def without_bad_cells(
         rows = rows[~near]
         if np.sum(weight[rows]) < FEW:
             continue
-        rest = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows])
-        gain = pieces.gain_of_a_cluster(rest, j, X[rows, j] - bound)
-        if gain > 0 and (fewer or not at_most):  # less what the others lose by fewer clusters
-            gain -= pieces.log_likelihood - searched(fewer).log_likelihood if fewer else math.inf
+        rest, beyond = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows]), X[rows, j] - bound
+        gain, many = -math.inf, 1
+        while gain <= 0 and many * FEW <= np.sum(rest.weight) and (many < max(n_clusters, 2)):
+            gain = pieces.gain_of_clusters(rest, j, beyond, many)
+            left = fewer if at_most else n_clusters - many
+            if gain > 0 and (left or not at_most):  # less what the others lose by fewer clusters
+                gain -= pieces.log_likelihood - searched(left).log_likelihood if left else math.inf
+            many *= 2
         bad[rows, j] = not (gain > 0 or pieces.unlike(rest, j))
     return Sample(np.where(bad, np.nan, X), weight)
 
@@ -399,20 +403,27 @@ class Pieces(NamedTuple):
         log_likelihood = weight @ log_shares[labels] - np.sum(weight) / 2 * np.sum(np.log(within))
         return Pieces(rows, centers, within, log_shares, float(log_likelihood))
 
-    def gain_of_a_cluster(self, rest: Sample, j: int, beyond: Array) -> float:
-        """How much likelier other rows are as a cluster of their own than as rows of these, in nats.
+    def gain_of_clusters(self, rest: Sample, j: int, beyond: Array, many: int) -> float:
+        """How much likelier other rows are as so many clusters of their own than as rows of these, in nats.
 
         If they are rows of these clusters, their values in column j, so far `beyond` a bound, may be anywhere up to the
-        farthest. A few rows at the variances within these clusters hold the variances of the cluster.
+        farthest. A few rows at the variances within these clusters hold the variances of the others.
         """
-        (X, weight), n = rest, np.sum(rest.weight)
-        squares = np.nansum((X[:, None] - self.centers) ** 2 / self.within, axis=2)  # (n, K)
-        mass, scatter = _scatter(rest)
-        variance = (scatter + FEW * self.within) / (mass + FEW)
-        own = -(mass @ np.log(variance / self.within) + np.sum(scatter / variance)) / 2
-        width = (n * np.cov(beyond, aweights=weight, ddof=0) + FEW * self.within[j]) / (n + FEW)
-        own += n * (math.log(np.max(np.abs(beyond))) - math.log(2 * math.pi * math.e * width) / 2)
-        return float(own - weight @ np.max(self.log_shares - squares / 2, axis=1))
+        labels, gain = np.zeros(len(beyond), int), 0.0
+        if many > 1:
+            X = np.nan_to_num(np.column_stack([rest.X, beyond])) / np.append(self.within, self.within[j]) ** 0.5
+            found = robust_search(canonical(Sample(X, rest.weight)), many, np.random.RandomState(0))
+            labels, _ = _nearest(X, found.centers)
+        for own in (labels == k for k in np.unique(labels)):
+            (X, weight), values = Sample(rest.X[own], rest.weight[own]), beyond[own]
+            n, (mass, scatter) = np.sum(weight), _scatter(Sample(X, weight))
+            variance = (scatter + FEW * self.within) / (mass + FEW)
+            gain -= (mass @ np.log(variance / self.within) + np.sum(scatter / variance)) / 2
+            width = (n * np.cov(values, aweights=weight, ddof=0) + FEW * self.within[j]) / (n + FEW)
+            gain += n * (math.log(np.max(np.abs(beyond))) - math.log(2 * math.pi * math.e * width) / 2)
+            gain += n * math.log(n / np.sum(rest.weight))
+        squares = np.nansum((rest.X[:, None] - self.centers) ** 2 / self.within, axis=2)  # (n, K)
+        return float(gain - rest.weight @ np.max(self.log_shares - squares / 2, axis=1))
 
     def unlike(self, rest: Sample, j: int) -> bool:
         """Whether other rows are unlike these without column j: far from the clusters, of one, or of half as many."""
