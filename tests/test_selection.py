@@ -378,3 +378,20 @@ def test_other_words_than_auto_are_no_number_of_clusters():
     for model in (TKMeans("many"), StudentTMixture("many")):
         with pytest.raises(TypeError, match='must be an integer of at least 1 or "auto", got'):
             model.fit(X)
+
+
+@pytest.mark.parametrize(("n_features", "n_rows", "true"), [(50, 40, 5), (100, 30, 4), (20, 30, 5)])
+def test_the_number_is_found_where_rows_are_fewer_than_the_numbers_of_an_ellipse(n_features, n_rows, true):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(0, 2, (true, n_features)), n_rows, axis=0) + rng.normal(size=(true * n_rows, n_features))
+    found = select_clusters(X, range(1, 11))
+    assert (found.best, found.best_shape) == (true, "diag")
+    assert found.best_estimator.covariance_type == "diag"
+    assert StudentTMixture("auto").fit(X).weights_.shape == (true,)  # with full ellipses, as it was asked for
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_far_rows_that_were_not_rounded_do_not_hide_that_the_others_were(seed):
+    rng = np.random.default_rng(seed)
+    X = np.round(2 * (rng.normal(size=(1000, 2)) + np.repeat([[0, 0], [5, 0]], 500, axis=0)))
+    assert select_clusters(np.vstack([X, rng.uniform(-80, 80, (50, 2))]), range(1, 16)).best == 2

@@ -47,7 +47,8 @@ def select_clusters(
     n_clusters : iterable of int, default=range(1, 21)
         The numbers to try; the default ends at the number of rows.
     shapes : sequence of {"full", "tied", "diag", "spherical"}, default=None
-        The shapes to try, as `covariance_type` of :class:`StudentTMixture`; None is that of `estimator`, else "full".
+        The shapes to try, as `covariance_type` of :class:`StudentTMixture`; None is that of `estimator`, else "full",
+        or "diag" if rows are fewer than the numbers of one ellipse, p (p + 3)/2.
     criterion : {"evidence", "icl", "bic", "stability"}, default="evidence"
         "evidence" is described above. "icl" and "bic" are the usual criteria of the same mixtures: "bic" counts
         parameters, "icl" also asks that clusters do not overlap. "stability" takes the largest number whose clusters
@@ -77,10 +78,10 @@ def select_clusters(
     check_choice("criterion", criterion, CRITERIA)
     check_integer("n_resamples", n_resamples, least=1)
     check_n_jobs("n_jobs", n_jobs)
-    shapes = [getattr(estimator, "covariance_type", "full")] if shapes is None else shapes
-    if isinstance(shapes, str) or not isinstance(shapes, Iterable) or not (shapes := list(shapes)):
+    asked = [] if shapes is None else shapes
+    if isinstance(asked, str) or not isinstance(asked, Iterable) or (not (asked := list(asked)) and shapes is not None):
         raise ValueError(f'shapes must be a sequence of at least one shape, such as ("full",), got {shapes!r}')
-    for shape in shapes:
+    for shape in asked:
         check_choice("shapes", shape, [*SHAPES])
     if not isinstance(n_clusters, Iterable) or not (numbers := list(n_clusters)):
         raise ValueError(f"n_clusters must name at least one number, as range(1, 21) does, got {n_clusters!r}")
@@ -91,11 +92,12 @@ def select_clusters(
     if not hasattr(template, "set_params"):
         raise TypeError(f"estimator must be a TKMeans, a StudentTMixture or None, got {estimator!r}")
     reader = plain_copy(template if isinstance(template, StudentTMixture) else StudentTMixture())
-    done, total = count(1), len(numbers) * len(shapes)
+    done, total = count(1), len(numbers) * max(len(asked), 1)
 
     def sized(K: Any, shape: Any) -> Any:
         if isinstance(template, StudentTMixture):
-            return plain_copy(template).set_params(n_components=int(K), covariance_type=str(shape))
+            shape = str(shape) if asked or estimator is None else template.covariance_type
+            return plain_copy(template).set_params(n_components=int(K), covariance_type=shape)
         return plain_copy(template).set_params(n_clusters=int(K))
 
     def tick() -> None:
@@ -104,7 +106,7 @@ def select_clusters(
     with warnings.catch_warnings(action="ignore"):  # a wrong number of clusters is what they would tell of
         with open_rows(reader, X, sample_weight, reset=True, method="select_clusters") as source:
             least = 1 if n_clusters is UP_TO_20 else numbers[-1]
-            found = reader._selection(source, least, numbers, shapes, rng, n_jobs, tick)
+            found = reader._selection(source, least, numbers, asked, rng, n_jobs, tick)
         found = replace(found, criterion=criterion)
         if criterion == "stability":
             seeds = rng.randint(np.iinfo(np.int32).max, size=len(found.n_clusters))

@@ -152,8 +152,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_survey(survey, "n_clusters", least_rows, names, source.dtype.name)
         source.n_counted = survey.n_counted
         mixture: Any = self if isinstance(self, StudentTMixture) else StudentTMixture()
-        shapes = shapes or [mixture.covariance_type]
-        leave_out_related(source, measure, shapes, float(mixture.reg_covar))
+        leave_out_related(source, measure, shapes or [mixture.covariance_type], float(mixture.reg_covar))
+        p = len(source.columns or range(source.n_features))
+        few = mixture.covariance_type == "full" and survey.n_counted < p * (p + 3) / 2  # rows for a single ellipse
+        shapes = shapes or ["diag" if few else mixture.covariance_type]
         found = compared(source, numbers or UP_TO_20, shapes, mixture, *options)
         source.columns = source.relations = None
         return found

@@ -135,5 +135,7 @@ def column_units(apart: Array, weight: Array, slack: Array) -> tuple[Array, Arra
             units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
             grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
         elif 1 < len(share) < len(values) / 2:
-            grain[j] = min(np.min(steps[steps > slack[j]]), 1e100) ** 2 / 12
+            firsts = values[np.append(True, np.diff(group) > 0)]
+            shared = firsts[np.bincount(group) > 1]  # so that a few values that were not rounded do not matter
+            grain[j] = min(np.min(np.diff(shared), initial=1e100), np.ptp(firsts)) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers
