@@ -89,7 +89,6 @@ def draw_all(rows: list[Row], folder: Path) -> list[Path]:
     loss(folder / "loss.png")
     if rows:
         table1(rows, folder / "table1.png")
-    for name in TABLES["table1"]:
-        if not name.startswith("dim"):  # in the plane
-            voronoi(name, folder / f"voronoi-{name}.png")
+    for name in (name for name in TABLES["table1"] if not name.startswith("dim")):  # those in the plane
+        voronoi(name, folder / f"voronoi-{name}.png")
     return sorted(folder.glob("*.png"))

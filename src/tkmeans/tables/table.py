@@ -43,6 +43,7 @@ class Reading(NamedTuple):
     missing: tuple[str, ...] = ()  # further words for a missing value
     table: str | None = None  # the sheet of a workbook; the table of a database, or a query
     usual: str = "."  # the decimal sign where the file leaves it open
+    names: tuple[str, ...] = ()  # of columns that it should have
 
     def checked(self) -> "Reading":
         """The same, or what is wrong with it whatever the file is."""

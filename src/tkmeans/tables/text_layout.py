@@ -3,15 +3,16 @@
 import codecs
 import csv
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise, zip_longest
 from typing import Any, NamedTuple
 
 from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
-from tkmeans.tables.table import DATE, TRUTH, TableError
+from tkmeans.tables.table import DATE, TRUTH, Reading, TableError
 
 # The longer marks first: UTF-32's begins like UTF-16's.
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
@@ -23,6 +24,8 @@ NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blan
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 _LOOKED_AT, _CELLS = 100, 4000  # records, and cells, that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
+_WHOLE, _NUMBER = re.compile("[0-9]{1,9}"), re.compile("[+-]?[.,]?[0-9]")
+_CLEAR, _DOUBTFUL = 1e-3, 1e-2  # probabilities of a first row below which it is none, and may be none
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
@@ -117,11 +120,6 @@ class Record(NamedTuple):
     line: int  # where it begins, from 1
 
 
-def is_row(raw: str, delimiter: str, single: bool = False) -> bool:
-    """Whether a line counts, as for Arrow: one of blanks alone does in a `single` column, or if they are delimiters."""
-    return bool(raw.strip()) or (delimiter != " " and bool(raw.strip("\r\n")) and (single or delimiter in raw))
-
-
 def records(text: Any, delimiter: str, source: str = "", number: int = 1, single: bool = False) -> Iterator[Record]:
     """Cut a text, or its lines, of which the first has this number, into records; empty lines are passed over."""
     pending: list[str] = []
@@ -134,7 +132,10 @@ def records(text: Any, delimiter: str, source: str = "", number: int = 1, single
 
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True):
-            if cells and is_row(raw := "".join(pending), delimiter, single):
+            raw = "".join(pending)
+            # As for Arrow, a line of blanks alone counts in a `single` column, or if they are delimiters.
+            blanks = delimiter != " " and bool(raw.strip("\r\n")) and (single or delimiter in raw)
+            if cells and (raw.strip() or blanks):
                 yield Record(cells, raw, number)
             number += len(pending)
             pending.clear()
@@ -179,11 +180,46 @@ def _is_value(cell: str, notations: Iterable[Numerals]) -> bool:
     return is_number or bool(DATE.fullmatch(text)) or text.casefold() in TRUTH
 
 
-def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
-    """Whether the first record holds names: words above numbers, or not one number."""
+def has_header(sample: Sequence[list[str]], numerals: Numerals, reading: Reading, source: str) -> tuple[bool, str]:
+    """Whether the first record holds names: words above numbers, not one number, or numbers, of which a note tells."""
     words = []  # whether those above numbers are
     for j, cell in enumerate(sample[0]):
         kind = numerals.kind_of(row[j] for row in sample[1:] if j < len(row))
         if kind not in ("", "text") and not numerals.is_missing(cell):
             words.append(bool(numerals.values([cell], kind)[1]))
-    return any(words) or (not words and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0]))
+    if any(words) or (not words and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0])):
+        return True, ""
+    note = _numbered(sample, reading, source) if reading.header is None else ""
+    return bool(note), note
+
+
+def _numbered(sample: Sequence[list[str]], reading: Reading, source: str) -> str:
+    """A note if the first record holds numbers as names: years, or 0, 1, 2; complain where only a person can know."""
+    first = [cell.strip() for cell in sample[0]]
+    at = [j for j, cell in enumerate(first) if _NUMBER.match(cell)]
+    shown = " to ".join(dict.fromkeys(first[j] for j in at[:1] + at[-1:]))
+    note = f"the first line ({shown}) is read as the names of the columns; add header=False if it is data"
+    if known := {name for name in reading.names if _WHOLE.fullmatch(name)}:  # to a model
+        return note if known <= {*first} else ""
+    is_index = bool(at) and not first[0] and first[at[0]] == "0"  # as pandas writes it
+    if reading.names or not (is_index or len(at) > 1) or not (series := _series(first, at)):
+        return ""
+    # How often a row like those below would look so: by how often they have its numbers, or nothing where it has none.
+    columns = zip(first, zip_longest(*sample[1:], fillvalue=""), strict=False)
+    times = [[*map(str.strip, cells)].count(cell) for cell, cells in columns if not cell or _NUMBER.match(cell)]
+    chance = math.prod((1 + n) / (1 + len(sample)) for n in times)
+    if chance > _DOUBTFUL or any(_series(row, at) for row in sample[1:] if len(at) > 1):
+        return ""
+    if chance < _CLEAR and 2 * times.count(0) >= len(times) and (is_index or len(at) > 2 or series == "years"):
+        return note
+    raise TableError(f"{source}: its first line ({shown}) may be names or data; add header=True or header=False")
+
+
+def _series(row: Sequence[str], at: Sequence[int]) -> str:
+    """Whether the cells at these places are "years" in order, or other whole "numbers" without a gap; else empty."""
+    cells = [row[j].strip() for j in at if j < len(row)]
+    if len(cells) < len(at) or not all(map(_WHOLE.fullmatch, cells)):
+        return ""
+    steps = {int(after) - int(before) for before, after in pairwise(cells)}
+    in_order = steps and (min(steps) > 0 or max(steps) < 0) and all(1800 <= int(cell) <= 2100 for cell in cells)
+    return "years" if in_order else "numbers" * (steps <= {1})
