@@ -54,6 +54,11 @@ NUMBERED = {
     "years that come last first": lines_of(COUNTRIES.set_axis([2021, 2020, 2019], axis=1), index_label="Country"),
     "two years": lines_of(COUNTRIES[[1990, 1991]], index_label="Country"),
     "years with semicolons": lines_of(COUNTRIES, sep=";", decimal=",", index_label="Country"),
+    "ages in steps of ten": lines_of(pd.DataFrame(groups(p=5), columns=range(10, 60, 10))),
+    "wavelengths": lines_of(pd.DataFrame(groups(p=7), columns=np.arange(400, 403.5, 0.5)), index=False),
+    "months": lines_of(
+        pd.DataFrame(groups(p=12).astype(int), columns=range(1, 13), index=COUNTRIES.index), index_label="shop"
+    ),
     "pandas with its index": lines_of(pd.DataFrame(groups())),
     "pandas with its index and two columns": lines_of(pd.DataFrame(groups(p=2))),
     "pandas with its index and one column": lines_of(pd.DataFrame(groups(p=1))),
@@ -67,10 +72,10 @@ NUMBERED = {
 def test_numbers_that_are_no_row_like_those_below_are_names_of_columns(run, table, case):
     lines = NUMBERED[case]
     names = [name.strip() for name in lines[0].replace(";", ",").split(",")]
+    numbers = [name for name in names if name[:1].isdecimal()]
     done = run("fit", file := table(*lines), "--dry-run", "--json").document
     assert [column["column"] for column in done["columns"]] == [name or "x1" for name in names]
     assert done["rows"] == len(lines) - 1
-    numbers = [name for name in names if name.isdecimal()]
     shown = " to ".join(dict.fromkeys([numbers[0], numbers[-1]]))
     assert (
         f"the first line ({shown}) is read as the names of the columns; add --no-header if it is data" in done["notes"]
@@ -112,6 +117,8 @@ ORDINARY = {
     "beginnings and ends in years": np.array([[1990, 1995], [1987, 2001], [2003, 2004]] * 5),
     "one column": np.arange(10)[:, None] ** 2,
     "two rows": np.array([[1, 2], [5, 7]]),
+    "a name and a few numbers": np.array([["a", "2020"]] + [["b", f"{i}.5"] for i in range(9)]),
+    "decimals in equal steps": np.vstack([[5.1, 5.3, 5.5], groups()]),
     "decimals beside whole numbers": np.array([["5.1", "2", "3"]] + [["4.9", "3.25", f"{i}.5"] for i in range(40)]),
 }
 
@@ -129,12 +136,13 @@ def test_an_ordinary_first_row_is_data(case, table):
     [
         [("0", "1"), *((f"{t / 10}", f"{np.cos(t / 10):.3f}") for t in range(1, 40))],  # a curve, or pandas
         [(1, 2, 3, 4, 5), *(np.random.default_rng(i).permutation(5) + 1 for i in range(40))],  # ranks
+        [("Country", 2020), *((f"c{i}", i**0.5) for i in range(200))],  # one year
         [(0, 1, 2, 3), *np.random.default_rng(0).normal(9, 1, (3, 4)).round(2)],  # few
     ],
 )
 def test_a_first_row_that_may_be_either_is_asked_about(run, table, rows):
     file = table(*(",".join(map(str, row)) for row in rows))
-    shown = f"{rows[0][0]} to {rows[0][-1]}"
+    shown = "2020" if 2020 in rows[0] else f"{rows[0][0]} to {rows[0][-1]}"
     wanted = f"its first line ({shown}) may be names or data; add --header or --no-header"
     assert wanted in said(run("fit", file, "-k", 2, code=1))
     for option, n_rows in (("--header", len(rows) - 1), ("--no-header", len(rows))):
@@ -211,3 +219,31 @@ def test_an_index_that_measures_something_is_clustered_by(run, table, name, used
     file = table(f"{name},x", *(f"{a},{b}" for a, b in zip(numbers, groups()[:, 0], strict=True)))
     role = run("fit", file, "--dry-run", "--json").document["columns"][0]["role"]
     assert (role == "used for clustering") is used
+
+
+def test_round_amounts_of_one_length_are_no_keys(run, table):
+    amounts = np.random.default_rng(0).integers(10**8, 10**9, N) * 100
+    file = table("gdp,x", *(f"{a},{b}" for a, b in zip(amounts, groups()[:, 0], strict=True)))
+    assert run("fit", file, "--dry-run", "--json").document["columns"][0]["role"] == "used for clustering"
+
+
+@pytest.mark.parametrize("form", ["{} kg", "{}cm", "{} °C", "{} min", "{} km/h"])
+def test_measurements_with_a_unit_are_numbers(table, form):
+    values = groups(p=1).ravel()
+    found = read_table(table("name,x", *(f"s{i},{form.format(x)}" for i, x in enumerate(values.tolist()))))
+    assert found.column("x").values.tolist() == values.tolist()
+
+
+def test_two_units_in_one_column_are_complained_of(run, table):
+    cells = [f"{x} kg" if i % 9 else f"{1000 * x:.0f} g" for i, x in enumerate(groups(p=1).ravel())]
+    file = table("name,x", *(f"s{i},{cell}" for i, cell in enumerate(cells)))
+    assert "cells of column 'x' are numbers, but 7 are not: line 2:" in said(run("fit", file, "-k", 2, code=1))
+
+
+def test_predict_mentions_other_units_and_dates_in_the_place_of_numbers(run, table):
+    kilograms, days = [f"{x} kg" for x in groups(p=1).ravel()], [f"2021-01-{1 + i % 28:02}" for i in range(N)]
+    model, pounds = "m.json", [cell.replace("kg", "lb") for cell in kilograms]
+    run("fit", table("w,x", *(f"{w},{i % 7}.5" for i, w in enumerate(kilograms))), "-k", 2, "--model", model)
+    for other, words in ((pounds, "w (lb here, kg there)"), (days, "w (date here, kg there)")):
+        new = table("w,x", *(f"{w},{i % 7}.5" for i, w in enumerate(other)), name="new.csv")
+        assert f"convert if need be: {words}" in said(run("predict", model, new))

@@ -104,15 +104,13 @@ def _why_not(column: Column, varies: bool = False) -> str:
     if any(word.endswith(_DATED) for word in words) and _are_dates(distinct):
         return "a date, by its name and its values"
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
-        is_measure = words[-1] in ("index", "idx") and not {*words[:-1]} <= _INDEXED  # such as a body mass index
-        named = (
-            (words[-1] in _NUMBERING and not is_measure)
-            or words[0] in ("id", "codigo", "codice")
-            or _NUMBERED.fullmatch(words[-1])
-        )
+        counts = words[-1] not in ("index", "idx") or {*words[:-1]} <= _INDEXED  # and is no body mass index
+        by_first = words[0] in ("id", "codigo", "codice")
+        named = by_first or (counts and words[-1] in _NUMBERING) or _NUMBERED.fullmatch(words[-1])
         if named or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
-        if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
+        is_long = known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min()))
+        if is_long and 2 * np.count_nonzero(known % 10) > len(known):  # amounts are round
             return "a key: long numbers that hardly repeat"
     return ""
 

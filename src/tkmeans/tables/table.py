@@ -146,7 +146,8 @@ class Table(ABC):
     def notation(self, name: str) -> str:
         """How a column writes numbers, by an example such as 1.5, 1,5 or 1.5 %."""
         decimal, kind = "." if self.numerals is None else self.numerals.decimal, self.notations.get(name, "")
-        return f"1{decimal}5" if kind in ("", *self.KINDS) else f"1{decimal}5 {kind}"
+        kind = "date" if self.kinds.get(name) == "date" else "" if kind in self.KINDS else kind
+        return f"1{decimal}5 {kind}".rstrip()
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""

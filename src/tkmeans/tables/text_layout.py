@@ -7,8 +7,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise, zip_longest
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
@@ -24,8 +26,9 @@ NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blan
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 _LOOKED_AT, _CELLS = 100, 4000  # records, and cells, that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
-_WHOLE, _NUMBER = re.compile("[0-9]{1,9}"), re.compile("[+-]?[.,]?[0-9]")
+_LIKE_NUMBER, _NUMBER = re.compile("[+-]?[.,]?[0-9]"), re.compile(r"[+-]?[0-9]{1,9}(\.[0-9]{1,9})?")
 _CLEAR, _DOUBTFUL = 1e-3, 1e-2  # probabilities of a first row below which it is none, and may be none
+_MANY = 4  # numbers that do not have equal steps by accident are more
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
@@ -196,30 +199,34 @@ def has_header(sample: Sequence[list[str]], numerals: Numerals, reading: Reading
 def _numbered(sample: Sequence[list[str]], reading: Reading, source: str) -> str:
     """A note if the first record holds numbers as names: years, or 0, 1, 2; complain where only a person can know."""
     first = [cell.strip() for cell in sample[0]]
-    at = [j for j, cell in enumerate(first) if _NUMBER.match(cell)]
+    at = [j for j, cell in enumerate(first) if _LIKE_NUMBER.match(cell)]
     shown = " to ".join(dict.fromkeys(first[j] for j in at[:1] + at[-1:]))
     note = f"the first line ({shown}) is read as the names of the columns; add header=False if it is data"
-    if known := {name for name in reading.names if _WHOLE.fullmatch(name)}:  # to a model
+    if known := {name for name in reading.names if _LIKE_NUMBER.match(name)}:  # to a model
         return note if known <= {*first} else ""
-    is_index = bool(at) and not first[0] and first[at[0]] == "0"  # as pandas writes it
-    if reading.names or not (is_index or len(at) > 1) or not (series := _series(first, at)):
+    series, is_index = _series(first, at), bool(at) and not first[0] and first[at[0]] == "0"  # as pandas writes it
+    if reading.names or not series or not (is_index or len(at) > 1 or (series == "years" and len(first) > 1)):
         return ""
     # How often a row like those below would look so: by how often they have its numbers, or nothing where it has none.
     columns = zip(first, zip_longest(*sample[1:], fillvalue=""), strict=False)
-    times = [[*map(str.strip, cells)].count(cell) for cell, cells in columns if not cell or _NUMBER.match(cell)]
+    times = [[*map(str.strip, cells)].count(cell) for cell, cells in columns if not cell or _LIKE_NUMBER.match(cell)]
     chance = math.prod((1 + n) / (1 + len(sample)) for n in times)
-    if chance > _DOUBTFUL or any(_series(row, at) for row in sample[1:] if len(at) > 1):
+    if chance > _DOUBTFUL or any(_series(row, at) == series for row in sample[1:] if not is_index or len(at) > 1):
         return ""
-    if chance < _CLEAR and 2 * times.count(0) >= len(times) and (is_index or len(at) > 2 or series == "years"):
+    is_clear = is_index or len(at) > 2 or (series == "years" and len(at) > 1)
+    if is_clear and chance < _CLEAR and 2 * times.count(0) >= len(times):
         return note
     raise TableError(f"{source}: its first line ({shown}) may be names or data; add header=True or header=False")
 
 
 def _series(row: Sequence[str], at: Sequence[int]) -> str:
-    """Whether the cells at these places are "years" in order, or other whole "numbers" without a gap; else empty."""
-    cells = [row[j].strip() for j in at if j < len(row)]
-    if len(cells) < len(at) or not all(map(_WHOLE.fullmatch, cells)):
+    """Whether the cells at these places are "years" in order, "numbers" that count, or many in equal steps; or not."""
+    cells = [row[j].strip().replace(",", ".") for j in at if j < len(row)]
+    if len(cells) < len(at) or not cells or not all(map(_NUMBER.fullmatch, cells)):
         return ""
-    steps = {int(after) - int(before) for before, after in pairwise(cells)}
-    in_order = steps and (min(steps) > 0 or max(steps) < 0) and all(1800 <= int(cell) <= 2100 for cell in cells)
-    return "years" if in_order else "numbers" * (steps <= {1})
+    numbers = np.array([*map(float, cells)])
+    steps = np.diff(numbers)
+    if np.all((numbers % 1 == 0) & (numbers >= 1800) & (numbers <= 2100)) and abs(np.sum(np.sign(steps))) == len(steps):
+        return "years"
+    is_even = bool(np.allclose(steps, steps[:1], rtol=1e-6, atol=0)) and not np.any(steps == 0)
+    return "numbers" * (is_even and (len(at) > _MANY or bool(np.all(steps == 1))))
