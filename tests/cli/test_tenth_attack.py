@@ -109,6 +109,15 @@ def test_every_command_and_the_library_take_years_for_names(run, table, tmp_path
     assert len(ours.labels_) == N
 
 
+def test_small_files_of_a_folder_have_the_years_of_the_first_for_names(run, tmp_path):
+    lines, folder = NUMBERED["years above whole numbers"], tmp_path / "parts"
+    folder.mkdir()
+    for i, part in enumerate((lines[1:40], lines[40:43], lines[43:])):
+        (folder / f"{i}.csv").write_text("\n".join([lines[0], *part]))
+    found = run("fit", folder, "-k", 2, "--json").document
+    assert (found["rows"], found["columns"]) == (N, ["1990", "1991", "1992"])
+
+
 ORDINARY = {
     "irises": load_iris().data,
     "counts that begin with 1, 2, 3": np.vstack([[1, 2, 3], np.random.default_rng(0).integers(1, 6, (200, 3))]),
@@ -169,6 +178,12 @@ def test_points_in_text_that_may_part_thousands_are_asked_about_beside_numbers(r
     for options, value in ((["decimal"], 1.487), (["thousands"], 1487.0)):
         assert value in read_column(tmp_path / form, "sold", **dict.fromkeys(options, "."))
     assert "may be 1.487 or 1487" not in said(run("fit", tmp_path / form, "-k", 2, "--thousands", "."))
+
+
+def test_points_in_text_that_may_part_thousands_are_asked_about_behind_many_rows(run, tmp_path):
+    rows = [{"sold": 500 + i % 400 if i < 3000 else "1.487", "size": i % 7 + 0.5} for i in range(3010)]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    assert "'1.487' may be 1.487 or 1487" in said(run("fit", tmp_path / "t.json", "-k", 2, code=1))
 
 
 def read_column(path, name, **options):
