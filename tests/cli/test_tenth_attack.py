@@ -124,6 +124,8 @@ ORDINARY = {
     "ages from and to": np.array([[20, 21], [31, 35], [22, 23], [40, 52]] * 5),
     "rows that count on": np.arange(60).reshape(20, 3),
     "beginnings and ends in years": np.array([[1990, 1995], [1987, 2001], [2003, 2004]] * 5),
+    "ranks": np.array([[1, 2, 3, 4, 5], *(np.random.default_rng(i).permutation(5) + 1 for i in range(40))]),
+    "years of events": np.vstack([[1990, 1995, 2001, 2004], np.random.default_rng(0).integers(1950, 2020, (20, 4))]),
     "one column": np.arange(10)[:, None] ** 2,
     "two rows": np.array([[1, 2], [5, 7]]),
     "a name and a few numbers": np.array([["a", "2020"]] + [["b", f"{i}.5"] for i in range(9)]),
@@ -144,7 +146,7 @@ def test_an_ordinary_first_row_is_data(case, table):
     "rows",
     [
         [("0", "1"), *((f"{t / 10}", f"{np.cos(t / 10):.3f}") for t in range(1, 40))],  # a curve, or pandas
-        [(1, 2, 3, 4, 5), *(np.random.default_rng(i).permutation(5) + 1 for i in range(40))],  # ranks
+        [(1, 2, 3, 4, 5), *np.random.default_rng(0).integers(1, 5, (40, 5))],  # answers, or names
         [("Country", 2020), *((f"c{i}", i**0.5) for i in range(200))],  # one year
         [(0, 1, 2, 3), *np.random.default_rng(0).normal(9, 1, (3, 4)).round(2)],  # few
     ],

@@ -211,7 +211,8 @@ def _numbered(sample: Sequence[list[str]], reading: Reading, source: str) -> str
     columns = zip(first, zip_longest(*sample[1:], fillvalue=""), strict=False)
     times = [[*map(str.strip, cells)].count(cell) for cell, cells in columns if not cell or _LIKE_NUMBER.match(cell)]
     chance = math.prod((1 + n) / (1 + len(sample)) for n in times)
-    if chance > _DOUBTFUL or any(_series(row, at) == series for row in sample[1:] if not is_index or len(at) > 1):
+    alike = {_series(row, at, np.sort) for row in sample[1:]} if len(at) > 1 or not is_index else ()
+    if chance > _DOUBTFUL or series in alike:
         return ""
     is_clear = is_index or len(at) > 2 or (series == "years" and len(at) > 1)
     if is_clear and chance < _CLEAR and 2 * times.count(0) >= len(times):
@@ -219,12 +220,12 @@ def _numbered(sample: Sequence[list[str]], reading: Reading, source: str) -> str
     raise TableError(f"{source}: its first line ({shown}) may be names or data; add header=True or header=False")
 
 
-def _series(row: Sequence[str], at: Sequence[int]) -> str:
+def _series(row: Sequence[str], at: Sequence[int], order: Any = np.array) -> str:
     """Whether the cells at these places are "years" in order, "numbers" that count, or many in equal steps; or not."""
     cells = [row[j].strip().replace(",", ".") for j in at if j < len(row)]
     if len(cells) < len(at) or not cells or not all(map(_NUMBER.fullmatch, cells)):
         return ""
-    numbers = np.array([*map(float, cells)])
+    numbers = order([*map(float, cells)])
     steps = np.diff(numbers)
     if np.all((numbers % 1 == 0) & (numbers >= 1800) & (numbers <= 2100)) and abs(np.sum(np.sign(steps))) == len(steps):
         return "years"
