@@ -264,3 +264,8 @@ def test_predict_mentions_other_units_and_dates_in_the_place_of_numbers(run, tab
     for other, words in ((pounds, "w (lb here, kg there)"), (days, "w (date here, kg there)")):
         new = table("w,x", *(f"{w},{i % 7}.5" for i, w in enumerate(other)), name="new.csv")
         assert f"convert if need be: {words}" in said(run("predict", model, new))
+
+
+def test_a_second_row_of_names_or_units_is_named_with_the_way_out(run, table):
+    file = table("weight,height", "kg,cm", *(f"{a},{b}" for a, b in groups(p=2)))
+    assert "line 2: 'kg'; delete that row if it holds units or second names, or" in said(run("fit", file, code=1))

@@ -306,8 +306,10 @@ def complaint(source: str, column: Column) -> str:
     way_out = f"add missing={words!r} if {stand}, or {leave}" if few else f"correct them, or add {leave}"
     if sign := next((sign for sign in ",." if all(re.fullmatch(rf"[+-]?\d*[{sign}]\d+", word) for word in words)), ""):
         way_out = f"add decimal={sign!r} if that is the sign before decimals, or {way_out}"
-    if column.n_bad == 1 and column.bad[0][0] == "line 1":
-        way_out = f"add header=True if that is the name of the column, or {way_out}"
+    hints = {"line 1": "add header=True if that is the name of the column"}
+    hints |= dict.fromkeys(("line 2", "row 2"), "delete that row if it holds units or second names")
+    if column.n_bad == 1 and column.bad[0][0] in hints:
+        way_out = f"{hints[column.bad[0][0]]}, or {way_out}"
     named = [f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS]]
     named += [f"and {column.n_bad - len(named)} more"] if column.n_bad > len(named) else []
     numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad}"

@@ -27,8 +27,8 @@ _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACE
 _LOOKED_AT, _CELLS = 100, 4000  # records, and cells, that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
 _LIKE_NUMBER, _NUMBER = re.compile("[+-]?[.,]?[0-9]"), re.compile(r"[+-]?[0-9]{1,9}(\.[0-9]{1,9})?")
-_CLEAR, _DOUBTFUL = 1e-3, 1e-2  # probabilities of a first row below which it is none, and may be none
-_MANY = 4  # numbers that do not have equal steps by accident are more
+# Probabilities of a first row below which it is none, and may be none; more numbers have no equal steps by accident.
+_CLEAR, _DOUBTFUL, _MANY = 1e-3, 1e-2, 4
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
