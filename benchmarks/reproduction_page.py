@@ -28,7 +28,7 @@ from benchmarks import common  # noqa: F401  (where the data sets are)
 from tkmeans import TKMeans
 from tkmeans.datasets import SYNTHETIC, fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
-from tkmeans.paper import experiment_runs, figures, published_values
+from tkmeans.paper import experiment_runs, published_values
 from tkmeans.paper.authors.methods import uniform
 from tkmeans.paper.authors.soft_models import FIRST_DOF, FIRST_SCALE
 from tkmeans.paper.published_values import (
@@ -43,7 +43,7 @@ from tkmeans.paper.published_values import (
     pipes,
     published,
 )
-from tkmeans.paper.reproduction import agreeing, summary
+from tkmeans.paper.reproduction import agreeing, pyplot, save, summary
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, RESULTS, FACTS = DOCS / "reproduction.md", DOCS / "reproduction/results.json", DOCS / "reproduction/facts.json"
@@ -309,7 +309,7 @@ def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:
     """The literal limit alpha -> 0: every centre falls onto a row; with tau alone none does."""
     X, _, n_clusters = experiment_runs.prepared(name)
     start = uniform(X, n_clusters, np.random.RandomState(seed))
-    figure, axes = figures.pyplot().subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
+    figure, axes = pyplot().subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
     literal, released = r"weights $\tau u\propto\tau/D$: the limit, literally", r"weights $\tau$: as released"
     for ax, power, title in ((axes[0], 1, literal), (axes[1], 0, released)):
         # Below the rounding error of the coordinates a centre *is* a row.
@@ -319,7 +319,7 @@ def collapse(path: Path, name: str = "S1", seed: int = 0) -> None:
     axes[1].text(59, 5e-17, "rounding error: the centre is a row", ha="right", va="center", fontsize=8)
     axes[0].set_ylabel("distance to the nearest row")
     figure.suptitle(f"Fast t-k-means on {name}, from one uniform start: a line for each centre")
-    figures.save(figure, path)
+    save(figure, path)
 
 
 def nearest_rows(X: np.ndarray, start: np.ndarray, power: int, n_iter: int = 60) -> np.ndarray:

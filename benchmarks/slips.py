@@ -105,7 +105,7 @@ class Slips:
     def labels(self, x: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Where EM from these centres puts the rows."""
         source = ArraySource(x, None, Frame(np.zeros(x.shape[1]), 1.0), block_rows=len(x))
-        start, stop = Spheres.around(centers), SmallMove(1e-5)
+        start, stop = Spheres(centers), SmallMove(1e-5)
         return em(source, self, start, stop=stop, max_iter=300, accelerate=False).stats.labels
 
 

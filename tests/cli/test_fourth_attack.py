@@ -365,8 +365,10 @@ def test_a_name_of_half_a_character_in_json_is_refused(run, table):
 
 def test_numbers_in_the_first_line_of_a_workbook_are_questioned(run, tmp_path):
     X = groups()
-    file = written(tmp_path / "t.xlsx", {2019: X[:, 0], 2020: X[:, 1]})
+    file = written(tmp_path / "t.xlsx", {2019: X[:, 0], 7: X[:, 1]})
     assert "the first line looks like data" in run("fit", file, "-k", 2).stderr.replace("The", "the")
+    file = written(tmp_path / "t.xlsx", {2019: X[:, 0], 2020: X[:, 1]})
+    assert "he first line (2019 to 2020) is read as the names" in run("fit", file, "-k", 2).stderr
     assert run("fit", file, "-k", 2, "--header", "--json").document["columns"] == ["2019", "2020"]
 
 

@@ -14,7 +14,7 @@ from benchmarks import reproduction_page
 from benchmarks.reproduction_page import equal_to_the_third_decimal, standings
 from tkmeans.cli import app
 from tkmeans.em import em
-from tkmeans.paper import experiment_runs, figures, published_values, reproduction
+from tkmeans.paper import experiment_runs, published_values, reproduction
 from tkmeans.paper.authors.methods import METHODS as RELEASED
 from tkmeans.paper.experiment_runs import COLUMNS, UNSCALED, Key, fitted
 from tkmeans.paper.published_values import METHODS, Mean, Row, published, z_score
@@ -247,10 +247,10 @@ def test_the_literal_limit_puts_every_centre_onto_a_row_and_the_released_form_no
 
 
 def test_the_figures_of_the_reproduction_are_small_png_files(tmp_path):
-    figures.loss(tmp_path / "loss.png")
-    figures.table1(table("table1", invented(0.5)), tmp_path / "table1.png")
+    reproduction.loss(tmp_path / "loss.png")
+    reproduction.table1(table("table1", invented(0.5)), tmp_path / "table1.png")
     reproduction_page.collapse(tmp_path / "collapse.png")
-    figures.voronoi("unbalance", tmp_path / "voronoi.png")
+    reproduction.voronoi("unbalance", tmp_path / "voronoi.png")
     for path in tmp_path.glob("*.png"):
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size < 100_000
@@ -268,7 +268,7 @@ def test_the_reproduce_command_writes_a_table_in_three_formats(tmp_path):
 def test_reproducing_everything_writes_a_page_beside_the_folder(tmp_path, monkeypatch):
     results = invented(0.5)
     monkeypatch.setattr(experiment_runs, "perform", lambda keys, *a, **k: {key: results[key] for key in keys})
-    monkeypatch.setattr(figures, "voronoi", lambda *args: None)
+    monkeypatch.setattr(reproduction, "voronoi", lambda *args: None)
     counted, told = [], []
     written = reproduction.reproduce("all", tmp_path / "pages", reps=10, start=counted.append, finish=told.append)
     assert counted == [(14 * (9 + 7 + 1 + 2) + 10 * 2) * 10 + 14 * (2 + 2 + 1) * 3]  # of mixtures a quarter

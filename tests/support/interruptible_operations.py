@@ -231,9 +231,9 @@ def _runs_are_right(path):
 
 
 def _picture(estimator, folder):
-    from tkmeans.paper import figures
+    from tkmeans.paper import reproduction
 
-    figures.loss(folder / "loss.png")
+    reproduction.loss(folder / "loss.png")
 
 
 FITTED = TKMeans(3, random_state=0)

@@ -112,7 +112,8 @@ def predict(
     loaded = load(model)
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     fitted = getattr(steps[0], "_notations", ["1.5"] * steps[0].n_features_in_)
-    table = read_file(file, reading, "," if "," in "".join(fitted) else ".")
+    names = tuple(map(str, getattr(steps[0], "feature_names_in_", ())))
+    table = read_file(file, reading, usual="," if "," in "".join(fitted) else ".", names=names)
     output_files.check_new_columns(table, output)
     columns = _columns_for(steps[0], table, model)
     X = np.column_stack(numbers(table, columns))

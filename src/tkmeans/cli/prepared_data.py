@@ -41,10 +41,10 @@ class Data(NamedTuple):
         return {name: self.table.cells(name) for name in texts}
 
 
-def read_file(file: str, reading: ReadingOptions, usual: str = ".") -> Table:
-    """The table in a file; `usual` is the decimal sign where it leaves that open."""
+def read_file(file: str, reading: ReadingOptions, **expected: Any) -> Table:
+    """The table in a file; `expected` are the decimal sign where it leaves that open, and names of columns."""
     delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(reading.delimiter or "", reading.delimiter)
-    given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ()), "usual": usual}
+    given = reading._asdict() | {"delimiter": delimiter, "missing": tuple(reading.missing or ())} | expected
     with screen.counting(f"reading {file}") as update:
         (watched := copy_context()).run(WATCH.set, lambda done, total: update(completed=done, total=total))
         table = watched.run(read_table, file, Reading(**given))

@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state, check_X_y
 from tkmeans.datasets.benchmark_sets import SYNTHETIC
 from tkmeans.docstrings import documented
 
-# The standard deviation that makes clusters overlap about as much as in S1 to S4.
-_S_SPREAD = {"S1": 0.09, "S2": 0.117, "S3": 0.172, "S4": 0.197}
+# Clusters of the A sets; and the standard deviation that makes clusters overlap about as much as in S1 to S4.
+_SIZES, _S_SPREAD = {"A1": 20, "A2": 35, "A3": 50}, {"S1": 0.09, "S2": 0.117, "S3": 0.172, "S4": 0.197}
 CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
@@ -72,8 +72,7 @@ def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
     if not isinstance(name, str) or name not in SYNTHETIC:
         raise ValueError(f"name must be one of {', '.join(SYNTHETIC)}, got {name!r}")
     rng = check_random_state(random_state)
-    if name.startswith("A"):
-        n_clusters = {"A1": 20, "A2": 35, "A3": 50}[name]
+    if n_clusters := _SIZES.get(name, 0):
         return _spaced(n_clusters, 2, np.repeat(np.arange(n_clusters), 150), 0.35 / np.sqrt(n_clusters), rng)
     if name.startswith("S"):
         return _spaced(15, 2, np.sort(np.arange(5000) % 15), _S_SPREAD[name], rng)
@@ -140,9 +139,8 @@ def _checked(kind: type, **given: Any) -> list[Any]:
     return [kind(value) for value in given.values()]
 
 
-def _spaced(n_clusters: int, n_features: int, y: Any, spread: Any, random_state: Any) -> tuple[Any, Any]:
+def _spaced(n_clusters: int, n_features: int, y: Any, spread: Any, rng: np.random.RandomState) -> tuple[Any, Any]:
     """Clusters around random points in the cube, each the one of many that is farthest from those before."""
-    rng = check_random_state(random_state)
     points = rng.uniform(-1, 1, (1, n_features))
     while len(points) < n_clusters:
         tries = rng.uniform(-1, 1, (50, n_features))

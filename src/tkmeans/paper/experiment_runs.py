@@ -1,7 +1,4 @@
-"""The variants of each method, and their runs: in parallel, with the results in a resumable CSV file.
-
-A run is one repetition of one method on one data set in one column of the tables. Results go to a file line by line.
-"""
+"""The variants of each method, and their runs: in parallel, with the results line by line in a resumable CSV file."""
 
 import codecs
 import csv
@@ -49,11 +46,9 @@ def _by(estimator: Callable[[Array, int], Any], X: Array, start: Array, seed: in
 
 
 def _mixture(X: Array, centers: Array, seed: int, *, start: str = "as released", **given: Any) -> Run:
-    """Plain EM of a mixture of free ellipses: a TMM, or with a huge dof a GMM.
-
-    It starts where the paper's does (uniform centres, unit covariances, equal weights), or from the centres of k-means.
-    """
+    """Plain EM of a mixture of free ellipses: a TMM, or with a huge dof a GMM."""
     K, p = centers.shape
+    # Where the paper's begins (uniform centres, unit covariances, equal weights), or from the centres of k-means.
     first: dict[str, Any] = {"weights_init": np.full(K, 1 / K), "precisions_init": np.tile(np.eye(p), (K, 1, 1))}
     if start == "k-means":
         first, centers = {}, KMeans(K, n_init=1, random_state=seed).fit(X).cluster_centers_
@@ -129,7 +124,7 @@ def fitted(column: str, method: str, X: Array, start: Array, seed: int) -> Run:
 
 
 class Key(NamedTuple):
-    """Which run."""
+    """Which run: one repetition of one method on one data set in one column of the tables."""
 
     dataset: str
     method: str

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from tkmeans.plots import style
 from tkmeans.plots.projections import agreement, cell_borders, centers_of, choose_view, drawn_rows, full_covariances
 from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Pair = tuple[float, float]  # the lower and the upper end of an axis
 
@@ -98,7 +95,7 @@ class ClustersDisplay:
         feature_names: Sequence[str] | None = None,
         boundaries: bool | str = "auto",
         max_rows: int = 20_000,
-        ax: "Axes | None" = None,
+        ax: Any = None,
         **options: Any,
     ) -> Self:
         """Draw rows with labels that were computed elsewhere.
@@ -154,7 +151,7 @@ class ClustersDisplay:
         return cls(**rows, centers=placed, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
     @documented(returns="display : ClustersDisplay\n    The display itself.")
-    def plot(self, ax: "Axes | None" = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
+    def plot(self, ax: Any = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
         """Draw into the axes.
 
         Parameters
@@ -164,8 +161,8 @@ class ClustersDisplay:
         limits : pair of pairs of float, default=None
             The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
         """
-        self.ax_: Axes = style.axes_for(ax, figsize=(6.4, 5.6))
-        self.figure_: Any = self.ax_.figure
+        self.ax_ = style.axes_for(ax, figsize=(6.4, 5.6))
+        self.figure_ = self.ax_.figure
         low, high = self._frame() if limits is None else np.transpose(limits)
         self._draw_boundaries(low, high)
         self._draw_points()
@@ -234,8 +231,7 @@ class ClustersDisplay:
         inside = np.all((strays >= low) & (strays <= high), axis=1)
         name = f"outlier ({len(strays)}" + (f", {np.sum(~inside)} beyond the edge)" if np.any(~inside) else ")")
         x, y = strays[inside].T
-        look: dict[str, Any] = {"s": 26, "marker": "x", "color": style.INK, "linewidths": 1.1, "zorder": 3}
-        self.outliers_ = self.ax_.scatter(x, y, label=name, **look)
+        self.outliers_ = self.ax_.scatter(x, y, label=name, s=26, marker="x", color=style.INK, linewidths=1.1, zorder=3)
         _draw_arrows(self.ax_, strays[~inside], low, high, s=16, color="white", edgecolors=style.INK, linewidths=0.7)
 
     def _draw_centers(self, low: Array, high: Array) -> None:
@@ -253,7 +249,7 @@ class ClustersDisplay:
         _draw_arrows(self.ax_, self.centers[~inside], low, high, s=110, **look)
 
 
-def _draw_arrows(ax: "Axes", places: Array, low: Array, high: Array, **look: Any) -> None:
+def _draw_arrows(ax: Any, places: Array, low: Array, high: Array, **look: Any) -> None:
     """Arrows on the edge, in the direction of what lies beyond it as seen from the middle."""
     middle, half = (low + high) / 2, (high - low) / 2
     away = (places - middle) / half

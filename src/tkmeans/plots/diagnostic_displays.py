@@ -1,7 +1,7 @@
 """Displays of how a fit went and how far to trust it: convergence, K, weights, stability, robustness."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -9,9 +9,6 @@ from tkmeans.docstrings import documented
 from tkmeans.plots import style
 from tkmeans.sources.number_checks import as_numbers
 from tkmeans.stats import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DOUBTFUL, STABLE = 0.6, 0.75  # Hennig's marks: a mean similarity below is of no real cluster, one from there on is
 _TRIMMING = {"criterion": "classification log-likelihood per row", "smallest": "share of the smallest cluster"}
@@ -26,15 +23,15 @@ class _Display:
     _figsize = (6.2, 3.8)  # of a new figure, in inches
 
     @documented("ax", returns="display : object\n    The display itself, with `ax_` and `figure_`.")
-    def plot(self, ax: "Axes | None" = None) -> Self:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the display."""
-        self.ax_: Axes = style.axes_for(ax, figsize=self._figsize)
-        self.figure_: Any = self.ax_.figure
+        self.ax_ = style.axes_for(ax, figsize=self._figsize)
+        self.figure_ = self.ax_.figure
         self._draw(self.ax_)
         self.ax_.spines[["top", "right"]].set_visible(False)  # there is nothing to read
         return self
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: Any) -> None:
         """Draw, and keep what was drawn in attributes."""
 
 
@@ -62,14 +59,14 @@ class ConvergenceDisplay(_Display):
 
     @classmethod
     @documented("estimator", "ax", returns="display : ConvergenceDisplay")
-    def from_estimator(cls, estimator: Any, *, ax: "Axes | None" = None) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the `lower_bounds_` of a fitted estimator."""
         if not hasattr(estimator, "lower_bounds_"):
             lacks = f"{type(estimator).__name__} has no lower_bounds_, the objective after every iteration"
             raise ValueError(f"{lacks}; fit it first, or use TKMeans, FastTKMeans or StudentTMixture")
         return cls(values=estimator.lower_bounds_, name=objective_name(estimator)).plot(ax=ax)
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: Any) -> None:
         (self.line_,) = ax.plot(np.arange(len(self.values)), self.values, "o-", ms=4, lw=1.4, color=style.color(0))
         ax.set(xlabel="iteration", ylabel=self.name)
         ax.locator_params("x", integer=True)
@@ -124,7 +121,7 @@ class SelectionDisplay(_Display):
             self.outlier_fraction = np.asarray(self.outlier_fraction, dtype=float)
         self._figsize = (6.2, 3.6 if self.outlier_fraction is None else 4.4)
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: Any) -> None:
         best = self._entry(self.best)
         several, lines = dict.fromkeys([self.shapes[best], *self.shapes]), list[Any]()  # the best comes first
         for i, shape in enumerate(several):
@@ -165,7 +162,7 @@ def criterion_title(criterion: str) -> str:
     return f"{name} ({'larger' if criterion == 'stability' else 'smaller'} is better)"
 
 
-def _axes_below(ax: "Axes") -> "Axes":
+def _axes_below(ax: Any) -> Any:
     """Axes in the lower part of the place that was given to `ax`, which moves up."""
     if (place := ax.get_subplotspec()) is None:  # axes put somewhere by hand
         return ax.inset_axes((0, -0.38, 1, 0.3), sharex=ax)
@@ -193,7 +190,7 @@ class RobustWeightsDisplay(_Display):
 
     @classmethod
     @documented("estimator", "rows", "ax", returns="display : RobustWeightsDisplay")
-    def from_estimator(cls, estimator: Any, X: Any, *, ax: "Axes | None" = None) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None) -> Self:
         """Draw the `robust_weights` and the outliers of X under a fitted estimator."""
         if not hasattr(estimator, "robust_weights"):
             lacks = f"{type(estimator).__name__} trusts all rows alike: it has no robust_weights"
@@ -202,7 +199,7 @@ class RobustWeightsDisplay(_Display):
         outliers = estimator.outliers(X) if hasattr(estimator, "outliers") else None
         return cls(weights=estimator.robust_weights(X), outliers=outliers).plot(ax=ax)
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: Any) -> None:
         rows, strays = self.weights[~self.outliers], self.weights[self.outliers]
         edges = np.linspace(0, max(1.0, float(self.weights.max(initial=1.0))), 41).tolist()
         below, *_ = ax.hist(rows, edges, color=style.color(0), label=f"rows ({len(rows)})")
@@ -239,7 +236,7 @@ class StabilityDisplay(_Display):
         self.mean = np.nanmean(self.jaccard, axis=0)
         self._figsize = (6.2, 1.6 + 0.28 * len(self.mean))
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: Any) -> None:
         n_resamples, n_clusters = self.jaccard.shape
         numbers = np.arange(n_clusters)
         ax.axvspan(0, DOUBTFUL, color="#E4E4E4", lw=0)
@@ -277,7 +274,7 @@ class RobustnessDisplay(_Display):
             raise ValueError(f"measure must be one of {', '.join(_MEASURES)}, got {measure!r}")
         self.curves, self.measure = curves, measure
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: Any) -> None:
         worst, self.lines_ = np.min if self.measure == "ari" else np.max, []
         for i, (name, curve) in enumerate(self.curves.items()):
             look: dict[str, Any] = {"marker": style.marker(i), "color": style.color(i), "ms": 4, "lw": 1.4}

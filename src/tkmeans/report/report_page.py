@@ -140,10 +140,8 @@ def drawing(found: Clustering, scaler: Any) -> dict[str, Any]:
 
 
 def _packed(kind: str, name: str, values: Array, centers: Array, slope: Any, decimals: Any = None) -> dict[str, Any]:
-    """Values as float32 around their middle, so that no digit is spent on what all have in common.
-
-    The slope is that of what the estimator saw, by these values: there distances are what they seem.
-    """
+    """Values as float32 around their middle, so that no digit is spent on what all have in common."""
+    # The slope is that of what the estimator saw, by these values: there distances are what they seem.
     middle = float(np.nanmedian(values)) if np.any(~np.isnan(values)) else 0.0
     packed = _base64(np.clip(values - middle, -_FARTHEST, _FARTHEST), "<f4")
     column = {"kind": kind, "name": shortened(name, 80), "middle": middle, "values": packed}

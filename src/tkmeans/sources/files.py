@@ -87,7 +87,7 @@ class DataFile:
 
 def open_table(file: DataFile, fitted: list[str] | None = None) -> tuple[Table, list[str]]:
     """The table, and the columns to read: those asked for, those of the fit, or those that measure something."""
-    table = read_table(file.path, file.reading)
+    table = read_table(file.path, file.reading._replace(names=tuple(fitted or ())))
     columns, keep = (fitted, fitted or file.keep) if file.columns is None else (file.columns, file.keep)
     choice = choose(table, columns, file.without, keep)
     if repeated := [name for name, times in Counter(choice.names).items() if times > 1]:

@@ -33,24 +33,20 @@ class ArrowTable(Table):
         self.format, self.known_rows, self.stamp, self._schema, self._batches = format, n_rows, stamp, schema, batches
         self.singles = {field.name for field in schema if str(field.type) in ("float", "halffloat")}
         self.numerals = Numerals()
-        self.typed: dict[str, Array] = {}  # of columns with notations: cells that are numbers already, NaN for others
 
     def chunks(self, names: Sequence[str], n_rows: int = CHUNK) -> Iterator[list[Cells]]:
         """The columns in order."""
         n_found = 0
         with naming(self.source):
             for batch in self._batches(list(names), n_rows):
-                yield [self._cells(name, batch.column(name), n_found) for name in names]
+                yield [self._cells(name, batch.column(name)) for name in names]
                 n_found += batch.num_rows
         self.known_rows = n_found
 
-    def _cells(self, name: str, array: Any, start: int) -> Cells:
+    def _cells(self, name: str, array: Any) -> Cells:
         arrow, kind = pyarrow(), self.kinds[name]
         if name in self.notations:
-            cells = self.numerals.cells(array.dictionary_encode(), self.notations[name])
-            typed = self.known(self.typed[name][start : start + len(array)])
-            values = np.where(np.isnan(typed), cells.values, typed)
-            return cells._replace(values=values, wrong=cells.wrong[np.isnan(typed[cells.wrong])])
+            return self.numerals.cells(array.dictionary_encode(), self.notations[name])
         if kind == "text":
             texts = _as_text(array)
             words, indices = texts.dictionary.to_pylist() if self.missing else (), numpy_of(texts.indices)
@@ -228,7 +224,6 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     of = f" (of {', '.join(map(repr, sheets))}; add table='...' for another)" if len(sheets) > 1 else ""
     table, header = _titled(f"{source}: sheet {name!r}{of}", [[rows[i - 1][j] for j in used] for i in places], reading)
     table.source, table.row_places = source, places[header:]
-    table.notes = table.notes if header or reading.header is not None else [no_header(table.names)]
     table.notes += [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
@@ -275,44 +270,50 @@ def read_duckdb(content: Content, reading: Reading) -> ArrowTable:
 def _titled(source: str, rows: Sequence[Sequence[Any]], reading: Reading) -> tuple[ArrowTable, bool]:
     """A table of rows, of which the first may hold the names, and whether it does."""
     sample = [[*map(_word, row)] for row in rows[:500]]
-    header = has_header(sample, Numerals()) if reading.header is None else reading.header
+    is_named, note = has_header(sample, Numerals(), reading, source)
+    header = is_named if reading.header is None else reading.header
     if not rows[header:]:
         raise NoRows(f"{source} has the names of columns but no rows")
     names = [name.strip() for name in sample[0]] if header else [f"x{j + 1}" for j in range(len(sample[0]))]
-    return _typed_cells(source, names, rows[header:], reading), header
+    table = _typed_cells(source, names, rows[header:], reading)
+    table.notes += [note] if note else [no_header(table.names)] * (reading.header is None and not is_named)
+    return table, header
 
 
 def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]], reading: Reading) -> ArrowTable:
     """A table of Python's values; columns that hold more than one type are read like text."""
     arrow = pyarrow("to read this file")
     unique, notes = unique_names(names)
-    mixed: dict[str, tuple[Any, ...]] = {}
-    arrays: list[tuple[Sequence[Any], Any]] = []  # cells and their type
-    for name, cells in zip(unique, zip(*rows, strict=True), strict=True):
-        types = {type(cell) for cell in cells if cell is not None}
-        if types <= {int, float} and all(-(2**53) <= cell <= 2**53 for cell in cells if type(cell) is int):
-            arrays.append((cells, arrow.int64() if types == {int} else arrow.float64()))
-        elif types <= {bool} or types <= {datetime} or types <= {date}:
-            arrays.append((cells, None))
-        else:
-            mixed[name] = cells
-            arrays.append(([*map(_word, cells)], arrow.string()))
+    columns = dict(zip(unique, zip(*rows, strict=True), strict=True))
+    mixed = {name: cells for name, cells in columns.items() if not _has_type(cells)}
+    texts = [[*dict.fromkeys(map(_telling, cells))] for cells in mixed.values()]
+    numerals = guess_numerals(texts, reading, source)
+    columns |= {name: tuple(_word(cell, numerals.decimal) for cell in cells) for name, cells in mixed.items()}
     with naming(source):
-        stored = [arrow.array(cells, kind, from_pandas=True) for cells, kind in arrays]
+        stored = [arrow.array(cells, from_pandas=True) for cells in columns.values()]
         table = held_table(source, arrow.Table.from_arrays(stored, names=unique))
-    table.notes = notes
-    texts = [[cell for cell in cells[:1000] if isinstance(cell, str)] for cells in mixed.values()]
-    table.numerals = guess_numerals(texts, reading, source)
-    for name, cells in mixed.items():
-        numbers = np.array([float(str(cell)) if type(cell) in (int, float) else np.nan for cell in cells])
-        words = (_word(cell) if not np.isfinite(x) else "0" for cell, x in zip(cells, numbers, strict=True))
-        table.notations[name] = table.numerals.kind_of(words)
-        known = np.isfinite(numbers) & (table.notations[name] != "%")  # a number without the sign is none of these
-        table.typed[name] = np.where(known, numbers, np.nan)
+    table.notes, table.numerals = notes, numerals
+    table.notations = {name: numerals.kind_of(columns[name]) for name in mixed}
     table.kinds |= {name: kind if kind in table.KINDS else "number" for name, kind in table.notations.items()}
     return table
 
 
-def _word(cell: Any) -> str:
-    """A cell as text, in the words of JSON where it is not one value."""
+def _has_type(cells: Sequence[Any]) -> bool:
+    """Whether Arrow has one type for the cells of a column, which loses no digit."""
+    types = {type(cell) for cell in cells if cell is not None}
+    exact = types <= {int, float} and all(-(2**53) <= cell <= 2**53 for cell in cells if type(cell) is int)
+    return exact or any(types <= {each} for each in (bool, datetime, date))
+
+
+def _telling(cell: Any) -> str:
+    """What shows how a column writes numbers: text; and numbers by three digits, beside which 1.487 may be 1487."""
+    if type(cell) in (int, float) and (cell % 1 == 0 or abs(cell) >= 100):
+        return (f"{abs(cell):.0f}" if isinstance(cell, float) else str(abs(cell)))[:3]
+    return cell if isinstance(cell, str) else ""
+
+
+def _word(cell: Any, decimal: str = ".") -> str:
+    """A cell as text, in the words of JSON where it is not one value, a number with this decimal sign."""
+    if isinstance(cell, float):
+        return str(cell).replace(".", decimal)
     return "" if cell is None else json.dumps(cell, default=str) if isinstance(cell, (bool, dict, list)) else str(cell)

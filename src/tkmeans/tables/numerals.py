@@ -9,7 +9,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import numpy_of
-from tkmeans.tables.table import DATE, TRUTH, Cells, Reading, TableError, day_number, gone_numbers, one_line
+from tkmeans.tables.table import DATE, TRUTH, WORDS, Cells, Reading, TableError, day_number, gone_numbers, one_line
 
 PLAIN = ("", "number", "code", "text")  # kinds whose cells are numbers as they stand there, or none
 MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "-nan", "+nan", "null", "none", "?", "-", "--", "."])
@@ -21,7 +21,8 @@ POINTED, _FEW = re.compile(_GROUPS.format(r"\.")), 3  # and how many such cells 
 _LEADING = re.compile(r"0[0-9]+|0[1-9]\.[0-9]+")  # 0815; 01.2024, which is a month or a code
 _SPACED = _GROUPS.format(f"[{SPACES}]")
 _NUMERIC = re.compile(rf"(?:[+-]?(?:[0-9][0-9.,]*|[.,][0-9]+)|{_SPACED}(?:[.,][0-9]*)?)(?:[eE][+-]?[0-9]+)?")
-_UNIT = re.compile(r"(?<![^\W\d])(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)(?![^\W\d])")
+_UNITS = "|".join(map(re.escape, sorted(WORDS["units"], key=len, reverse=True)))
+_UNIT = re.compile(rf"(?<![^\W\d])(?:{_UNITS})(?![^\W\d])")
 
 
 @final
@@ -44,6 +45,8 @@ class Numerals:
 
     def number(self, cell: str) -> float | None:
         """The number in a cell: NaN if it is missing, None if it is no number."""
+        if self.decimal == "." and not self.given and _PLAIN.fullmatch(cell) and abs(value := float(cell)) < np.inf:
+            return value  # as most are
         return np.nan if self.is_missing(cell) else self._number(cell.strip())
 
     def _number(self, text: str) -> float | None:
@@ -81,13 +84,10 @@ class Numerals:
     def values(self, cells: Sequence[str], kind: str) -> tuple[Array, list[int]]:
         """The numbers in the cells of a column of this kind, and the indices of those that hold none."""
         is_plain = kind in PLAIN
-        if is_plain and (quick := self._plain_numbers(cells)) is not None:
-            return quick, []
         readers: dict[str, Any] = {"boolean": lambda cell: TRUTH.get(cell.casefold()), "date": day_number}
         readers["%"] = lambda cell: self.number(cell.replace("%", "", 1).strip()) if "%" in cell else None
-        unit = "" if is_plain else kind  # a number that has another one keeps it
-        read = readers.get(kind, lambda cell: self.number(cell.replace(unit, "", 1).strip()))
-        found = [np.nan if self.is_missing(cell) else read(cell.strip()) for cell in cells]
+        read = self.number if is_plain else readers.get(kind, lambda cell: self.number(cell.replace(kind, "", 1)))
+        found = [read(cell) if is_plain else np.nan if self.is_missing(cell) else read(cell.strip()) for cell in cells]
         bad = [i for i, value in enumerate(found) if value is None]
         return np.array([np.nan if value is None else value for value in found], dtype=np.float64), bad
 
@@ -97,17 +97,6 @@ class Numerals:
         indices = numpy_of(array.indices)
         values = found[indices] if len(found) else np.full(len(array), np.nan)
         return Cells(values, np.flatnonzero(np.isin(indices, wrong)) if wrong else np.empty(0, np.int64), array)
-
-    def _plain_numbers(self, cells: Sequence[str]) -> Array | None:
-        """Most columns are numbers throughout, and this is quick; None where cell by cell has to be looked at."""
-        everything = "".join(cells)
-        if any(sign in everything for sign in "_" + ("" if self.decimal == "." else ".") + self.thousands):
-            return None
-        try:
-            values = np.fromiter((float(cell.replace(self.decimal, ".")) for cell in cells), np.float64, len(cells))
-        except ValueError:
-            return None
-        return None if np.any(np.isinf(values)) or len(self.missing) > len(MISSING) else values
 
 
 def unit_of(cell: str) -> str:

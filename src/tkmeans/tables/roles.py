@@ -17,7 +17,7 @@ RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the c
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
 # Last words of names; what words of a name end with; last words of columns whose values hardly repeat.
 _ALWAYS_ID, _POSTAL, _DATED = WORDS["identifiers"], {*WORDS["postal codes"]}, tuple(WORDS["dates"])
-_NUMBERING = WORDS["numberings"]
+_NUMBERING, _INDEXED, _FIRST = WORDS["numberings"], {*WORDS["indexed"]}, ("id", "codigo", "codice")
 _NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
 _NEARLY = 0.95  # of the values are distinct in a column that identifies rows
 _LONG = 9  # digits, more than a measurement has
@@ -104,10 +104,12 @@ def _why_not(column: Column, varies: bool = False) -> str:
     if any(word.endswith(_DATED) for word in words) and _are_dates(distinct):
         return "a date, by its name and its values"
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
-        named = words[-1] in _NUMBERING or words[0] in ("id", "codigo", "codice") or _NUMBERED.fullmatch(words[-1])
+        counts = words[-1] not in ("index", "idx") or {*words[:-1]} <= _INDEXED  # and is no body mass index
+        named = (counts and words[-1] in _NUMBERING) or words[0] in _FIRST or _NUMBERED.fullmatch(words[-1])
         if named or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
-        if known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min())):
+        is_long = known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min()))
+        if is_long and 2 * np.count_nonzero(known % 10) > len(known):  # amounts are round
             return "a key: long numbers that hardly repeat"
     return ""
 

@@ -43,6 +43,7 @@ class Reading(NamedTuple):
     missing: tuple[str, ...] = ()  # further words for a missing value
     table: str | None = None  # the sheet of a workbook; the table of a database, or a query
     usual: str = "."  # the decimal sign where the file leaves it open
+    names: tuple[str, ...] = ()  # of columns that it should have
 
     def checked(self) -> "Reading":
         """The same, or what is wrong with it whatever the file is."""
@@ -145,7 +146,8 @@ class Table(ABC):
     def notation(self, name: str) -> str:
         """How a column writes numbers, by an example such as 1.5, 1,5 or 1.5 %."""
         decimal, kind = "." if self.numerals is None else self.numerals.decimal, self.notations.get(name, "")
-        return f"1{decimal}5" if kind in ("", *self.KINDS) else f"1{decimal}5 {kind}"
+        kind = "date" if self.kinds.get(name) == "date" else "" if kind in self.KINDS else kind
+        return f"1{decimal}5 {kind}".rstrip()
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where rows, counted from 0, are in the file, in lines or in what `row_word` names."""
@@ -304,8 +306,10 @@ def complaint(source: str, column: Column) -> str:
     way_out = f"add missing={words!r} if {stand}, or {leave}" if few else f"correct them, or add {leave}"
     if sign := next((sign for sign in ",." if all(re.fullmatch(rf"[+-]?\d*[{sign}]\d+", word) for word in words)), ""):
         way_out = f"add decimal={sign!r} if that is the sign before decimals, or {way_out}"
-    if column.n_bad == 1 and column.bad[0][0] == "line 1":
-        way_out = f"add header=True if that is the name of the column, or {way_out}"
+    hints = {"line 1": "add header=True if that is the name of the column"}
+    hints |= dict.fromkeys(("line 2", "row 2"), "delete that row if it holds units or second names")
+    if column.n_bad == 1 and column.bad[0][0] in hints:
+        way_out = f"{hints[column.bad[0][0]]}, or {way_out}"
     named = [f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS]]
     named += [f"and {column.n_bad - len(named)} more"] if column.n_bad > len(named) else []
     numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad}"

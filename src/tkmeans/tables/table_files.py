@@ -142,6 +142,7 @@ def _folder(path: Any, reading: Reading) -> Table:
     for name in files:
         try:
             tables[name] = read_table(Path(path, name), usual)
+            usual = usual._replace(names=usual.names or tuple(tables[name].names))
         except NoRows:
             empty.append(str(name))
     if not tables:
@@ -150,7 +151,7 @@ def _folder(path: Any, reading: Reading) -> Table:
     signs = {name: table.numerals for name, table in tables.items() if isinstance(table, TextTable)}
     if {each.decimal for each in signs.values() if each.sure} != {","}:  # which would hold for the others, too
         again = [name for name, each in signs.items() if not each.sure and each.decimal == ","]
-        tables |= {name: read_table(Path(path, name), reading) for name in again}
+        tables |= {name: read_table(Path(path, name), usual._replace(usual=".")) for name in again}
     table = Concatenated(os.fspath(path), [*tables.values()])
     others = [str(name) for name in below if name not in files and (name in named or name.name[0] != "_")]
     keys = sorted({part.partition("=")[0] for name in files for part in name.parts[:-1] if "=" in part})

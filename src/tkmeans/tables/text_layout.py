@@ -3,15 +3,18 @@
 import codecs
 import csv
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tkmeans.tables.file_content import WATCH, Content
 from tkmeans.tables.numerals import SPACES, Numerals, unit_of
-from tkmeans.tables.table import DATE, TRUTH, TableError
+from tkmeans.tables.table import DATE, TRUTH, Reading, TableError
 
 # The longer marks first: UTF-32's begins like UTF-16's.
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
@@ -23,6 +26,9 @@ NAMED = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "blan
 _NOTATIONS = (Numerals(), Numerals(",", "." + SPACES), Numerals(".", "," + SPACES), Numerals(","))
 _LOOKED_AT, _CELLS = 100, 4000  # records, and cells, that the delimiter is guessed from
 _AGREEING = 0.9  # of them have the same number of cells under the right delimiter
+_LIKE_NUMBER, _NUMBER = re.compile("[+-]?[.,]?[0-9]"), re.compile(r"[+-]?[0-9]{1,9}(\.[0-9]{1,9})?")
+# Probabilities of a first row below which it is none, and may be none; more numbers have no equal steps by accident.
+_CLEAR, _DOUBTFUL, _MANY = 1e-3, 1e-2, 4
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
@@ -117,11 +123,6 @@ class Record(NamedTuple):
     line: int  # where it begins, from 1
 
 
-def is_row(raw: str, delimiter: str, single: bool = False) -> bool:
-    """Whether a line counts, as for Arrow: one of blanks alone does in a `single` column, or if they are delimiters."""
-    return bool(raw.strip()) or (delimiter != " " and bool(raw.strip("\r\n")) and (single or delimiter in raw))
-
-
 def records(text: Any, delimiter: str, source: str = "", number: int = 1, single: bool = False) -> Iterator[Record]:
     """Cut a text, or its lines, of which the first has this number, into records; empty lines are passed over."""
     pending: list[str] = []
@@ -134,7 +135,10 @@ def records(text: Any, delimiter: str, source: str = "", number: int = 1, single
 
     try:
         for cells in csv.reader(lines(), delimiter=delimiter, skipinitialspace=True):
-            if cells and is_row(raw := "".join(pending), delimiter, single):
+            raw = "".join(pending)
+            # As for Arrow, a line of blanks alone counts in a `single` column, or if they are delimiters.
+            blanks = delimiter != " " and bool(raw.strip("\r\n")) and (single or delimiter in raw)
+            if cells and (raw.strip() or blanks):
                 yield Record(cells, raw, number)
             number += len(pending)
             pending.clear()
@@ -179,11 +183,51 @@ def _is_value(cell: str, notations: Iterable[Numerals]) -> bool:
     return is_number or bool(DATE.fullmatch(text)) or text.casefold() in TRUTH
 
 
-def has_header(sample: Sequence[list[str]], numerals: Numerals) -> bool:
-    """Whether the first record holds names: words above numbers, or not one number."""
+def has_header(sample: Sequence[list[str]], numerals: Numerals, reading: Reading, source: str) -> tuple[bool, str]:
+    """Whether the first record holds names: words above numbers, not one number, or numbers, of which a note tells."""
     words = []  # whether those above numbers are
     for j, cell in enumerate(sample[0]):
         kind = numerals.kind_of(row[j] for row in sample[1:] if j < len(row))
         if kind not in ("", "text") and not numerals.is_missing(cell):
             words.append(bool(numerals.values([cell], kind)[1]))
-    return any(words) or (not words and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0]))
+    if any(words) or (not words and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0])):
+        return True, ""
+    note = _numbered(sample, reading, source) if reading.header is None else ""
+    return bool(note), note
+
+
+def _numbered(sample: Sequence[list[str]], reading: Reading, source: str) -> str:
+    """A note if the first record holds numbers as names: years, or 0, 1, 2; complain where only a person can know."""
+    first = [cell.strip() for cell in sample[0]]
+    at = [j for j, cell in enumerate(first) if _LIKE_NUMBER.match(cell)]
+    shown = " to ".join(dict.fromkeys(first[j] for j in at[:1] + at[-1:]))
+    note = f"the first line ({shown}) is read as the names of the columns; add header=False if it is data"
+    if known := {name for name in reading.names if _LIKE_NUMBER.match(name)}:  # to a model
+        return note if known <= {*first} else ""
+    series, is_index = _series(first, at), bool(at) and not first[0] and first[at[0]] == "0"  # as pandas writes it
+    if reading.names or not series or not (is_index or len(at) > 1 or (series == "years" and len(first) > 1)):
+        return ""
+    # How often a row like those below would look so: by how often they have its numbers, or nothing where it has none.
+    columns = zip(first, zip_longest(*sample[1:], fillvalue=""), strict=False)
+    times = [[*map(str.strip, cells)].count(cell) for cell, cells in columns if not cell or _LIKE_NUMBER.match(cell)]
+    chance = math.prod((1 + n) / (1 + len(sample)) for n in times)
+    alike = {_series(row, at, np.sort) for row in sample[1:]} if len(at) > 1 or not is_index else ()
+    if chance > _DOUBTFUL or series in alike:
+        return ""
+    is_clear = is_index or len(at) > 2 or (series == "years" and len(at) > 1)
+    if is_clear and chance < _CLEAR and 2 * times.count(0) >= len(times):
+        return note
+    raise TableError(f"{source}: its first line ({shown}) may be names or data; add header=True or header=False")
+
+
+def _series(row: Sequence[str], at: Sequence[int], order: Any = np.array) -> str:
+    """Whether the cells at these places are "years" in order, "numbers" that count, or many in equal steps; or not."""
+    cells = [row[j].strip().replace(",", ".") for j in at if j < len(row)]
+    if len(cells) < len(at) or not cells or not all(map(_NUMBER.fullmatch, cells)):
+        return ""
+    numbers = order([*map(float, cells)])
+    steps = np.diff(numbers)
+    if np.all((numbers % 1 == 0) & (numbers >= 1800) & (numbers <= 2100)) and abs(np.sum(np.sign(steps))) == len(steps):
+        return "years"
+    is_even = bool(np.allclose(steps, steps[:1], rtol=1e-6, atol=0)) and not np.any(steps == 0)
+    return "numbers" * (is_even and (len(at) > _MANY or bool(np.all(steps == 1))))

@@ -13,7 +13,7 @@ from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
 from tkmeans.tables.numerals import POINTED, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
-from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, is_row, records, survey
+from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
 
 _BY_HAND = 10_000  # records that are in memory cell by cell at one time
 _SAMPLED, _SAMPLED_CELLS = 500, 10_000  # records, and cells, that the notation is guessed from
@@ -124,8 +124,8 @@ class TextTable(Table):
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
-        wanted, held = set(rows), islice(enumerate(self._lines()), max(rows, default=-1) + 1)
-        lines = {i: line for i, (_, line) in held if i in wanted}
+        wanted, held = set(rows), islice(enumerate(self._records()), max(rows, default=-1) + 1)
+        lines = {i: record.line for i, record in held if i in wanted}
         return [lines[row] for row in rows]
 
     def write(self, file: BinaryIO, added: Mapping[str, Added], rows: Array) -> None:
@@ -135,9 +135,9 @@ class TextTable(Table):
         columns = [column.texts(lambda x: f"{x:.6g}".replace(".", decimal), unknown) for column in added.values()]
         file.write(layout.found.mark + layout.preamble.encode(encoding))
         file.write(self._extended(layout.header, added).encode(encoding) if layout.header else b"")
-        chosen = compress(enumerate(self._lines()), np.isin(np.arange(rows.max(initial=-1) + 1), rows))
+        chosen = compress(enumerate(self._records()), np.isin(np.arange(rows.max(initial=-1) + 1), rows))
         while some := list(islice(chosen, _BY_HAND)):
-            lines = [self._extended(raw, [cells[i] for cells in columns], layout.trailing) for i, (raw, _) in some]
+            lines = [self._extended(row.raw, [cells[i] for cells in columns], layout.trailing) for i, row in some]
             file.write("".join(lines).encode(encoding))
 
     def _columns_by_arrow(self, names: Sequence[str], as_text: Collection[str]) -> Iterator[list[Any]]:
@@ -221,15 +221,6 @@ class TextTable(Table):
         with self._open() as file:
             yield from records(file, self._layout.delimiter, self.source, self._layout.first_line, self._single)
 
-    def _lines(self) -> Iterator[tuple[str, int]]:
-        """The rows as they stand there, and where; without quotation marks a line is a row."""
-        if self._layout.found.n_quotes:
-            yield from ((record.raw, record.line) for record in self._records())
-            return
-        with self._open() as file:
-            numbered = enumerate(file, self._layout.first_line)
-            yield from ((raw, i) for i, raw in numbered if is_row(raw, self._layout.delimiter, self._single))
-
     def _open(self) -> Any:
         file, layout = self._content.open(), self._layout
         file.read(layout.n_bytes_before)
@@ -263,11 +254,11 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     head = head[: max(20, _SAMPLED_CELLS // max(1, len(head[-1].cells)))]
     sample = [record.cells for record in head]
     numerals = guess_numerals([*zip_longest(*(sample[1:] or sample), fillvalue="")], reading, source)
-    is_named = has_header(sample, numerals)
-    above = None if is_named else found.names_above(len(sample[0]), delimiter, numerals)
+    is_named, note = has_header(sample, numerals, reading, source)
+    above = None if is_named and not note else found.names_above(len(sample[0]), delimiter, numerals)
     if above is not None and reading.header is not False:
         preamble, text = preamble.removesuffix(above.raw), above.raw + text
-        head, sample, is_named = [above, *head], [above.cells, *sample], True
+        head, sample, is_named, note = [above, *head], [above.cells, *sample], True, ""
     with_names = is_named if reading.header is None else reading.header
     names, trailing = _column_names(head, with_names, delimiter, source)
     header = head[0].raw if with_names else ""
@@ -275,6 +266,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     n_bytes = len(found.mark + "".join(islice(io.StringIO(found.head, newline=""), first - 1)).encode(found.encoding))
     layout = Layout(found, preamble, delimiter, numerals, newline, n_bytes, first, header, trailing)
     table = TextTable(content, names, layout, sample[with_names:])
+    table.notes += [note] if note else []
     table.settle(reading)
     return table
 

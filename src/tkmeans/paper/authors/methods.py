@@ -71,10 +71,8 @@ def medoid(x: Array, _: Array) -> Array:
 
 
 def no_median(x: Array, _: Array) -> Array:
-    """The centre of the released "k-medians", a medoid: the row with the least sum of absolute differences to all.
-
-    The sums come from sorting each feature. Rows still go to the centre with the least *squared* distance.
-    """
+    """The centre of the released "k-medians", a medoid: the row with the least sum of absolute differences to all."""
+    # The sums come from sorting each feature. Rows still go to the centre with the least *squared* distance.
     n, rank, costs = len(x), np.arange(len(x))[:, None], np.empty_like(x)
     order = np.argsort(x, axis=0, kind="stable")
     up = np.take_along_axis(x, order, axis=0)
@@ -132,7 +130,7 @@ METHODS = {
     "k-medians": Released(random_rows, HardModel("sqeuclidean", no_median, climbs=False), Centers),
     "GMM": Released(uniform, soft.ReleasedGMM(), soft.Components.around, steady=True),
     "TMM": Released(uniform, soft.ReleasedTMM(), soft.Components.around, steady=True, max_iter=500),
-    "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres.around, steady=True, max_iter=500),
-    "fast t-k-means": Released(uniform, soft.ReleasedFast(), soft.Spheres.around),
-    "fast t-k-means++": Released(shifted_plusplus, soft.ReleasedFast(), soft.Spheres.around),
+    "t-k-means": Released(uniform, soft.ReleasedTKMeans(), soft.Spheres, steady=True, max_iter=500),
+    "fast t-k-means": Released(uniform, soft.ReleasedFast(), soft.Spheres),
+    "fast t-k-means++": Released(shifted_plusplus, soft.ReleasedFast(), soft.Spheres),
 }

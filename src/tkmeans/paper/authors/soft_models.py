@@ -212,14 +212,9 @@ class Spheres(NamedTuple):
     """Parameters of t-k-means and of its fast variant."""
 
     centers: Array  # (K, p)
-    scale: float  # alpha
-    dof: float  # nu
+    scale: float = FIRST_SCALE  # alpha
+    dof: float = FIRST_DOF  # nu
     measured: Measured | None = None
-
-    @classmethod
-    def around(cls, centers: Array) -> "Spheres":
-        """Where the released code begins."""
-        return cls(centers, FIRST_SCALE, FIRST_DOF)
 
     def measure(self, rows: Rows) -> Measured:
         """How far rows are from these centres."""
