@@ -324,9 +324,11 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     n_searches = len(finals) if n_finalists > 1 else max(len(runs), 2 * (enough == 1))  # two agree on a single one
     lead = best.merit - unlike[0].merit if unlike else np.inf
     found = best, Agreement(n_searches, n_searches - len(unlike), lead)
-    share, fewer = best.params.noise + best.params.beyond, LESS_NOISE.get(setting.noise)
-    if fewer is not None and (not share or (not best.params.box and noise_is_a_cluster(sample, best, setting))):
-        plain = best_start(sample, tried, with_far_noise(sample, setting, fewer))
+    share = best.params.noise + best.params.beyond
+    if setting.noise in LESS_NOISE:
+        other = with_far_noise(sample, setting, LESS_NOISE[setting.noise])
+        wrong = not best.params.box and noise_is_a_cluster(sample, best, setting) if share else bool(other.noise)
+        plain = best_start(sample, tried, other) if wrong else found
         taken = share - plain[0].params.noise - plain[0].params.beyond
         if best.merit - plain[0].merit < taken:  # less than 1 for a row that is noise in the best alone
             found = plain
@@ -340,14 +342,13 @@ def with_little_noise(sample: Sample, start: MixtureStart, setting: Setting) -> 
     what two shares cost by the BIC: so a distant row does not decide whether others are noise.
     """
     share, n, alike = start.params.noise + start.params.beyond, max(setting.n_rows, 1.0), list[MixtureStart]()
-    for other in (with_far_noise(sample, setting, noise) for noise in ("distant", "wide") if share):
-        params = with_noise(without_noise(start.params), share, other)
-        if share * n <= 1:  # none to compare with
-            params = start.params._replace(
-                noise=params.noise, bulk_center=params.bulk_center, bulk=params.bulk, box=0.0
-            )
-            return start._replace(params=params)
-        run = _run(sample, params, other, PILOT_ITER)
+    distant, wide = (with_far_noise(sample, setting, noise) for noise in ("distant", "wide"))
+    if share * n <= 1:  # none to compare with
+        where = with_noise(start.params, share, wide)._replace(log_weights=start.params.log_weights)
+        params = where._replace(noise=NOISE_BOUNDS[0], beyond=start.params.beyond)
+        return start._replace(params=params) if share else start
+    for other in (distant, wide):
+        run = _run(sample, with_noise(without_noise(start.params), share, other), other, PILOT_ITER)
         alike += [run] * same_clusters(run.labels, start.labels, sample.weight)
         if alike and start.params.noise > NO_NOISE and run.merit >= start.merit - np.log(n) / n:
             break  # there was noise in the bulk, and it is not needed
@@ -356,10 +357,11 @@ def with_little_noise(sample: Sample, start: MixtureStart, setting: Setting) -> 
 
 
 def with_far_noise(sample: Sample, setting: Setting, noise: bool | str) -> Setting:
-    """The same with a bulk that holds all rows within reach."""
+    """The same with a bulk that holds all rows within reach; without "distant" noise, if these are all rows."""
     bulk, core = setting.bulk, within_reach(sample, setting.spread)
     farthest = np.max(np.sum(((sample.X[core] - bulk.center) / bulk.units) ** 2, axis=1)) ** 0.5 * (1 + 1e-6)
     reach = 1.4826 * of_centers.FAR / 2 * (len(bulk.units) ** 0.5 + 1)
+    noise = noise if noise != "distant" or not np.all(core) else False
     return setting._replace(bulk=bulk._replace(radius=max(farthest, reach)), noise=noise, box=False)
 
 
