@@ -58,11 +58,13 @@ def robust_search(
     tails: float | None = None,
     quiet_breaths: int = QUIET_BREATHS,
     seconds: float = math.inf,
+    start: Found | None = None,
 ) -> Found:
     """Centres that EM can start from with confidence, for a canonical sample.
 
     `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`;
     without any there may be fewer centres. A native search raises TimeoutError when it has taken so many `seconds`.
+    It may begin with what another one found.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
@@ -72,13 +74,16 @@ def robust_search(
         rows = np.arange(n_clusters) % n_rows
         return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[:n_rows], np.zeros(n_rows), 0.0, 0.0)
     search = _new_search(sample, n_clusters, tails, seconds)
-    many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
-    search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
-    search.refine(1)
-    _exhale(search, n_clusters, rng)
+    if start is None:
+        many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
+        search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
+        search.refine(1)
+        _exhale(search, n_clusters, rng)
+    else:
+        search.restore(start.centers, start.scale)
     if quiet_breaths:
         _breathe(search, sample, n_clusters, quiet_breaths, rng)
-    search.refine(3)
+    search.refine(3 if start is None else 1)
     centers, scale, masses, nearest = _state(search, sample)
     labels, order, total = np.empty(n_rows, np.int64), np.argsort(nearest), float(np.sum(sample.weight))
     search.read_labels(labels)
@@ -155,7 +160,7 @@ def _state(search: "Search", sample: Sample) -> tuple[Array, float, Array, Array
     return centers, search.scale, masses, nearest
 
 
-def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
+def fitted_tails(found: Found, sample: Sample, dof: float | None, starts: tuple[float, ...] = DOF_STARTS) -> Found:
     """The same with the t distribution of the distances to the nearest centre: its scale, its dof from a short list.
 
     It saves EM the slow walk of nu; `dof` is None if it is estimated. Overlap shortens distances, so it is a start, not
@@ -167,7 +172,7 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
         return found._replace(dof=dof or BOUNDS[0])
     thin = slice(None, None, max(1, len(d2) // 3000))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
-    nu = np.array(DOF_STARTS if dof is None else [dof])[:, None]
+    nu = np.array(starts if dof is None else [dof])[:, None]
     scale = np.full(len(nu), found.scale)
     with np.errstate(over="ignore"):  # rows at the horizon over a scale of next to nothing: infinitely far
         for _ in range(SCALE_STEPS):  # eqn:alpha, parameter-expanded, with the centres held

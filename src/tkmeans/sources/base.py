@@ -18,6 +18,7 @@ from tkmeans.stats import Array, Block, Frame, Mergeable, namespace
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
 MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
+MEASURED_CELLS = 2**20  # and of many columns so many values, about
 NARROW = 32  # columns: of fewer a copy along memory, (p, n), takes less time than it saves
 _NAMED = 5  # rows in a message, at most
 
@@ -32,6 +33,10 @@ class Sample(NamedTuple):
 
     X: Array  # (m, p) float64, in the frame
     weight: Array  # (m,) positive; sums to the total weight of the source
+
+    def take(self, rows: Any) -> "Sample":
+        """Some of the rows."""
+        return Sample(self.X[rows], self.weight[rows])
 
 
 class Column(NamedTuple):
@@ -230,7 +235,8 @@ def measure(X: Array, weight: Array | None) -> Frame:
     The origin is the median of each feature and the unit the data's spread: the median distance from there, divided by
     the root of p. Neither can be carried away by outliers, nor depends on chance.
     """
-    weight = np.ones(len(X)) if weight is None else weight
+    thin = slice(None, None, -(-X.size // MEASURED_CELLS) or 1)
+    X, weight = X[thin], (np.ones(len(X)) if weight is None else weight)[thin]
     origin = quantile(X, weight)
     with np.errstate(over="ignore", invalid="ignore"):  # some NaN are invalid in themselves
         away = np.abs(np.asarray(X.T, np.float64, order="C" if X.shape[1] < NARROW else "K") - origin[:, None])
@@ -261,6 +267,7 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     Of several shares the first axis of what is returned.
     """
     if values.size and np.isnan(np.min(values)):  # a sum could overflow
+        values = np.where(np.all(np.isnan(values), axis=0), 0.0, values)  # nothing is known of such a column
         columns = enumerate(~np.isnan(values).T)
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
