@@ -78,6 +78,9 @@ class SearchState final : public Search {
         std::vector<double> tiles;       // the rows, a pack at a time, feature-major
     };
 
+    // Rows whose distances are wanted: all, or those that a point may be the nearest of, or one of the two nearest.
+    enum class Reach { all, nearest, two_nearest };
+
     // What a drop does to a centre.
     enum class Change : char { none, slight, thorough };
 
@@ -131,7 +134,7 @@ class SearchState final : public Search {
     void tile_distances(const double* tile, const double* const* points, int count, double* out, Index apart) const;
     void add(double u, const double* x, double* sums) const;
     void to_tile(const Index* rows, double* tile, Index width) const;
-    void distances_to(const double* const* points, int count, bool near_first = false);
+    void distances_to(const double* const* points, int count, Reach reach = Reach::all);
     template <class Body>
     void for_each_tile(const std::vector<Index>& rows, Body body) const;
     template <class Body>
