@@ -25,7 +25,7 @@ from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, is_better, robust_search, same_clusters, seeding
 from tkmeans.search.center_search import DOF_STARTS, LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import MEASURED_CELLS, NARROW, out_of_bounds, quantile, usual
+from tkmeans.sources.base import NARROW, out_of_bounds, quantile, thinned, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -93,8 +93,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    thin = slice(None, None, -(-X.size // MEASURED_CELLS))
-    spread = usual(Sample(X[thin], weight[thin])) if robust and source.lift is None else None
+    spread = usual(thinned(rows)) if robust and source.lift is None else None
     forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
     if forgiving := forgiving and np.any(np.isfinite(bounds := limits(rows, None, spread))):
         rows = without_bad_cells(rows, K, bounds=bounds)
@@ -214,32 +213,34 @@ def chosen_start(
     core_weight = sample.weight if np.all(core) else np.where(core, sample.weight, 0.0)
     plan = [(tails, sample) for tails in TAILS]
     if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
-        inner = sample.take(core)
+        inner = Sample(sample.X[core], sample.weight[core])
         plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
     step = round(len(core) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
     for tails, part in plan:
         if len(candidates) == 1 and (n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)):
             break
         rows, few = slice(None) if part is sample else core, slice(None, None, step)
-        nu, start, some = max(tails, first_dof(sample.X.shape[1])), None, part.take(few)
+        nu, start, some = max(tails, first_dof(sample.X.shape[1])), None, Sample(part.X[few], part.weight[few])
         try:
             if step > 1:  # a few of the rows lead to where all begin
                 left = limit.left if limit else np.inf
-                start = robust_search(some, K, np.random.RandomState(seed), nu, 1, left)
+                start = robust_search(some, K, np.random.RandomState([seed, n_searches]), nu, 1, left)
                 sizes = np.bincount(start.labels, some.weight, K)
                 if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
                     start = None  # they were too few
                 elif candidates and same_clusters(candidates[0].labels[rows][few], start.labels, some.weight):
-                    candidates[0] = candidates[0]._replace(n_searches=candidates[0].n_searches + 1)
+                    in_core = candidates[0].in_core or part is not sample
+                    candidates[0] = candidates[0]._replace(n_searches=candidates[0].n_searches + 1, in_core=in_core)
                     n_searches += 1
                     continue
             found = robust_search(part, K, rng, nu, 1, limit.left if limit else np.inf, start)
         except TimeoutError:
             if limit:
                 limit.has_cut = True
-            if not candidates:
+            if not candidates and start is None:
                 raise
-            return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
+            known = (candidates[0].found, sample) if candidates or start is None else (start, some)
+            return fitted_tails(*known, dof), Agreement(max(n_searches, 1), 1, np.inf)
         labels, reached, handicap = np.zeros(len(core), np.int64), np.zeros(len(core), bool), 0.0
         labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * part.X.shape[1]
         of_all, of_core = (np.bincount(labels[reached], mass[reached], K) for mass in (sample.weight, core_weight))

@@ -18,7 +18,7 @@ from tkmeans.stats import Array, Block, Frame, Mergeable, namespace
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
 MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
-MEASURED_CELLS = 2**20  # and of many columns so many values, about
+MEASURED_CELLS, LEAST_MEASURED = 2**19, 500  # of many columns so many values, about, but no fewer rows
 NARROW = 32  # columns: of fewer a copy along memory, (p, n), takes less time than it saves
 _NAMED = 5  # rows in a message, at most
 
@@ -33,10 +33,6 @@ class Sample(NamedTuple):
 
     X: Array  # (m, p) float64, in the frame
     weight: Array  # (m,) positive; sums to the total weight of the source
-
-    def take(self, rows: Any) -> "Sample":
-        """Some of the rows."""
-        return Sample(self.X[rows], self.weight[rows])
 
 
 class Column(NamedTuple):
@@ -235,8 +231,7 @@ def measure(X: Array, weight: Array | None) -> Frame:
     The origin is the median of each feature and the unit the data's spread: the median distance from there, divided by
     the root of p. Neither can be carried away by outliers, nor depends on chance.
     """
-    thin = slice(None, None, -(-X.size // MEASURED_CELLS) or 1)
-    X, weight = X[thin], (np.ones(len(X)) if weight is None else weight)[thin]
+    X, weight = thinned(Sample(X, np.ones(len(X)) if weight is None else weight))
     origin = quantile(X, weight)
     with np.errstate(over="ignore", invalid="ignore"):  # some NaN are invalid in themselves
         away = np.abs(np.asarray(X.T, np.float64, order="C" if X.shape[1] < NARROW else "K") - origin[:, None])
@@ -282,6 +277,12 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         places = [np.count_nonzero(up_to < share * up_to[..., -1:], axis=-1) for share in shares or (0.5,)]
         found = np.take_along_axis(each, np.take_along_axis(order, np.stack(places, axis=-1), -1), -1)
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
+
+
+def thinned(sample: Sample) -> Sample:
+    """Rows at equal intervals: enough to measure the columns."""
+    step = max(1, min(-(-sample.X.size // MEASURED_CELLS), len(sample.X) // LEAST_MEASURED))
+    return Sample(sample.X[::step], sample.weight[::step])
 
 
 def usual(sample: Sample) -> tuple[Array, Array, Array]:
