@@ -229,8 +229,7 @@ def chosen_start(
                 if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
                     start = None  # they were too few
                 elif candidates and same_clusters(candidates[0].labels[rows][few], start.labels, some.weight):
-                    in_core = candidates[0].in_core or part is not sample
-                    candidates[0] = candidates[0]._replace(n_searches=candidates[0].n_searches + 1, in_core=in_core)
+                    _count(candidates, candidates[0]._replace(n_searches=1, in_core=part is not sample), sample.weight)
                     n_searches += 1
                     continue
             found = robust_search(part, K, rng, nu, 1, limit.left if limit else np.inf, start)
