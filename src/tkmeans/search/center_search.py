@@ -85,10 +85,8 @@ def robust_search(
     if quiet_breaths:
         _breathe(search, sample, n_clusters, quiet_breaths, rng)
     search.refine(3 if start is None else 1)
-    centers, scale, masses, nearest = _state(search, sample)
-    labels, total = np.empty(n_rows, np.int64), float(np.sum(sample.weight))
-    search.read_labels(labels)
-    middle = float(quantile(nearest, sample.weight))
+    centers, scale, masses, nearest, labels = _state(search, sample)
+    total, middle = float(np.sum(sample.weight)), float(quantile(nearest, sample.weight))
     left_out = float(np.sum(sample.weight[nearest > LEFT_OUT * middle])) / total
     # Whether cluster weights gain more log-likelihood than they cost (the BIC's price), and than strays can fake:
     # contamination and overlap gave up to .013 nats per row where sizes are equal, differences of 20 times .18 or more.
@@ -151,13 +149,13 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
         search.restore(centers[:n_clusters], scale)
 
 
-def _state(search: "Search", sample: Sample) -> tuple[Array, float, Array, Array]:
-    """Centres, (K, p), scale, cluster weights, (K,), and how far each row is, (n,): `criterion.distances`."""
+def _state(search: "Search", sample: Sample) -> tuple[Array, float, Array, Array, Array]:
+    """Centres, (K, p), scale, cluster weights, (K,), how far each row is, (n,): `criterion.distances`, and labels."""
     (n_rows, p), n_clusters = sample.X.shape, search.clusters
-    centers, masses, nearest = np.empty((n_clusters, p)), np.empty(n_clusters), np.empty(n_rows)
+    centers, rows = np.empty((n_clusters, p)), (np.empty(n_clusters), np.empty(n_rows), np.empty(n_rows, np.int64))
     search.read_centers(centers)
-    search.read_rows(masses, nearest)
-    return centers, search.scale, masses, nearest
+    search.read_rows(*rows)
+    return centers, search.scale, *rows
 
 
 def fitted_tails(found: Found, sample: Sample, dof: float | None, starts: tuple[float, ...] = DOF_STARTS) -> Found:

@@ -39,8 +39,7 @@ class SearchState final : public Search {
     void fix_noise() override;
     void restore(const double* centers, Index clusters, double scale) override;
     void read_centers(double* out) const override;
-    void read_rows(double* masses, double* nearest) const override;
-    void read_labels(Index* out) const override { std::copy(first_.begin(), first_.end(), out); }
+    void read_rows(double* masses, double* nearest, Index* labels) const override;
     double cost() override;
     double scale() const override { return nu_alpha_ / dof_; }
     Index clusters() const override { return Index(centers_.size()) / stride(); }

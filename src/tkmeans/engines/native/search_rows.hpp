@@ -90,7 +90,8 @@ void SearchState<P>::restore(const double* centers, Index clusters, double scale
 
 // The distances are to the mean of the other rows: a row alone in its cluster sees the next one.
 template <int P>
-void SearchState<P>::read_rows(double* masses, double* nearest) const {
+void SearchState<P>::read_rows(double* masses, double* nearest, Index* labels) const {
+    std::copy(first_.begin(), first_.end(), labels);
     std::vector<double> mass;
     inlier_masses(mass);
     std::copy(mass.begin(), mass.end(), masses);
