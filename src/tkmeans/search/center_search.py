@@ -64,8 +64,8 @@ def robust_search(
     """Centres that EM can start from with confidence, for a canonical sample.
 
     `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`;
-    without any there may be fewer centres. A native search raises TimeoutError when it has taken so many `seconds`.
-    It may begin with what another one found.
+    without any there may be fewer centres. It may `start` where another ended. A native one raises TimeoutError
+    when it has taken so many `seconds`.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
