@@ -182,8 +182,9 @@ def test_the_native_cost_is_the_defined_one_along_a_search(p, kind):
 def test_the_native_masses_and_distances_are_the_defined_ones(p, K, kind):
     X, weight, state = case(p, K, kind)
     search, nearest = search_at(X, weight, state), two_nearest(X, state.centers)
-    masses, distances = np.empty(len(state.centers)), np.empty(len(X))
-    search.read_rows(masses, distances)
+    masses, distances, labels = np.empty(len(state.centers)), np.empty(len(X)), np.empty(len(X), np.int64)
+    search.read_rows(masses, distances, labels)
+    np.testing.assert_array_equal(labels, nearest.cluster)
     np.testing.assert_array_equal(masses, criterion.masses(nearest, weight, state))  # sums of halves are exact
     expected = criterion.distances(nearest, weight, state)
     np.testing.assert_allclose(distances, expected, rtol=2 * (p + 8) * np.finfo(float).eps)

@@ -232,8 +232,9 @@ def test_a_native_search_refuses_invalid_rows_weights_and_parameters(arguments, 
         (lambda search: search.restore(np.full((3, 2), 1e200), 1.0), "no coordinate beyond 1e140"),
         (lambda search: search.read_centers(np.empty((3, 2))), "shape of centers"),
         (lambda search: search.read_centers(np.empty((4, 3))), "shape of centers"),
-        (lambda search: search.read_rows(np.empty(3), np.empty(20)), "one entry per center"),
-        (lambda search: search.read_rows(np.empty(4), np.empty(19)), "one entry per row"),
+        (lambda search: search.read_rows(np.empty(3), np.empty(20), np.empty(20, int)), "one entry per center"),
+        (lambda search: search.read_rows(np.empty(4), np.empty(19), np.empty(20, int)), "one entry per row"),
+        (lambda search: search.read_rows(np.empty(4), np.empty(20), np.empty(19, int)), "one entry per row"),
     ],
 )
 def test_a_native_search_refuses_invalid_arguments_and_stays_unchanged(call, message):
@@ -267,7 +268,7 @@ def test_seeding_a_native_search_needs_as_many_uniforms_as_it_draws(target, unif
         lambda search: search.inhale(0, 1, UNIFORMS, 2),
         lambda search: search.descend(3, 2),
         lambda search: search.cost,
-        lambda search: search.read_rows(np.empty(0), np.empty(20)),
+        lambda search: search.read_rows(np.empty(0), np.empty(20), np.empty(20, int)),
     ],
     ids=["refine", "inhale", "descend", "cost", "read_rows"],
 )

@@ -339,3 +339,78 @@ def test_ctrl_c_ends_a_long_search():
             robust_search(sample, 2000, np.random.RandomState(0), seconds=60.0)  # takes minutes
     finally:
         timer.join()
+
+
+# ---- large samples: searches begin on a few of the rows -------------------------------------
+
+
+def many_blobs(monkeypatch, n=3000):
+    """Rows that count as many, in eight clusters, with what every search was given."""
+    X, labels = blobs(8, 5, n)
+    sample, search, calls = canonical(Sample(X, np.ones(n))), starts.robust_search, []
+
+    def noted(part, n_clusters, rng, tails, quiet_breaths, seconds, start=None):
+        calls.append((len(part.X), start is not None))
+        return search(part, n_clusters, rng, tails, quiet_breaths, seconds, start)
+
+    monkeypatch.setattr(starts, "LARGE", 0)
+    monkeypatch.setattr(starts, "FEW_ROWS", n // 5)
+    monkeypatch.setattr(starts, "robust_search", noted)
+    return sample, np.array([X[labels == k].mean(axis=0) for k in range(8)]), calls
+
+
+def test_of_a_large_sample_a_few_rows_are_searched_first_and_all_rows_once(monkeypatch):
+    sample, true, calls = many_blobs(monkeypatch)
+    found, agreement = chosen_start(sample, 8, None)
+    assert calls == [(600, False), (3000, True), (600, False)]
+    assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
+    assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
+
+
+def test_where_a_few_rows_show_tiny_clusters_all_rows_are_searched_as_if_they_had_not_been(monkeypatch):
+    sample, _, calls = many_blobs(monkeypatch)
+    noted = starts.robust_search
+
+    def tiny(part, *arguments):
+        found = noted(part, *arguments)
+        return found._replace(labels=np.minimum(np.arange(len(part.X)), 7)) if len(part.X) < 3000 else found
+
+    monkeypatch.setattr(starts, "robust_search", tiny)
+    found, _ = chosen_start(sample, 8, 5.0)
+    assert calls == [(600, False), (3000, False)] * 2
+    monkeypatch.setattr(starts, "LARGE", np.inf)
+    np.testing.assert_array_equal(found.centers, chosen_start(sample, 8, 5.0)[0].centers)
+
+
+def test_when_the_time_is_up_before_all_rows_are_searched_the_clusters_of_the_few_are_taken(monkeypatch):
+    sample, true, _ = many_blobs(monkeypatch)
+    noted = starts.robust_search
+
+    def no_time(part, *arguments):
+        if len(part.X) == 3000:
+            raise TimeoutError
+        return noted(part, *arguments)
+
+    monkeypatch.setattr(starts, "robust_search", no_time)
+    found, agreement = chosen_start(sample, 8, None)
+    assert agreement.n_searches == 1
+    assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.5
+
+
+def test_a_search_that_begins_with_what_another_found_ends_there_unless_it_finds_better_clusters():
+    X, _ = blobs(8, 5, 800)
+    sample = canonical(Sample(X, np.ones(800)))
+    right = robust_search(sample, 8, np.random.RandomState(0), 1.0)
+    again = robust_search(sample, 8, np.random.RandomState(1), 1.0, 1, start=right)
+    assert same_clusters(right.labels, again.labels, sample.weight)
+    wrong = right._replace(centers=np.vstack([right.centers[:7], right.centers[:1] + 0.1]))
+    better = robust_search(sample, 8, np.random.RandomState(1), 1.0, 1, start=wrong)
+    assert same_clusters(right.labels, better.labels, sample.weight)
+
+
+def test_a_large_sample_without_far_rows_starts_with_tails_as_light_as_they_are(monkeypatch):
+    sample, _, _ = many_blobs(monkeypatch)
+    assert chosen_start(sample, 8, None)[0].dof >= 20  # the rows are normal
+    heavy = Sample(sample.X * 1.0, sample.weight)
+    heavy.X[::20] += 40 * np.random.default_rng(0).standard_cauchy((150, 5))
+    assert chosen_start(canonical(heavy), 8, None)[0].dof <= 5

@@ -197,11 +197,12 @@ class FittedModel:
             return Answer((getattr(self.posterior, question)(block),))
         return Answer(self.fields(block, question))
 
-    def fields(self, block: Block, *names: str) -> tuple[Array, ...]:
+    def fields(self, block: Block, *names: str, n_observed: Any = None) -> tuple[Array, ...]:
         """Some answers for each row, in the user's units, from one look at the rows."""
         brief = {"brief": True} if "order" in self.posterior._fields and not {"log_density", "trust"} & {*names} else {}
         rows: Rows = self.posterior.rows(block, **brief)
-        n_observed: Any = 0 if names in (("label",), ("trust",)) else observed_features(block.X)
+        if n_observed is None and names not in (("label",), ("trust",)):
+            n_observed = observed_features(block.X)
         fields = []
         for name in names:
             if name == "d2":  # squares that no sum could hold are held at what one can
@@ -274,9 +275,9 @@ class FittedModel:
 
     def review(self, names: tuple[str, ...], tallied: bool, block: Block) -> Answer:
         """Fields of the training rows, and what a fit keeps of them as a whole."""
-        label, d2, *rows = self.fields(block, "label", "d2", *names)
-        label, d2, weight = to_numpy(label), to_numpy(d2), to_numpy(block.weight)
-        n_features, n_observed = block.X.shape[1], to_numpy(observed_features(block.X))
+        n_features, observed = block.X.shape[1], observed_features(block.X)
+        label, d2, *rows = self.fields(block, "label", "d2", *names, n_observed=observed)
+        label, d2, weight, n_observed = map(to_numpy, (label, d2, block.weight, observed))
         mass = np.ones(len(d2)) if weight is None else weight
         sizes = np.bincount(label, mass * (n_observed > 0), len(self.params.centers))  # nothing is known of some rows
         inertia = float(np.sum(d2) if weight is None else d2 @ weight)

@@ -54,8 +54,8 @@ class Frame(NamedTuple):
             inside = xp.clip(points - self.origin, -horizon, horizon) * (1.0 / self.unit)
         if not coarse:
             return inside
-        high = (inside := inside.astype(np.float64)) * (2.0**13 + 1)  # Veltkamp 1968
-        return high - (high - inside)
+        high = (inside := inside.astype(np.float64, copy=False)) * (2.0**13 + 1)  # Veltkamp 1968
+        return np.subtract(high, np.subtract(high, inside, out=inside), out=high)
 
     def leave(self, points: Array) -> Array:
         """From our coordinates to the user's."""

@@ -197,6 +197,18 @@ def test_skipping_far_pairs_changes_native_statistics_by_rounding_only(dtype, sp
                     assert error <= bound * max(1, K / 10) * getattr(scale, field), field
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_far_rows_in_tiles_of_a_few_rows_leave_statistics_as_without_skipping(dtype):
+    """With so many clusters a tile has 16 rows; in tiles with a far row nearly all pairs count."""
+    block, params, kernel = case(32, 900, 400, dtype, spread=3.0)
+    block.X[::23] *= 40
+    plain, skipping = (native.summarize(block, params, kernel, skip_far=skip) for skip in (False, True))
+    scale = magnitudes(in_double(block), params, kernel)
+    for field in Stats._fields:
+        error = np.max(np.abs(np.asarray(getattr(plain, field)) - getattr(skipping, field)))
+        assert error <= {"float64": 1e-14, "float32": 1e-6}[dtype] * 90 * getattr(scale, field), field
+
+
 def test_native_statistics_scale_exactly_with_the_unit_of_the_weights():
     for p in (3, 64):
         block, params, kernel = case(p, 20, 300, weighted=True)

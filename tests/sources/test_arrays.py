@@ -81,6 +81,22 @@ def test_equal_rows_have_a_frame_with_a_positive_unit(rows):
     np.testing.assert_array_equal(frame.enter(rows), 0)
 
 
+def test_the_frame_of_many_columns_is_near_that_of_all_their_values():
+    wide = np.random.default_rng(0).normal(loc=5.0, scale=3.0, size=(4096, 700))
+    frame = measure(wide, None)
+    error = 1.2533 * 3.0 / np.sqrt(500)  # the standard error of a median of 500 normal values
+    assert np.max(np.abs(frame.origin - np.median(wide, axis=0))) < 5 * error
+    assert frame.unit == pytest.approx(3.0, rel=0.02)
+
+
+def test_a_column_without_a_value_in_any_row_that_is_measured_has_its_origin_at_zero():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    X[:, 1] = np.nan
+    frame = measure(X, None)
+    assert frame.origin[1] == 0
+    assert frame.origin[0] == np.sort(X[:, 0])[49]
+
+
 def test_rows_of_weight_zero_do_not_count_in_a_frame():
     weight = np.ones(len(X) + 50)
     weight[len(X) :] = 0

@@ -227,8 +227,9 @@ def check_search(number):
         search.read_centers(centers)
         assert search.clusters >= 1, "there is a centre"
         assert np.all(np.isfinite(centers)), "centres are finite"
-        masses, nearest = np.empty(search.clusters), np.empty(n)
-        search.read_rows(masses, nearest)
+        masses, nearest, labels = np.empty(search.clusters), np.empty(n), np.empty(n, np.int64)
+        search.read_rows(masses, nearest, labels)
+        assert np.all((labels >= 0) & (labels < search.clusters)), "labels are centres"
         assert np.all(masses >= 0), "masses are not negative"
         assert not np.any(np.isnan(nearest)), "distances are numbers"
         search.cost  # noqa: B018

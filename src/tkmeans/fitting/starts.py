@@ -23,9 +23,9 @@ from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, is_better, robust_search, same_clusters, seeding
-from tkmeans.search.center_search import LEFT_OUT
+from tkmeans.search.center_search import DOF_STARTS, LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import NARROW, out_of_bounds, quantile, usual
+from tkmeans.sources.base import NARROW, out_of_bounds, quantile, thinned, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -37,7 +37,6 @@ SEEDINGS = ("robust", *DRAWS)  # what `init` may be called
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 3000, 150
 MANY_ROWS, LEAST_ROWS_PER_CLUSTER = 30_000, 50
 WORTH_A_SAMPLE = 1.5  # times as many rows: of fewer, a sample would save little, and chance decide what it misses
-MEASURED_CELLS = 2**20  # of the sample, about: where the values of its columns are
 MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
@@ -53,6 +52,10 @@ SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
 
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
+# Of a sample with more cells x clusters than LARGE, the first searches see some of the rows: as many as this.
+# Where they agree, clusters are clear, and the distances show how light the tails are.
+LARGE, FEW_ROWS, FEW_ROWS_PER_CLUSTER = 2e7, 1000, 25
+CLEAR_DOF_STARTS = (*DOF_STARTS, 20.0, 200.0)
 # Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
 # equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they explain
 # EXPLAINED of the rows more, have no more clusters of far rows, or are better by the criterion of heavy tails, too. Any
@@ -90,8 +93,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     X, weight = source.sample(size, drawing)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
-    thin = slice(None, None, -(-X.size // MEASURED_CELLS))
-    spread = usual(Sample(X[thin], weight[thin])) if robust and source.lift is None else None
+    spread = usual(thinned(rows)) if robust and source.lift is None else None
     forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
     if forgiving := forgiving and np.any(np.isfinite(bounds := limits(rows, None, spread))):
         rows = without_bad_cells(rows, K, bounds=bounds)
@@ -213,20 +215,32 @@ def chosen_start(
     if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
         inner = Sample(sample.X[core], sample.weight[core])
         plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
+    step = round(len(core) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
     for tails, part in plan:
         if len(candidates) == 1 and (n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)):
             break
-        nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
+        rows, few = slice(None) if part is sample else core, slice(None, None, step)
+        nu, start, some = max(tails, first_dof(sample.X.shape[1])), None, Sample(part.X[few], part.weight[few])
         try:
-            found = robust_search(part, K, rng, nu, 1, seconds)
+            if step > 1:  # a few of the rows lead to where all begin
+                left = limit.left if limit else np.inf
+                start = robust_search(some, K, np.random.RandomState([seed, n_searches]), nu, 1, left)
+                sizes = np.bincount(start.labels, some.weight, K)
+                if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
+                    start = None  # they were too few
+                elif candidates and same_clusters(candidates[0].labels[rows][few], start.labels, some.weight):
+                    _count(candidates, candidates[0]._replace(n_searches=1, in_core=part is not sample), sample.weight)
+                    n_searches += 1
+                    continue
+            found = robust_search(part, K, rng, nu, 1, limit.left if limit else np.inf, start)
         except TimeoutError:
             if limit:
                 limit.has_cut = True
-            if not candidates:
+            if not candidates and start is None:
                 raise
-            return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
+            known = (candidates[0].found, sample) if candidates or start is None else (start, some)
+            return fitted_tails(*known, dof), Agreement(max(n_searches, 1), 1, np.inf)
         labels, reached, handicap = np.zeros(len(core), np.int64), np.zeros(len(core), bool), 0.0
-        rows = slice(None) if part is sample else core
         labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * part.X.shape[1]
         of_all, of_core = (np.bincount(labels[reached], mass[reached], K) for mass in (sample.weight, core_weight))
         n_far = int(np.count_nonzero(of_core < 0.5 * of_all))
@@ -241,7 +255,8 @@ def chosen_start(
     tol = CLIMB_TOL if climb else PILOT_TOL
     if len(candidates) == 1:
         only = candidates[0]
-        found = _pilot(sample, core_weight, only, dof, tol).found if climb else fitted_tails(only.found, sample, dof)
+        found = fitted_tails(only.found, sample, dof, DOF_STARTS if step <= 1 else CLEAR_DOF_STARTS)
+        found = _pilot(sample, core_weight, only, dof, tol).found if climb else found
         return found, Agreement(n_searches, n_searches, np.inf)
     for i, each in enumerate(candidates):
         if each.handicap and not each.of_core and is_better(each.found, candidates[0].found, sample):

@@ -18,6 +18,7 @@ from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.search.reference_search import ReferenceSearch
 from tkmeans.sources import Sample
+from tkmeans.sources.base import quantile
 from tkmeans.stats import Array
 
 if TYPE_CHECKING:  # the native engine may be missing
@@ -58,11 +59,13 @@ def robust_search(
     tails: float | None = None,
     quiet_breaths: int = QUIET_BREATHS,
     seconds: float = math.inf,
+    start: Found | None = None,
 ) -> Found:
     """Centres that EM can start from with confidence, for a canonical sample.
 
     `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`;
-    without any there may be fewer centres. A native search raises TimeoutError when it has taken so many `seconds`.
+    without any there may be fewer centres. It may `start` where another ended. A native one raises TimeoutError
+    when it has taken so many `seconds`.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
@@ -72,18 +75,18 @@ def robust_search(
         rows = np.arange(n_clusters) % n_rows
         return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[:n_rows], np.zeros(n_rows), 0.0, 0.0)
     search = _new_search(sample, n_clusters, tails, seconds)
-    many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
-    search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
-    search.refine(1)
-    _exhale(search, n_clusters, rng)
+    if start is None:
+        many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
+        search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
+        search.refine(1)
+        _exhale(search, n_clusters, rng)
+    else:
+        search.restore(start.centers, start.scale)
     if quiet_breaths:
         _breathe(search, sample, n_clusters, quiet_breaths, rng)
-    search.refine(3)
-    centers, scale, masses, nearest = _state(search, sample)
-    labels, order, total = np.empty(n_rows, np.int64), np.argsort(nearest), float(np.sum(sample.weight))
-    search.read_labels(labels)
-    up_to = np.cumsum(sample.weight[order] / (np.min(sample.weight) or 1.0))  # exact for rows taken several times
-    middle = float(nearest[order[np.searchsorted(up_to, up_to[-1] / 2)]])
+    search.refine(3 if start is None else 1)
+    centers, scale, masses, nearest, labels = _state(search, sample)
+    total, middle = float(np.sum(sample.weight)), float(quantile(nearest, sample.weight))
     left_out = float(np.sum(sample.weight[nearest > LEFT_OUT * middle])) / total
     # Whether cluster weights gain more log-likelihood than they cost (the BIC's price), and than strays can fake:
     # contamination and overlap gave up to .013 nats per row where sizes are equal, differences of 20 times .18 or more.
@@ -146,16 +149,16 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
         search.restore(centers[:n_clusters], scale)
 
 
-def _state(search: "Search", sample: Sample) -> tuple[Array, float, Array, Array]:
-    """Centres, (K, p), scale, cluster weights, (K,), and how far each row is, (n,): `criterion.distances`."""
+def _state(search: "Search", sample: Sample) -> tuple[Array, float, Array, Array, Array]:
+    """Centres, (K, p), scale, cluster weights, (K,), how far each row is, (n,): `criterion.distances`, and labels."""
     (n_rows, p), n_clusters = sample.X.shape, search.clusters
-    centers, masses, nearest = np.empty((n_clusters, p)), np.empty(n_clusters), np.empty(n_rows)
+    centers, rows = np.empty((n_clusters, p)), (np.empty(n_clusters), np.empty(n_rows), np.empty(n_rows, np.int64))
     search.read_centers(centers)
-    search.read_rows(masses, nearest)
-    return centers, search.scale, masses, nearest
+    search.read_rows(*rows)
+    return centers, search.scale, *rows
 
 
-def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
+def fitted_tails(found: Found, sample: Sample, dof: float | None, starts: tuple[float, ...] = DOF_STARTS) -> Found:
     """The same with the t distribution of the distances to the nearest centre: its scale, its dof from a short list.
 
     It saves EM the slow walk of nu; `dof` is None if it is estimated. Overlap shortens distances, so it is a start, not
@@ -167,7 +170,7 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None) -> Found:
         return found._replace(dof=dof or BOUNDS[0])
     thin = slice(None, None, max(1, len(d2) // 3000))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
-    nu = np.array(DOF_STARTS if dof is None else [dof])[:, None]
+    nu = np.array(starts if dof is None else [dof])[:, None]
     scale = np.full(len(nu), found.scale)
     with np.errstate(over="ignore"):  # rows at the horizon over a scale of next to nothing: infinitely far
         for _ in range(SCALE_STEPS):  # eqn:alpha, parameter-expanded, with the centres held

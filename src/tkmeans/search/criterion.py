@@ -27,8 +27,6 @@ Where the native search takes a short cut:
 
 - The second centre is ignored (g/(1 + e^g) is taken as 0) where g >= CLEAR_GAP = 8: at most 0.0027 nats per row.
   With small h, so in one or two dimensions, hardly any gap is that wide. This definition does the same.
-- Its logarithms are off by up to 2e-11 (`quick_log`). A row has one in l(d1), one in g, whose term has a slope
-  between -0.1 and 1/2, and one in ln(W/W_k): the cost is off by up to W (1.5 h + 1) 2e-11. This definition is exact.
 - `descend` and `inhale` move centres and look again only at the rows they concern. Costs count after `refine`,
   `restore` or `seed`, which look at every row.
 """

@@ -60,14 +60,10 @@ class ReferenceSearch:
         """Fill the centres, (K, p)."""
         out[:] = self._state.centers
 
-    def read_rows(self, masses: Array, nearest: Array) -> None:
-        """Fill the weight of each cluster and the distance of each row."""
-        masses[:] = self._masses()
+    def read_rows(self, masses: Array, nearest: Array, labels: Array) -> None:
+        """Fill the weight of each cluster, and the distance and the nearest centre of each row."""
+        masses[:], labels[:] = self._masses(), self._view.cluster
         nearest[:] = criterion.distances(self._view, self._weight, self._state)
-
-    def read_labels(self, out: Array) -> None:
-        """Fill the nearest centre of each row."""
-        out[:] = self._view.cluster
 
     def restore(self, centers: Array, scale: float) -> None:
         """Come back to a state."""

@@ -18,6 +18,7 @@ from tkmeans.stats import Array, Block, Frame, Mergeable, namespace
 BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
 MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
+MEASURED_CELLS, LEAST_MEASURED = 2**19, 500  # of many columns so many values, about, but no fewer rows
 NARROW = 32  # columns: of fewer a copy along memory, (p, n), takes less time than it saves
 _NAMED = 5  # rows in a message, at most
 
@@ -230,7 +231,7 @@ def measure(X: Array, weight: Array | None) -> Frame:
     The origin is the median of each feature and the unit the data's spread: the median distance from there, divided by
     the root of p. Neither can be carried away by outliers, nor depends on chance.
     """
-    weight = np.ones(len(X)) if weight is None else weight
+    X, weight = thinned(Sample(X, np.ones(len(X)) if weight is None else weight))
     origin = quantile(X, weight)
     with np.errstate(over="ignore", invalid="ignore"):  # some NaN are invalid in themselves
         away = np.abs(np.asarray(X.T, np.float64, order="C" if X.shape[1] < NARROW else "K") - origin[:, None])
@@ -261,6 +262,7 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     Of several shares the first axis of what is returned.
     """
     if values.size and np.isnan(np.min(values)):  # a sum could overflow
+        values = np.where(np.all(np.isnan(values), axis=0), 0.0, values)  # nothing is known of such a column
         columns = enumerate(~np.isnan(values).T)
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
@@ -275,6 +277,12 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         places = [np.count_nonzero(up_to < share * up_to[..., -1:], axis=-1) for share in shares or (0.5,)]
         found = np.take_along_axis(each, np.take_along_axis(order, np.stack(places, axis=-1), -1), -1)
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
+
+
+def thinned(sample: Sample) -> Sample:
+    """Rows at equal intervals: enough to measure the columns."""
+    step = max(1, min(-(-sample.X.size // MEASURED_CELLS), len(sample.X) // LEAST_MEASURED))
+    return Sample(sample.X[::step], sample.weight[::step])
 
 
 def usual(sample: Sample) -> tuple[Array, Array, Array]:

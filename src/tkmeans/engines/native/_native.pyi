@@ -72,11 +72,10 @@ class Search:
     def read_centers(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
         """Fill the centers, (K, p)."""
 
-    def read_rows(self, masses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], nearest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """Fill the weight of each cluster and the distance of each row."""
-
-    def read_labels(self, out: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """Fill the nearest center of each row."""
+    def read_rows(self, masses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], nearest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], labels: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """
+        Fill the weight of each cluster, and the distance and the nearest center of each row.
+        """
 
     @property
     def cost(self) -> float: ...

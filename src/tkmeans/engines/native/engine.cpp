@@ -1,6 +1,7 @@
 // One pass over a block, tile by tile. Compiled once per instruction set.
 #include "engine.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -20,10 +21,10 @@ Index tile_rows(Index n, const Model& model, Index of_cluster = 4) {
 }
 
 // From so many features on, near pairs may be few enough for the search for them to pay. Where
-// it finds too many, the next tiles go without.
+// it finds too many again and again, the next tiles go without: 0, 1, 3, 7, then 15 of them.
 constexpr Index many_features = 16;
 constexpr double few_pairs = 0.5;
-constexpr Index tiles_without_search = 15;
+constexpr int most_failures = 5;
 
 // What every pass over a block needs: the model in the type of its tiles, and one tile's memory.
 template <class T>
@@ -63,16 +64,18 @@ void summarize_in(const Block<In>& block, const Model& model, bool skip_far, Sum
     NearPairs<T> near(model.clusters, work.capacity, &kernel.log2_weight[0], kernel.log2_weight_min,
                       kernel.exponent[model.features]);
     Index wait = 0;  // tiles until the next search
+    int failures = 0;  // in a row
 
     for (Index first = 0; first < block.rows; first += work.capacity) {
         work.read(block, first);
         const bool search = skip && !tile.missing() && !tile.far() && wait-- <= 0;
         if (search || halves) find_nearest(e.d2, model.clusters, tile.panels() * Tile<T>::depth, &e.d2_min[0]);
         if (search && near.find(e.d2, &e.d2_min[0], kernel.slope, tile.packs()) < few_pairs) {
+            failures = 0;
             weigh(tile, kernel, halves, near, e);
             sums.add(tile, near, true, e);
         } else {
-            if (search) wait = tiles_without_search;
+            if (search) wait = (Index(1) << (failures = std::min(failures + 1, most_failures)) >> 1) - 1;
             const AllPairs<T> all{tile.packs()};
             weigh(tile, kernel, halves, all, e);
             sums.add(tile, all, skip, e);

@@ -112,8 +112,7 @@ class Search {
     virtual void fix_noise() = 0;
     virtual void restore(const double* centers, Index clusters, double scale) = 0;
     virtual void read_centers(double* out) const = 0;                   // (K, p)
-    virtual void read_rows(double* masses, double* nearest) const = 0;  // (K,), (n,)
-    virtual void read_labels(Index* out) const = 0;                     // (n,)
+    virtual void read_rows(double* masses, double* nearest, Index* labels) const = 0;  // (K,), (n,), (n,)
     virtual double cost() = 0;
     virtual double scale() const = 0;
     virtual Index clusters() const = 0;

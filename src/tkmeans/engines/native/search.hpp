@@ -39,8 +39,7 @@ class SearchState final : public Search {
     void fix_noise() override;
     void restore(const double* centers, Index clusters, double scale) override;
     void read_centers(double* out) const override;
-    void read_rows(double* masses, double* nearest) const override;
-    void read_labels(Index* out) const override { std::copy(first_.begin(), first_.end(), out); }
+    void read_rows(double* masses, double* nearest, Index* labels) const override;
     double cost() override;
     double scale() const override { return nu_alpha_ / dof_; }
     Index clusters() const override { return Index(centers_.size()) / stride(); }
@@ -77,6 +76,9 @@ class SearchState final : public Search {
         std::vector<double> at, d1, d2;  // as it is afterwards: the receiver that holds it, or -1: the outside centre
         std::vector<double> tiles;       // the rows, a pack at a time, feature-major
     };
+
+    // Rows whose distances are wanted: all, or those that a point may be the nearest of, or one of the two nearest.
+    enum class Reach { all, nearest, two_nearest };
 
     // What a drop does to a centre.
     enum class Change : char { none, slight, thorough };
@@ -131,7 +133,7 @@ class SearchState final : public Search {
     void tile_distances(const double* tile, const double* const* points, int count, double* out, Index apart) const;
     void add(double u, const double* x, double* sums) const;
     void to_tile(const Index* rows, double* tile, Index width) const;
-    void distances_to(const double* const* points, int count, bool near_first = false);
+    void distances_to(const double* const* points, int count, Reach reach = Reach::all);
     template <class Body>
     void for_each_tile(const std::vector<Index>& rows, Body body) const;
     template <class Body>

@@ -37,7 +37,7 @@ void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
         }
         cumulate_losses();
         for (int t = 0; t < trials; ++t) points[t] = row(drawn[t] = draw_row(*uniforms++, t % 2 == 1));
-        distances_to(points.data(), trials, true);
+        distances_to(points.data(), trials, Reach::nearest);
         std::pair<double, Index> best{-infinity, 0};
         int winner = 0;
         for (int t = 0; t < trials; ++t) {
@@ -269,7 +269,7 @@ void SearchState<P>::surroundings(std::vector<Candidate>& pool, std::size_t firs
         std::fill(found, found + count, true);
         for (double width : {mean_shift_width * cap(), mean_shift_width * cap(), nu_alpha_}) {
             poll();
-            distances_to(points, count);
+            distances_to(points, count, Reach::nearest);
             for (int t = 0; t < count; ++t) {
                 const double* d = &distances_[t * whole_tiles_];
                 sums_.assign(stride(), 0.0);
@@ -283,7 +283,7 @@ void SearchState<P>::surroundings(std::vector<Candidate>& pool, std::size_t firs
                 for (Index j = 0; j < p() && found[t]; ++j) pool[first + t].points[j] = sums_[j] / mass;
             }
         }
-        distances_to(points, count);
+        distances_to(points, count, Reach::two_nearest);
         for (int t = 0; t < count; ++t)
             if (found[t]) pool[first + t].gain = gain_of_adding(&distances_[t * whole_tiles_], true);
     }

@@ -99,17 +99,12 @@ class BoundSearch final {
         search_->read_centers(out.data());
     }
 
-    void read_rows(Vector<double> masses, Vector<double> nearest) const {
+    void read_rows(Vector<double> masses, Vector<double> nearest, Vector<Index> labels) const {
         require_centers();
         require(Index(masses.shape(0)) == clusters(), "masses must have one entry per center");
         require(nearest.shape(0) == rows_.shape(0), "nearest must have one entry per row");
-        search_->read_rows(masses.data(), nearest.data());
-    }
-
-    void read_labels(Vector<Index> out) const {
-        require_centers();
-        require(out.shape(0) == rows_.shape(0), "out must have one entry per row");
-        search_->read_labels(out.data());
+        require(labels.shape(0) == rows_.shape(0), "labels must have one entry per row");
+        search_->read_rows(masses.data(), nearest.data(), labels.data());
     }
 
     double cost() {
@@ -157,9 +152,8 @@ void bind_search(nb::module_& m) {
         .def("fix_noise", &BoundSearch::fix_noise, "Compare states from now on at the present noise level.")
         .def("restore", &BoundSearch::restore, "centers"_a, "scale"_a, "Come back to a state.")
         .def("read_centers", &BoundSearch::read_centers, "out"_a, "Fill the centers, (K, p).")
-        .def("read_rows", &BoundSearch::read_rows, "masses"_a, "nearest"_a,
-             "Fill the weight of each cluster and the distance of each row.")
-        .def("read_labels", &BoundSearch::read_labels, "out"_a, "Fill the nearest center of each row.")
+        .def("read_rows", &BoundSearch::read_rows, "masses"_a, "nearest"_a, "labels"_a,
+             "Fill the weight of each cluster, and the distance and the nearest center of each row.")
         .def_prop_ro("cost", &BoundSearch::cost)
         .def_prop_ro("scale", &BoundSearch::scale)
         .def_prop_ro("clusters", &BoundSearch::clusters);

@@ -11,7 +11,7 @@ namespace tkmeans::TKM_SET {
 
 constexpr Index rows_per_tile = 32;  // long enough for compilers to keep a vector loop (16 was 6x slower)
 constexpr Index many_features = 32;  // of which a distance takes longer than the question whether it is needed
-constexpr double twice_as_far = 4.0 * (1 + 1e-6);  // squared, and more than rounding
+constexpr double more_than_rounding = 1 + 1e-6;
 constexpr int points_at_once = 6;  // that rows are compared with
 constexpr double clear_gap = 8.0;    // g / (1 + exp(g)) < 0.003 beyond: not worth an exponential
 
@@ -90,7 +90,8 @@ void SearchState<P>::restore(const double* centers, Index clusters, double scale
 
 // The distances are to the mean of the other rows: a row alone in its cluster sees the next one.
 template <int P>
-void SearchState<P>::read_rows(double* masses, double* nearest) const {
+void SearchState<P>::read_rows(double* masses, double* nearest, Index* labels) const {
+    std::copy(first_.begin(), first_.end(), labels);
     std::vector<double> mass;
     inlier_masses(mass);
     std::copy(mass.begin(), mass.end(), masses);
@@ -178,20 +179,23 @@ inline void SearchState<P>::tile_distances(const double* tile, const double* con
         }
 }
 
-// Of all rows to some points, a tile at a time for all of them: rows are read from memory once. `near_first` leaves out
-// rows, to which the points are infinitely far then, that have no point nearer than the nearest centre: none is within
-// twice their own distance of it. With few features the distances take no longer than the question.
+// Of all rows to some points, a tile at a time for all of them: rows are read from memory once. If few rows are within
+// `reach`, the points are infinitely far from the others: no point is nearer to these than their nearest centre is, or
+// the second, as all are farther from the first one than both distances together. With few features the distances take no
+// longer than the question.
 template <int P>
-void SearchState<P>::distances_to(const double* const* points, int count, bool near_first) {
+void SearchState<P>::distances_to(const double* const* points, int count, Reach reach) {
     std::vector<double> apart(clusters(), infinity);  // of each centre from the nearest point
     std::vector<Index> rows;
-    near_first &= stride() >= many_features && count <= points_at_once;
-    for (Index k = 0; k < clusters() && near_first; ++k)
+    const bool some = reach != Reach::all && stride() >= many_features && count <= points_at_once;
+    for (Index k = 0; k < clusters() && some; ++k)
         for (int t = 0; t < count; ++t) apart[k] = std::min(apart[k], squared_distances<1>(center(k), points[t])[0]);
-    for (Index i = 0; i < n_ && near_first; ++i)
-        if (apart[first_[i]] < twice_as_far * d_first_[i]) rows.push_back(i);
+    for (Index i = 0; i < n_ && some; ++i) {
+        const double d1 = d_first_[i], d2 = reach == Reach::nearest ? d1 : d_second_[i];
+        if (!(apart[first_[i]] >= more_than_rounding * (d1 + d2 + 2 * std::sqrt(d1 * d2)))) rows.push_back(i);
+    }
     distances_.resize(std::max(distances_.size(), std::size_t(count * whole_tiles_)));
-    if (!near_first || Index(rows.size()) > n_ / 2) {
+    if (!some || Index(rows.size()) > n_ / 2) {
         for (Index start = 0; start < n_; start += rows_per_tile)
             tile_distances(&tiles_[start * stride()], points, count, &distances_[start], whole_tiles_);
         return;
