@@ -62,6 +62,11 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 # rows is a cluster, and so is a small true cluster far away. Clusters that were sought on the core are taken if the
 # core gains CORE_GAIN nats per row and feature by them, with at least LEAST_FEATURES features counted.
 FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
+# Rows that the first search leaves out, up to LONELY of all, do not belong to the core either, unless more than FEW of
+# them are within twice the median distance of each other, as those of a small cluster would be.
+LONELY, MOST_LONELY, BESIDE = 0.05, 1000, 4.0
+# The second search is made on so many rows first. If it ends in the clusters of the first, all rows add nothing.
+QUICK_ROWS, QUICK_ROWS_PER_CLUSTER, EVERY = 1000, 50, slice(None)
 BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
 FEW = 3  # rows are no cluster
 REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
@@ -207,26 +212,33 @@ def chosen_start(
     When the time is up, it is the first one found; TimeoutError if there is none.
     """
     rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
-    core = within_reach(sample, spread)
-    core_weight = sample.weight if np.all(core) else np.where(core, sample.weight, 0.0)
-    plan = [(tails, sample) for tails in TAILS]
-    if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
-        inner = Sample(sample.X[core], sample.weight[core])
-        plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
-    for tails, part in plan:
+    core, core_weight, quick = within_reach(sample, spread), sample.weight, None
+    plan: list[tuple[float, Any]] = [(TAILS[0], EVERY)]
+    while plan:
         if len(candidates) == 1 and (n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)):
             break
+        tails, rows = plan.pop(0)
+        part = sample if rows is EVERY else Sample(sample.X[rows], sample.weight[rows])
         nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
         try:
-            found = robust_search(part, K, rng, nu, 1, seconds)
+            found = robust_search(part, K, np.random.RandomState(seed) if rows is quick else rng, nu, 1, seconds)
         except TimeoutError:
             if limit:
                 limit.has_cut = True
             if not candidates:
                 raise
             return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
+        if not candidates:
+            inner, plan = np.flatnonzero(core & ~alone(sample, found)), [(tails, EVERY) for tails in TAILS[1:]]
+            if len(inner) < len(
+                core
+            ):  # heavy tails suit all rows, light ones the core; if they agree, others add nothing
+                core_weight = np.bincount(inner, sample.weight[inner], len(core))
+                plan = [(TAILS[1], inner), (TAILS[0], inner), *plan, (TAILS[2], inner)]
+            if (times := len(inner) // max(QUICK_ROWS, QUICK_ROWS_PER_CLUSTER * K)) > 1:
+                quick = inner[::times]
+                plan.insert(0, (TAILS[1], quick))
         labels, reached, handicap = np.zeros(len(core), np.int64), np.zeros(len(core), bool), 0.0
-        rows = slice(None) if part is sample else core
         labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * part.X.shape[1]
         of_all, of_core = (np.bincount(labels[reached], mass[reached], K) for mass in (sample.weight, core_weight))
         n_far = int(np.count_nonzero(of_core < 0.5 * of_all))
@@ -235,9 +247,14 @@ def chosen_start(
             handicap = HANDICAP if smallest * K >= SMALL_CLUSTER else np.inf
             if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
                 handicap = 0.0
-        new = Candidate(found, labels, reached, n_far, handicap, part is not sample, in_core=part is not sample)
+        new = Candidate(found, labels, reached, n_far, handicap, rows is not EVERY, in_core=rows is not EVERY)
         _count(candidates, new, sample.weight)
         n_searches += 1
+        if rows is quick and len(candidates) == 1:
+            del plan[0]  # the same on more rows
+        elif rows is quick:
+            del candidates[1]
+            n_searches -= 1
     tol = CLIMB_TOL if climb else PILOT_TOL
     if len(candidates) == 1:
         only = candidates[0]
@@ -276,6 +293,16 @@ def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = Non
     most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
     core = (np.max(away, axis=0) <= FAR) & (np.einsum("ji,ji->i", away, away) <= most)
     return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
+
+
+def alone(sample: Sample, found: Found) -> Array:
+    """Rows that belong to no centre, (n,), if they are few and none has others beside it as those of a cluster have."""
+    usual = found.width * sample.X.shape[1]
+    lonely = found.nearest > LEFT_OUT * usual
+    if not 0 < np.count_nonzero(lonely) <= MOST_LONELY or found.left_out > LONELY:
+        return np.zeros(len(lonely), bool)
+    X, weight = sample.X[lonely], sample.weight[lonely]
+    return lonely & (np.max((cdist(X, X, "sqeuclidean") < BESIDE * usual) @ weight) <= FEW)
 
 
 def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
