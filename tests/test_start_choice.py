@@ -93,7 +93,7 @@ def test_values_of_a_small_cluster_that_reaches_beyond_the_bounds_of_its_column_
 
 def test_searches_that_agree_are_few_and_end_near_the_true_centres():
     sample = canonical(Sample(BLOBS, np.ones(300)))
-    found, (n_searches, n_agreeing, margin) = chosen_start(sample, 4, None)
+    found, (n_searches, n_agreeing, margin) = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert n_searches == n_agreeing == 2
     assert margin == np.inf
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
@@ -286,7 +286,7 @@ def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the
         return found._replace(labels=labels, width=found.width / 1000)
 
     monkeypatch.setattr(starts, "robust_search", narrow_and_tiny)
-    found, agreement = chosen_start(sample, 4, None)
+    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (3, 1)
     assert np.ptp(found.centers, axis=0).min() > 1
 
@@ -295,7 +295,7 @@ def test_with_scattered_far_rows_heavy_tails_on_all_rows_and_light_ones_on_the_c
     scattered = np.random.default_rng(0).uniform(-200, 200, (15, 2))
     sample = canonical(Sample(np.vstack([BLOBS, scattered]), np.ones(315)))
     assert not np.all(within_reach(sample))
-    found, agreement = chosen_start(sample, 4, None)
+    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
@@ -322,7 +322,7 @@ def test_when_the_time_is_up_after_the_first_search_its_clusters_are_taken(monke
         return search(*arguments)
 
     monkeypatch.setattr(starts, "robust_search", one_search)
-    found, agreement = chosen_start(sample, 4, None)
+    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (1, 1)
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3

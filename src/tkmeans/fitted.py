@@ -309,6 +309,8 @@ def tail_of_f(p: Any, dof: Any, d2: Array) -> Array:
     if np.max(dof, initial=0.0) >= NEARLY_GAUSSIAN:
         ratio = d2 / dof
         return betaincc(p / 2, dof / 2, ratio / (1 + ratio))
+    if np.ndim(p) == 0 and p == 2:
+        return np.exp(-dof / 2 * np.log1p(d2 / dof))
     if len(d2) < MANY_ROWS or np.ndim(dof):
         return fdtrc(p, dof, d2 / p)
     if np.ndim(p):  # most rows are complete

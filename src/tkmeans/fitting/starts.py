@@ -88,11 +88,11 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     robust = isinstance(init, str) and init == "robust"
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
     size = size if source.n_rows > WORTH_A_SAMPLE * size else max(size, source.n_rows)
-    drawing = np.random.RandomState(0) if robust and source.n_rows > size else rng  # a search leaves nothing to chance
+    searching = np.random.RandomState(0) if robust else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
     limit = source.search_limit = None if max_time is None or source.resumed else TimeLimit(SEARCH_TIME * max_time)
     source.n_clusters = K
-    X, weight = source.sample(size, drawing)
+    X, weight = source.sample(size, searching if source.n_rows > size else rng)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
     thin = slice(None, None, -(-X.size // MEASURED_CELLS))
@@ -107,14 +107,16 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
+        if robust:
+            searching.seed(number)
         if robust and source.lift is not None:
-            found = robust_search(sample, K, np.random.RandomState(number), first_dof(sample.X.shape[1]), 1)
+            found = robust_search(sample, K, searching, first_dof(sample.X.shape[1]), 1)
             source.agreement = Agreement(1, 1, np.inf)
             start = Start(found.centers, 1.0, 1.0, found.weights_differ)
         elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
-                search = partial(chosen_start, K=K, dof=dof, seed=number, limit=limit, climb=climb, spread=known)
+                search = partial(chosen_start, K=K, dof=dof, rng=searching, limit=limit, climb=climb, spread=known)
                 if least := int(getattr(settings, "min_cluster_size", 0) or 0):
                     search = partial(without_heaps, partial(search, spread=None), nearest, K, least / source.total)
                 found, agreement = search(sample)
@@ -204,14 +206,14 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample, K: int, dof: Any, seed: int = 0, limit: Any = None, *, climb: bool = False, spread: Any = None
+    sample: Sample, K: int, dof: Any, rng: Any, limit: Any = None, *, climb: bool = False, spread: Any = None
 ) -> tuple[Found, Agreement]:
-    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
+    """The best start for a canonical sample.
 
     If it is to `climb`, EM on the sample leads from there. `spread` is the sample's, if it is known.
     When the time is up, it is the first one found; TimeoutError if there is none.
     """
-    rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
+    candidates, n_searches = list[Candidate](), 0
     core, core_weight, quick = within_reach(sample, spread), sample.weight, None
     plan: list[tuple[float, Any]] = [(TAILS[0], EVERY)]
     while plan:
@@ -221,7 +223,7 @@ def chosen_start(
         part = sample if rows is EVERY else Sample(sample.X[rows], sample.weight[rows])
         nu, seconds = max(tails, first_dof(sample.X.shape[1])), limit.left if limit else np.inf
         try:
-            found = robust_search(part, K, np.random.RandomState(seed) if rows is quick else rng, nu, 1, seconds)
+            found = robust_search(part, K, rng, nu, 1, seconds)
         except TimeoutError:
             if limit:
                 limit.has_cut = True
