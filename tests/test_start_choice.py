@@ -170,6 +170,39 @@ def test_rows_with_a_far_value_are_outside_the_core_unless_they_are_most_rows():
     assert np.all(within_reach(Sample(np.zeros((200, 3)), np.ones(200))))  # equal values have no deviation
 
 
+@pytest.mark.parametrize("heap", [0, 3, 5])
+def test_rows_that_a_search_leaves_out_are_outside_the_core_unless_some_lie_together(heap):
+    """The columns are so wide that no value is far: clusters in the corners of a square."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat([[-40, -40], [-40, 40], [40, -40], [40, 40]], 100, axis=0) + rng.normal(size=(400, 2))
+    lonely = [[0.0, 0.0], [60.0, 0.0], [0.0, 60.0], [-60.0, 0.0]]
+    together = np.array([100.0, 100.0]) + 0.1 * rng.normal(size=(heap, 2))
+    sample = Sample(np.vstack([rows, lonely, together]), np.ones(404 + heap))
+    assert np.all(within_reach(sample))
+    found = robust_search(sample, 4, np.random.RandomState(0))
+    assert found.left_out == pytest.approx((4 + heap) / (404 + heap))
+    expected = np.arange(404 + heap) < (404 + heap if heap > 3 else 400)  # three rows are no cluster
+    np.testing.assert_array_equal(within_reach(sample, None, found), expected)
+
+
+def test_the_second_search_is_made_on_fewer_rows_first_and_on_all_if_that_ends_elsewhere(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = np.repeat([[-40, -40], [-40, 40], [40, -40], [40, 40]], 1000, axis=0) + rng.normal(size=(4000, 2))
+    sample, search, misled, sizes = canonical(Sample(rows, np.ones(4000))), starts.robust_search, False, []
+
+    def watched(part, *arguments):
+        sizes.append(len(part.X))
+        found = search(part, *arguments)
+        return found._replace(labels=np.arange(len(part.X)) % 4) if misled and len(part.X) < 4000 else found
+
+    monkeypatch.setattr(starts, "robust_search", watched)
+    agreement = chosen_start(sample, 4, None, np.random.RandomState(0))[1]
+    assert (agreement.n_searches, agreement.n_agreeing, sizes) == (2, 2, [4000, 1000])
+    misled, sizes = True, []
+    agreement = chosen_start(sample, 4, None, np.random.RandomState(0))[1]
+    assert (agreement.n_searches, agreement.n_agreeing, sizes) == (2, 2, [4000, 1000, 4000])
+
+
 def test_rows_that_come_in_turns_are_all_in_the_sample():
     X, labels = blobs(4, 2, 4000)  # row i is of cluster i mod 4, and the sample has three rows of four
     assert adjusted_rand_score(labels, TKMeans(4).fit_predict(X)) > 0.99

@@ -5,11 +5,12 @@ Visit the rows, move the parameters, until a rule stops it. What varies comes in
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -17,8 +18,6 @@ from scipy.linalg.lapack import dposv
 from tkmeans.models import Model
 from tkmeans.sources import Visited
 from tkmeans.stats import Array, Frame, Outcome, P, S
-
-# ---- how far a run has come ---------------------------------------------------------
 
 
 class Progress(NamedTuple):
@@ -41,16 +40,17 @@ class Progress(NamedTuple):
 Request = Literal["stop: converged", "stop: early"]
 
 
-class Observer(Protocol):
+class Observer(ABC):
     """Observes a run, and may ask it to stop."""
 
-    def begin(self, frame: Frame, max_iter: int) -> None:
+    def begin(self, frame: Frame, max_iter: int) -> None:  # noqa: B027
         """A run begins, in the coordinates of this frame."""
 
+    @abstractmethod
     def step(self, progress: Progress) -> Request | None:
         """An iteration is done; None lets the run go on."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027
         """The run has ended, and not by Ctrl-C."""
 
 

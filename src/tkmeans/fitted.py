@@ -167,9 +167,6 @@ def far_distances(X: Array, centers: Array) -> Array:
         return 2 * largest * np.sqrt(np.sum((away / np.where(largest > 0, largest, 1)[:, :, None]) ** 2, axis=2))
 
 
-# ---- the record ------------------------------------------------------------------------
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class FittedModel:
@@ -411,9 +408,6 @@ class Training(NamedTuple):
     order: Array  # (K,) the numbers that the clusters had before
     review: Review
     rows: dict[str, Any]  # what is kept of each row, by field
-
-
-# ---- the distribution of distances ---------------------------------------------------------
 
 
 class Sketch(NamedTuple):

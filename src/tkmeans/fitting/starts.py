@@ -213,8 +213,7 @@ def chosen_start(
     If it is to `climb`, EM on the sample leads from there. `spread` is the sample's, if it is known.
     When the time is up, it is the first one found; TimeoutError if there is none.
     """
-    candidates, n_searches = list[Candidate](), 0
-    core, core_weight, quick = within_reach(sample, spread), sample.weight, None
+    candidates, n_searches, core_weight, quick = list[Candidate](), 0, sample.weight, None
     plan: list[tuple[float, Any]] = [(TAILS[0], EVERY)]
     while plan:
         if len(candidates) == 1 and (n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)):
@@ -231,16 +230,15 @@ def chosen_start(
                 raise
             return fitted_tails(candidates[0].found, sample, dof), Agreement(n_searches, 1, np.inf)
         if not candidates:
-            inner, plan = np.flatnonzero(core & ~alone(sample, found)), [(tails, EVERY) for tails in TAILS[1:]]
-            if len(inner) < len(
-                core
-            ):  # heavy tails suit all rows, light ones the core; if they agree, others add nothing
-                core_weight = np.bincount(inner, sample.weight[inner], len(core))
+            inner = np.flatnonzero(within_reach(sample, spread, found))
+            plan = [(tails, EVERY) for tails in TAILS[1:]]
+            if len(inner) < len(sample.X):  # heavy tails suit all rows and light ones the core: these come first
+                core_weight = np.bincount(inner, sample.weight[inner], len(sample.X))
                 plan = [(TAILS[1], inner), (TAILS[0], inner), *plan, (TAILS[2], inner)]
             if (times := len(inner) // max(QUICK_ROWS, QUICK_ROWS_PER_CLUSTER * K)) > 1:
                 quick = inner[::times]
                 plan.insert(0, (TAILS[1], quick))
-        labels, reached, handicap = np.zeros(len(core), np.int64), np.zeros(len(core), bool), 0.0
+        labels, reached, handicap = np.zeros(len(sample.X), np.int64), np.zeros(len(sample.X), bool), 0.0
         labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * part.X.shape[1]
         of_all, of_core = (np.bincount(labels[reached], mass[reached], K) for mass in (sample.weight, core_weight))
         n_far = int(np.count_nonzero(of_core < 0.5 * of_all))
@@ -251,12 +249,11 @@ def chosen_start(
                 handicap = 0.0
         new = Candidate(found, labels, reached, n_far, handicap, rows is not EVERY, in_core=rows is not EVERY)
         _count(candidates, new, sample.weight)
-        n_searches += 1
         if rows is quick and len(candidates) == 1:
             del plan[0]  # the same on more rows
         elif rows is quick:
             del candidates[1]
-            n_searches -= 1
+        n_searches = sum(each.n_searches for each in candidates)
     tol = CLIMB_TOL if climb else PILOT_TOL
     if len(candidates) == 1:
         only = candidates[0]
@@ -286,25 +283,24 @@ def _best(pilots: list[Candidate], weight: Array, n_searches: int) -> tuple[Foun
     return best.found, Agreement(n_searches, best.n_searches, float(min(margins, default=np.inf)))
 
 
-def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = None) -> Array:
-    """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
+def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = None, found: Found | None = None) -> Array:
+    """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows.
+
+    Rows that a search has left out are far, too, if they are few and none has others beside it as in a small cluster.
+    """
     X, weight = sample
     middle, below, above = (each[:, None] for each in spread or usual(sample))
     away = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K") - middle  # (p, n)
     away /= np.where(away < 0, -below, above)
     most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
     core = (np.max(away, axis=0) <= FAR) & (np.einsum("ji,ji->i", away, away) <= most)
-    return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
-
-
-def alone(sample: Sample, found: Found) -> Array:
-    """Rows that belong to no centre, (n,), if they are few and none has others beside it as those of a cluster have."""
-    usual = found.width * sample.X.shape[1]
-    lonely = found.nearest > LEFT_OUT * usual
-    if not 0 < np.count_nonzero(lonely) <= MOST_LONELY or found.left_out > LONELY:
-        return np.zeros(len(lonely), bool)
-    X, weight = sample.X[lonely], sample.weight[lonely]
-    return lonely & (np.max((cdist(X, X, "sqeuclidean") < BESIDE * usual) @ weight) <= FEW)
+    core = core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
+    if found is not None and 0 < found.left_out <= LONELY:
+        left = np.flatnonzero(found.nearest > LEFT_OUT * found.width * X.shape[1])
+        some = X[left[:: -(-len(left) // MOST_LONELY)]]  # show as well as all whether there is a heap
+        beside = cdist(some, X[left], "sqeuclidean") < BESIDE * found.width * X.shape[1]
+        core[left] &= np.max(beside @ weight[left]) > FEW
+    return core
 
 
 def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
@@ -336,8 +332,8 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     sizes = np.bincount(labels, weight, K)
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
     n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))
-    candidate = candidate._replace(merit=merit - candidate.handicap, core_merit=core_merit)
-    return candidate._replace(found=found, labels=labels, n_tiny=n_tiny)
+    merits = {"merit": merit - candidate.handicap, "core_merit": core_merit}
+    return candidate._replace(found=found, labels=labels, n_tiny=n_tiny, **merits)
 
 
 # ---- bad cells: missing values, so that their rows are not lost (docs/decisions/0023) -----------
@@ -470,9 +466,6 @@ def _scatter(rows: Sample) -> tuple[Array, Array]:
     mass = weight @ known
     middle = np.nansum(X * weight[:, None], axis=0) / np.maximum(mass, 1e-200)
     return mass, weight @ np.where(known, X - middle, 0.0) ** 2
-
-
-# ---- the sample -------------------------------------------------------------------------------
 
 
 def complete(sample: Sample, n_clusters: int, given: Array, one: float = 1.0) -> Sample:

@@ -88,6 +88,7 @@ class Source(AbstractContextManager[Any], Visited, ABC):
     n_rows: int  # a survey may be needed to know it
     n_features: int
     dtype: Any  # NumPy's float64 or float32
+    X: Any = None  # the rows, where they are in memory
     names: list[str] | None = None  # of the features
     path: Any = None  # of the file or folder that they come from
     frame: Frame
@@ -146,7 +147,7 @@ class Source(AbstractContextManager[Any], Visited, ABC):
 
     def example(self, sample: Sample) -> Array:
         """What a callable `init` is given: the rows, or if they are not in memory, the sample."""
-        return self.frame.leave(sample.X)
+        return self.frame.leave(sample.X) if self.X is None else self.X
 
 
 def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
