@@ -185,6 +185,19 @@ def test_rows_that_a_search_leaves_out_are_outside_the_core_unless_some_lie_toge
     np.testing.assert_array_equal(within_reach(sample, None, found), expected)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cluster_of_six_rows_of_which_a_search_leaves_out_some_is_found(seed):
+    rng, y = np.random.default_rng([seed, 2, 4]), np.repeat(range(4), [500, 500, 20, 6])
+    centers = [np.zeros(2)]
+    while len(centers) < 4:  # nine to sixteen deviations from one of the others
+        step = rng.normal(size=2)
+        step *= rng.uniform(9, 16) / np.linalg.norm(step)
+        center = step + centers[rng.integers(len(centers))]
+        centers += [center] if np.min(np.linalg.norm(center - centers, axis=1)) > 8 else []
+    X = np.array(centers)[y] + rng.normal(size=(len(y), 2))
+    assert adjusted_rand_score(y, TKMeans(4).fit_predict(X)) > 0.99
+
+
 def test_the_second_search_is_made_on_fewer_rows_first_and_on_all_if_that_ends_elsewhere(monkeypatch):
     rng = np.random.default_rng(0)
     rows = np.repeat([[-40, -40], [-40, 40], [40, -40], [40, 40]], 1000, axis=0) + rng.normal(size=(4000, 2))

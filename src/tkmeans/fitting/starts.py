@@ -63,8 +63,8 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 # core gains CORE_GAIN nats per row and feature by them, with at least LEAST_FEATURES features counted.
 FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
 # Rows that the first search leaves out, up to LONELY of all, do not belong to the core either, unless more than FEW of
-# them are within twice the median distance of each other, as those of a small cluster would be.
-LONELY, MOST_LONELY, BESIDE = 0.05, 1000, 4.0
+# them, or of rows NOT_QUITE as far, are within twice the median distance of each other, as in a small cluster.
+LONELY, MOST_LONELY, BESIDE, NOT_QUITE = 0.05, 2000, 4.0, 0.25
 # The second search is made on so many rows first. If it ends in the clusters of the first, all rows add nothing.
 QUICK_ROWS, QUICK_ROWS_PER_CLUSTER, EVERY = 1000, 50, slice(None)
 BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
@@ -296,10 +296,10 @@ def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = Non
     core = (np.max(away, axis=0) <= FAR) & (np.einsum("ji,ji->i", away, away) <= most)
     core = core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
     if found is not None and 0 < found.left_out <= LONELY:
-        left = np.flatnonzero(found.nearest > LEFT_OUT * found.width * X.shape[1])
-        some = X[left[:: -(-len(left) // MOST_LONELY)]]  # show as well as all whether there is a heap
-        beside = cdist(some, X[left], "sqeuclidean") < BESIDE * found.width * X.shape[1]
-        core[left] &= np.max(beside @ weight[left]) > FEW
+        usual_d2 = found.width * X.shape[1]
+        left, near = (np.flatnonzero(found.nearest > share * LEFT_OUT * usual_d2) for share in (1.0, NOT_QUITE))
+        some, near = (each[:: -(-len(each) // MOST_LONELY)] for each in (left, near))  # they show as much as all
+        core[left] &= np.max((cdist(X[some], X[near], "sqeuclidean") < BESIDE * usual_d2) @ weight[near]) > FEW
     return core
 
 
@@ -307,8 +307,9 @@ def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
     """Count a candidate with the one that has the same clusters of the rows that both have reached, or append it."""
     for i, known in enumerate(candidates):
         if same_clusters(known.labels, new.labels, np.where(known.reached & new.reached, weight, 0.0)):
-            in_core = known.in_core or new.in_core
-            candidates[i] = known._replace(n_searches=known.n_searches + new.n_searches, in_core=in_core)
+            of_core, in_core = known.of_core and new.of_core, known.in_core or new.in_core
+            n_searches = known.n_searches + new.n_searches
+            candidates[i] = known._replace(n_searches=n_searches, of_core=of_core, in_core=in_core)
             return
     candidates.append(new)
 
