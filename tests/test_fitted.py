@@ -62,6 +62,14 @@ def test_the_tally_of_all_rows_is_that_of_its_parts():
         np.testing.assert_allclose(own, whole, rtol=1e-12)
 
 
+def test_the_tally_of_rows_that_are_far_apart_is_that_of_its_parts():
+    near, far = np.array([1e-9, 2e-9, 3e-9]), np.array([1e9, 2e9])
+    for parts in ((near, far), (far, near), (np.empty(0), np.append(near, far))):
+        merged = tally(parts[0]).merge(tally(parts[1])).sketch()
+        np.testing.assert_array_equal(merged.d2, [*near, *far])
+        np.testing.assert_array_equal(merged.mass, np.ones(5))
+
+
 def test_a_sketch_has_the_mass_of_all_rows_and_their_median():
     d2, weight = with_weights(3000, 1)
     sketch = tally(d2, weight).sketch()

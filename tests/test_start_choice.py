@@ -93,7 +93,7 @@ def test_values_of_a_small_cluster_that_reaches_beyond_the_bounds_of_its_column_
 
 def test_searches_that_agree_are_few_and_end_near_the_true_centres():
     sample = canonical(Sample(BLOBS, np.ones(300)))
-    found, (n_searches, n_agreeing, margin) = chosen_start(sample, 4, None)
+    found, (n_searches, n_agreeing, margin) = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert n_searches == n_agreeing == 2
     assert margin == np.inf
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
@@ -168,6 +168,52 @@ def test_rows_with_a_far_value_are_outside_the_core_unless_they_are_most_rows():
     X[:110, 0] = np.linspace(50, 500, 110)  # so are most rows; the median is among them
     assert np.all(within_reach(Sample(X, np.ones(200)))[110:]) or np.all(within_reach(Sample(X, np.ones(200))))
     assert np.all(within_reach(Sample(np.zeros((200, 3)), np.ones(200))))  # equal values have no deviation
+
+
+@pytest.mark.parametrize("heap", [0, 3, 5])
+def test_rows_that_a_search_leaves_out_are_outside_the_core_unless_some_lie_together(heap):
+    """The columns are so wide that no value is far: clusters in the corners of a square."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat([[-40, -40], [-40, 40], [40, -40], [40, 40]], 100, axis=0) + rng.normal(size=(400, 2))
+    lonely = [[0.0, 0.0], [60.0, 0.0], [0.0, 60.0], [-60.0, 0.0]]
+    together = np.array([100.0, 100.0]) + 0.1 * rng.normal(size=(heap, 2))
+    sample = Sample(np.vstack([rows, lonely, together]), np.ones(404 + heap))
+    assert np.all(within_reach(sample))
+    found = robust_search(sample, 4, np.random.RandomState(0))
+    assert found.left_out == pytest.approx((4 + heap) / (404 + heap))
+    expected = np.arange(404 + heap) < (404 + heap if heap > 3 else 400)  # three rows are no cluster
+    np.testing.assert_array_equal(within_reach(sample, None, found), expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cluster_of_six_rows_of_which_a_search_leaves_out_some_is_found(seed):
+    rng, y = np.random.default_rng([seed, 2, 4]), np.repeat(range(4), [500, 500, 20, 6])
+    centers = [np.zeros(2)]
+    while len(centers) < 4:  # nine to sixteen deviations from one of the others
+        step = rng.normal(size=2)
+        step *= rng.uniform(9, 16) / np.linalg.norm(step)
+        center = step + centers[rng.integers(len(centers))]
+        centers += [center] if np.min(np.linalg.norm(center - centers, axis=1)) > 8 else []
+    X = np.array(centers)[y] + rng.normal(size=(len(y), 2))
+    assert adjusted_rand_score(y, TKMeans(4).fit_predict(X)) > 0.99
+
+
+def test_the_second_search_is_made_on_fewer_rows_first_and_on_all_if_that_ends_elsewhere(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = np.repeat([[-40, -40], [-40, 40], [40, -40], [40, 40]], 1000, axis=0) + rng.normal(size=(4000, 2))
+    sample, search, misled, sizes = canonical(Sample(rows, np.ones(4000))), starts.robust_search, False, []
+
+    def watched(part, *arguments):
+        sizes.append(len(part.X))
+        found = search(part, *arguments)
+        return found._replace(labels=np.arange(len(part.X)) % 4) if misled and len(part.X) < 4000 else found
+
+    monkeypatch.setattr(starts, "robust_search", watched)
+    agreement = chosen_start(sample, 4, None, np.random.RandomState(0))[1]
+    assert (agreement.n_searches, agreement.n_agreeing, sizes) == (2, 2, [4000, 1000])
+    misled, sizes = True, []
+    agreement = chosen_start(sample, 4, None, np.random.RandomState(0))[1]
+    assert (agreement.n_searches, agreement.n_agreeing, sizes) == (2, 2, [4000, 1000, 4000])
 
 
 def test_rows_that_come_in_turns_are_all_in_the_sample():
@@ -286,7 +332,7 @@ def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the
         return found._replace(labels=labels, width=found.width / 1000)
 
     monkeypatch.setattr(starts, "robust_search", narrow_and_tiny)
-    found, agreement = chosen_start(sample, 4, None)
+    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (3, 1)
     assert np.ptp(found.centers, axis=0).min() > 1
 
@@ -295,7 +341,7 @@ def test_with_scattered_far_rows_heavy_tails_on_all_rows_and_light_ones_on_the_c
     scattered = np.random.default_rng(0).uniform(-200, 200, (15, 2))
     sample = canonical(Sample(np.vstack([BLOBS, scattered]), np.ones(315)))
     assert not np.all(within_reach(sample))
-    found, agreement = chosen_start(sample, 4, None)
+    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
@@ -322,7 +368,7 @@ def test_when_the_time_is_up_after_the_first_search_its_clusters_are_taken(monke
         return search(*arguments)
 
     monkeypatch.setattr(starts, "robust_search", one_search)
-    found, agreement = chosen_start(sample, 4, None)
+    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (1, 1)
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3

@@ -5,11 +5,12 @@ Visit the rows, move the parameters, until a rule stops it. What varies comes in
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 from scipy.linalg.lapack import dposv
@@ -17,8 +18,6 @@ from scipy.linalg.lapack import dposv
 from tkmeans.models import Model
 from tkmeans.sources import Visited
 from tkmeans.stats import Array, Frame, Outcome, P, S
-
-# ---- how far a run has come ---------------------------------------------------------
 
 
 class Progress(NamedTuple):
@@ -41,16 +40,17 @@ class Progress(NamedTuple):
 Request = Literal["stop: converged", "stop: early"]
 
 
-class Observer(Protocol):
+class Observer(ABC):
     """Observes a run, and may ask it to stop."""
 
-    def begin(self, frame: Frame, max_iter: int) -> None:
+    def begin(self, frame: Frame, max_iter: int) -> None:  # noqa: B027
         """A run begins, in the coordinates of this frame."""
 
+    @abstractmethod
     def step(self, progress: Progress) -> Request | None:
         """An iteration is done; None lets the run go on."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027
         """The run has ended, and not by Ctrl-C."""
 
 
@@ -190,22 +190,20 @@ class Anderson:
         self.images.append(gx)
         if len(self.residuals) < 2:
             return None
-        before, residual = self.residuals[-2], self.residuals[-1]
+        both = np.array([*self.residuals, *self.images]).reshape(2, -1, len(x))
+        both[:, :-1] = both[:, 1:] - both[:, :-1]  # (m + 1, d) each: the steps between them, and the last one
         # einsum, because a BLAS may round differently with another number of threads.
-        if np.einsum("d,d->", residual, residual) > np.einsum("d,d->", before, before):
+        products = np.einsum("id,jd->ij", both[0], both[0])
+        if 2 * products[-1, -2] > products[-2, -2]:  # the last residual is longer than the one before
             self.forget()  # steps that grow lead away from where they seem to come from
             return None
-        residuals, images = np.array(self.residuals), np.array(self.images)
-        residual_steps, image_steps = residuals[1:] - residuals[:-1], images[1:] - images[:-1]  # (m, d)
-        products = np.einsum("id,jd->ij", residual_steps, residual_steps)
-        if not (lengths := np.sqrt(products.diagonal())).all():
+        gram = products[:-1, :-1]
+        if 0.0 in gram.diagonal():
             return None
-        # Nearly parallel steps tell apart rounding errors only: the ridge makes little of them.
-        gram = products / (lengths[:, None] * lengths)
-        gram.flat[:: len(gram) + 1] += 1e-6
-        mix = dposv(gram, np.einsum("id,d->i", residual_steps, residual) / lengths)[1] / lengths
-        unit = 2.0 ** (max(math.frexp(abs(mix).max())[1], 0) - self.bits)
-        return gx - np.einsum("i,id->d", unit * np.rint(mix / unit), image_steps)
+        gram.flat[:: len(products)] *= 1 + 1e-6  # nearly parallel steps tell apart rounding errors: make little of them
+        mix = dposv(gram, products[:-1, -1])[1]
+        unit = 2.0 ** (max(math.frexp(np.maximum.reduce(np.abs(mix)))[1], 0) - self.bits)
+        return gx - np.einsum("i,id->d", unit * np.rint(mix / unit), both[1, :-1])
 
     def forget(self) -> None:
         """Start over from the latest step, after an extrapolation that failed."""

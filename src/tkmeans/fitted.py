@@ -167,9 +167,6 @@ def far_distances(X: Array, centers: Array) -> Array:
         return 2 * largest * np.sqrt(np.sum((away / np.where(largest > 0, largest, 1)[:, :, None]) ** 2, axis=2))
 
 
-# ---- the record ------------------------------------------------------------------------
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class FittedModel:
@@ -310,6 +307,8 @@ def tail_of_f(p: Any, dof: Any, d2: Array) -> Array:
     if np.max(dof, initial=0.0) >= NEARLY_GAUSSIAN:
         ratio = d2 / dof
         return betaincc(p / 2, dof / 2, ratio / (1 + ratio))
+    if np.ndim(p) == 0 and p == 2:
+        return np.exp(-dof / 2 * np.log1p(d2 / dof))
     if len(d2) < MANY_ROWS or np.ndim(dof):
         return fdtrc(p, dof, d2 / p)
     if np.ndim(p):  # most rows are complete
@@ -412,9 +411,6 @@ class Training(NamedTuple):
     rows: dict[str, Any]  # what is kept of each row, by field
 
 
-# ---- the distribution of distances ---------------------------------------------------------
-
-
 class Sketch(NamedTuple):
     """The distribution of squared distances, in a few hundred points."""
 
@@ -431,8 +427,8 @@ class Sketch(NamedTuple):
 class Tally(NamedTuple):
     """How often which squared distance occurs; the tallies of blocks add up."""
 
-    mass: Array  # (_STEPS,)
-    moment: Array  # (_STEPS,) sum of mass times distance, for the mean of each step
+    first: int  # the step that the sums begin at
+    sums: Array  # (2, steps) mass, and mass times distance, for the mean of each step
     farthest: Array  # at most _TAIL distances, ascending
     farthest_mass: Array
 
@@ -441,14 +437,18 @@ class Tally(NamedTuple):
         far = np.concatenate([self.farthest, other.farthest])
         far_mass = np.concatenate([self.farthest_mass, other.farthest_mass])
         kept = np.argsort(far, kind="stable")[-_TAIL:]
-        return Tally(self.mass + other.mass, self.moment + other.moment, far[kept], far_mass[kept])
+        first = min(self.first, other.first)
+        sums = np.zeros((2, max(each.first + each.sums.shape[1] for each in (self, other)) - first))
+        for each in (self, other):
+            sums[:, each.first - first :][:, : each.sums.shape[1]] += each.sums
+        return Tally(first, sums, far[kept], far_mass[kept])
 
     def sketch(self) -> Sketch:
         """The farthest rows one by one, the others in steps of about equal mass."""
-        tail_steps = np.searchsorted(filled := np.flatnonzero(self.mass > 0), _steps(self.farthest))  # few steps are
-        mass = self.mass[filled] - np.bincount(tail_steps, self.farthest_mass, len(filled))
-        moment = self.moment[filled] - np.bincount(tail_steps, self.farthest_mass * self.farthest, len(filled))
-        body = mass > 1e-12 * np.sum(self.mass)  # rounding may leave tiny weights
+        tail_steps, n_steps = _steps(self.farthest) - self.first, self.sums.shape[1]
+        mass = self.sums[0] - np.bincount(tail_steps, self.farthest_mass, n_steps)
+        moment = self.sums[1] - np.bincount(tail_steps, self.farthest_mass * self.farthest, n_steps)
+        body = mass > 1e-12 * np.sum(self.sums[0])  # rounding may leave tiny weights
         mass, moment = mass[body], moment[body]
         up_to = np.cumsum(mass)
         starts = np.flatnonzero(np.diff(np.floor((up_to - mass / 2) / up_to[-1:] * _BODY), prepend=-1))
@@ -467,9 +467,10 @@ def tally(d2: Array, weight: Array | None = None) -> Tally:
     if len(counted) > _TAIL:
         counted = counted[np.argpartition(d2[counted], -_TAIL)[-_TAIL:]]
     far = counted[np.argsort(d2[counted], kind="stable")]
-    counts = np.bincount(steps, mass, _STEPS).astype(np.float64)
-    sums = np.bincount(steps, d2 if mass is None else d2 * mass, _STEPS)
-    return Tally(counts, sums, d2[far], np.ones(len(far)) if mass is None else mass[far])
+    first = int(np.min(steps, initial=_STEPS))
+    steps -= first
+    sums = np.array([np.bincount(steps, mass), np.bincount(steps, d2 if mass is None else d2 * mass)], np.float64)
+    return Tally(first, sums, d2[far], np.ones(len(far)) if mass is None else mass[far])
 
 
 def _steps(d2: Array) -> Array:

@@ -57,12 +57,11 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5, sc
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
-    def loss_of_one(theta: Array) -> tuple[float, Array]:
-        core, slopes = _log_core(d2, n_features, *np.exp(theta)), _core_slopes(d2, n_features, *np.exp(theta))
-        return -float(distances.mass @ core), -(slopes @ distances.mass)
-
-    def loss_of_two(theta: Array) -> tuple[float, Array]:
+    def loss(theta: Array) -> tuple[float, Array]:
+        """Of one group, or with a third parameter of two."""
         core, slopes = _log_core(d2, n_features, *np.exp(theta[:2])), _core_slopes(d2, n_features, *np.exp(theta[:2]))
+        if len(theta) == 2:
+            return -float(distances.mass @ core), -(slopes @ distances.mass)
         core = core - np.logaddexp(0, theta[2])
         both = np.logaddexp(core, log_stray - np.logaddexp(0, -theta[2]))
         belongs = distances.mass * np.exp(core - both)  # to the core
@@ -71,9 +70,9 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5, sc
 
     first_scale = np.log(middle / n_features)
     bounds = [(first_scale - 8, first_scale + 8), tuple(np.log(_CORE_DOF).tolist()), (-14.0, 2.0)]
-    one = _least(loss_of_one, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
+    one = _least(loss, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
     starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
-    two = _least(loss_of_two, starts, bounds)
+    two = _least(loss, starts, bounds)
     if one.fun - two.fun < np.log(n_rows) / 2:
         return OutlierModel(float(np.exp(one.x[0])), float(np.exp(one.x[1])), 0.0, begin, end, nobody)
     scale, dof, share = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(expit(two.x[2]))

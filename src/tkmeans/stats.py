@@ -144,7 +144,7 @@ class Stats(NamedTuple):
     @property
     def total(self) -> float:
         """The summed weight of the rows."""
-        return float(self.n.sum())
+        return float(np.add.reduce(self.n))
 
     @property
     def step(self) -> Array:

@@ -40,9 +40,6 @@ class Accepts(NamedTuple):
     check: Callable[[Any, Array], None] | None = None  # what else rows must be, of the estimator and the rows
 
 
-# ---- rows --------------------------------------------------------------------------------
-
-
 def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool, method: str) -> Source:
     """The source of X, whose features are those of the fit, or become them with `reset`.
 
@@ -164,9 +161,6 @@ def _check_library(estimator: Any, X: Any, method: str) -> None:
         raise ValueError(f"Inputs passed to {type(estimator).__name__}.{method}() {wanted}: {found}")
 
 
-# ---- rows that a fit can be made of ----------------------------------------------------------
-
-
 def check_survey(found: Survey, size: str, n_clusters: int, names: Array | None, dtype: str) -> None:
     """Complain of rows that no fit could be made of; `size` is the name of the parameter `n_clusters`."""
     if np.any(found.infinite):
@@ -211,9 +205,6 @@ def measure(source: Source) -> Array:
 
 def _features(marked: Array, names: Any) -> str:
     return "feature " + ", ".join(str(j) if names is None else repr(str(names[j])) for j in np.flatnonzero(marked))
-
-
-# ---- weights -----------------------------------------------------------------------------
 
 
 def checked_sample_weight(sample_weight: Any, X: Array) -> Array:

@@ -18,18 +18,8 @@ from tkmeans.stats import Fit, Frame
 SHARE_OF_TIME: ContextVar[float] = ContextVar("share_of_time", default=0.05)
 
 
-class _Quiet:
-    """Nothing to do before and after a run."""
-
-    def begin(self, frame: Frame, max_iter: int) -> None:
-        """A run begins."""
-
-    def end(self) -> None:
-        """A run is over."""
-
-
 @final
-class Verbose(_Quiet):
+class Verbose(Observer):
     """Prints every iteration, with the objective in the user's units."""
 
     def __init__(self, estimator: str, objective: str) -> None:
@@ -50,7 +40,7 @@ class Verbose(_Quiet):
 
 
 @final
-class SklearnCallbacks:
+class SklearnCallbacks(Observer):
     """Every run is a subtask of the fit, with the iterations as its own subtasks; a callback may end it."""
 
     def __init__(self, estimator: Any, task: Any) -> None:
@@ -83,7 +73,7 @@ def sklearn_callbacks(estimator: Any, source: Source) -> Iterator[list[Observer]
 
 
 @final
-class TimeLimit(_Quiet):
+class TimeLimit(Observer):
     """Ends the fit with what it has, so many seconds after this was made."""
 
     def __init__(self, seconds: float) -> None:
@@ -107,7 +97,7 @@ class TimeLimit(_Quiet):
 
 
 @final
-class Checkpointer(_Quiet):
+class Checkpointer(Observer):
     """Keeps the state of a fit in a file, unless that would take more than a share of the time."""
 
     def __init__(self, path: Any, fit: dict[str, Any], source: Source) -> None:

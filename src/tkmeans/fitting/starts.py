@@ -65,6 +65,11 @@ WIDEST, SMALL_CLUSTER, HANDICAP, EXPLAINED = 10.0, 0.1, 0.15, 0.02
 # rows is a cluster, and so is a small true cluster far away. Clusters that were sought on the core are taken if the
 # core gains CORE_GAIN nats per row and feature by them, with at least LEAST_FEATURES features counted.
 FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
+# Rows that the first search leaves out, up to LONELY of all, do not belong to the core either, unless more than FEW of
+# them, or of rows NOT_QUITE as far, are within twice the median distance of each other, as in a small cluster.
+LONELY, MOST_LONELY, BESIDE, NOT_QUITE = 0.05, 2000, 4.0, 0.25
+# The second search is made on so many rows first. If it ends in the clusters of the first, all rows add nothing.
+QUICK_ROWS, QUICK_ROWS_PER_CLUSTER, EVERY = 1000, 50, slice(None)
 BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
 FEW = 3  # rows are no cluster
 REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
@@ -86,11 +91,11 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     robust = isinstance(init, str) and init == "robust"
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
     size = size if source.n_rows > WORTH_A_SAMPLE * size else max(size, source.n_rows)
-    drawing = np.random.RandomState(0) if robust and source.n_rows > size else rng  # a search leaves nothing to chance
+    searching = np.random.RandomState(0) if robust else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
     limit = source.search_limit = None if max_time is None or source.resumed else TimeLimit(SEARCH_TIME * max_time)
     source.n_clusters = K
-    X, weight = source.sample(size, drawing)
+    X, weight = source.sample(size, searching if source.n_rows > size else rng)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
     spread = usual(thinned(rows)) if robust and source.lift is None else None
@@ -104,14 +109,16 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
     for number in range(n_starts(init, settings.n_init)):
+        if robust:
+            searching.seed(number)
         if robust and source.lift is not None:
-            found = robust_search(sample, K, np.random.RandomState(number), first_dof(sample.X.shape[1]), 1)
+            found = robust_search(sample, K, searching, first_dof(sample.X.shape[1]), 1)
             source.agreement = Agreement(1, 1, np.inf)
             start = Start(found.centers, 1.0, 1.0, found.weights_differ)
         elif robust:
             with suppress(TimeoutError):
                 climb = source.total > MANY_TIMES * np.sum(sample.weight)
-                search = partial(chosen_start, K=K, dof=dof, seed=number, limit=limit, climb=climb, spread=known)
+                search = partial(chosen_start, K=K, dof=dof, rng=searching, limit=limit, climb=climb, spread=known)
                 if least := int(getattr(settings, "min_cluster_size", 0) or 0):
                     search = partial(without_heaps, partial(search, spread=None), nearest, K, least / source.total)
                 found, agreement = search(sample)
@@ -201,35 +208,31 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample, K: int, dof: Any, seed: int = 0, limit: Any = None, *, climb: bool = False, spread: Any = None
+    sample: Sample, K: int, dof: Any, rng: Any, limit: Any = None, *, climb: bool = False, spread: Any = None
 ) -> tuple[Found, Agreement]:
-    """The best start for a canonical sample; the random numbers of the searches follow from `seed` alone.
+    """The best start for a canonical sample.
 
     If it is to `climb`, EM on the sample leads from there. `spread` is the sample's, if it is known.
     When the time is up, it is the first one found; TimeoutError if there is none.
     """
-    rng, candidates, n_searches = np.random.RandomState(seed), list[Candidate](), 0
-    core = within_reach(sample, spread)
-    core_weight = sample.weight if np.all(core) else np.where(core, sample.weight, 0.0)
-    plan = [(tails, sample) for tails in TAILS]
-    if not np.all(core):  # heavy tails suit all rows and light ones the core; where these agree, the others add nothing
-        inner = Sample(sample.X[core], sample.weight[core])
-        plan[1:] = [(TAILS[1], inner), (TAILS[0], inner), *plan[1:], (TAILS[2], inner)]
-    step = round(len(core) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
-    for tails, part in plan:
+    candidates, n_searches, core_weight, quick = list[Candidate](), 0, sample.weight, None
+    plan: list[tuple[float, Any]] = [(TAILS[0], EVERY)]
+    step = round(len(sample.X) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
+    few = slice(None, None, max(step, 1))
+    while plan:
         if len(candidates) == 1 and (n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)):
             break
-        rows, few = slice(None) if part is sample else core, slice(None, None, step)
+        tails, rows = plan.pop(0)
+        part = sample if rows is EVERY else Sample(sample.X[rows], sample.weight[rows])
         nu, start, some = max(tails, first_dof(sample.X.shape[1])), None, Sample(part.X[few], part.weight[few])
         try:
             if step > 1:  # a few of the rows lead to where all begin
-                left = limit.left if limit else np.inf
-                start = robust_search(some, K, np.random.RandomState([seed, n_searches]), nu, 1, left)
+                start = robust_search(some, K, rng, nu, 1, limit.left if limit else np.inf)
                 sizes = np.bincount(start.labels, some.weight, K)
                 if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
                     start = None  # they were too few
                 elif candidates and same_clusters(candidates[0].labels[rows][few], start.labels, some.weight):
-                    _count(candidates, candidates[0]._replace(n_searches=1, in_core=part is not sample), sample.weight)
+                    _count(candidates, candidates[0]._replace(n_searches=1, in_core=rows is not EVERY), sample.weight)
                     n_searches += 1
                     continue
             found = robust_search(part, K, rng, nu, 1, limit.left if limit else np.inf, start)
@@ -240,7 +243,16 @@ def chosen_start(
                 raise
             known = (candidates[0].found, sample) if candidates or start is None else (start, some)
             return fitted_tails(*known, dof), Agreement(max(n_searches, 1), 1, np.inf)
-        labels, reached, handicap = np.zeros(len(core), np.int64), np.zeros(len(core), bool), 0.0
+        if not candidates:
+            inner = np.flatnonzero(within_reach(sample, spread, found))
+            plan = [(tails, EVERY) for tails in TAILS[1:]]
+            if len(inner) < len(sample.X):  # heavy tails suit all rows and light ones the core: these come first
+                core_weight = np.bincount(inner, sample.weight[inner], len(sample.X))
+                plan = [(TAILS[1], inner), (TAILS[0], inner), *plan, (TAILS[2], inner)]
+            if step <= 1 < (times := len(inner) // max(QUICK_ROWS, QUICK_ROWS_PER_CLUSTER * K)):
+                quick = inner[::times]
+                plan.insert(0, (TAILS[1], quick))
+        labels, reached, handicap = np.zeros(len(sample.X), np.int64), np.zeros(len(sample.X), bool), 0.0
         labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * part.X.shape[1]
         of_all, of_core = (np.bincount(labels[reached], mass[reached], K) for mass in (sample.weight, core_weight))
         n_far = int(np.count_nonzero(of_core < 0.5 * of_all))
@@ -249,9 +261,13 @@ def chosen_start(
             handicap = HANDICAP if smallest * K >= SMALL_CLUSTER else np.inf
             if candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
                 handicap = 0.0
-        new = Candidate(found, labels, reached, n_far, handicap, part is not sample, in_core=part is not sample)
+        new = Candidate(found, labels, reached, n_far, handicap, rows is not EVERY, in_core=rows is not EVERY)
         _count(candidates, new, sample.weight)
-        n_searches += 1
+        if rows is quick and len(candidates) == 1:
+            del plan[0]  # the same on more rows
+        elif rows is quick:
+            del candidates[1]
+        n_searches = sum(each.n_searches for each in candidates)
     tol = CLIMB_TOL if climb else PILOT_TOL
     if len(candidates) == 1:
         only = candidates[0]
@@ -282,23 +298,33 @@ def _best(pilots: list[Candidate], weight: Array, n_searches: int) -> tuple[Foun
     return best.found, Agreement(n_searches, best.n_searches, float(min(margins, default=np.inf)))
 
 
-def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = None) -> Array:
-    """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows."""
+def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = None, found: Found | None = None) -> Array:
+    """Rows without a value that is far from its column's median, (n,): all of them, if they are not most rows.
+
+    Rows that a search has left out are far, too, if they are few and none has others beside it as in a small cluster.
+    """
     X, weight = sample
     middle, below, above = (each[:, None] for each in spread or usual(sample))
     away = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K") - middle  # (p, n)
     away /= np.where(away < 0, -below, above)
     most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
     core = (np.max(away, axis=0) <= FAR) & (np.einsum("ji,ji->i", away, away) <= most)
-    return core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
+    core = core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
+    if found is not None and 0 < found.left_out <= LONELY:
+        usual_d2 = found.width * X.shape[1]
+        left, near = (np.flatnonzero(found.nearest > share * LEFT_OUT * usual_d2) for share in (1.0, NOT_QUITE))
+        some, near = (each[:: -(-len(each) // MOST_LONELY)] for each in (left, near))  # they show as much as all
+        core[left] &= np.max((cdist(X[some], X[near], "sqeuclidean") < BESIDE * usual_d2) @ weight[near]) > FEW
+    return core
 
 
 def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
     """Count a candidate with the one that has the same clusters of the rows that both have reached, or append it."""
     for i, known in enumerate(candidates):
         if same_clusters(known.labels, new.labels, np.where(known.reached & new.reached, weight, 0.0)):
-            in_core = known.in_core or new.in_core
-            candidates[i] = known._replace(n_searches=known.n_searches + new.n_searches, in_core=in_core)
+            of_core, in_core = known.of_core and new.of_core, known.in_core or new.in_core
+            n_searches = known.n_searches + new.n_searches
+            candidates[i] = known._replace(n_searches=n_searches, of_core=of_core, in_core=in_core)
             return
     candidates.append(new)
 
@@ -322,8 +348,8 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     sizes = np.bincount(labels, weight, K)
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
     n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))
-    candidate = candidate._replace(merit=merit - candidate.handicap, core_merit=core_merit)
-    return candidate._replace(found=found, labels=labels, n_tiny=n_tiny)
+    merits = {"merit": merit - candidate.handicap, "core_merit": core_merit}
+    return candidate._replace(found=found, labels=labels, n_tiny=n_tiny, **merits)
 
 
 # ---- bad cells: missing values, so that their rows are not lost (docs/decisions/0023) -----------
@@ -467,9 +493,6 @@ def _scatter(rows: Sample) -> tuple[Array, Array]:
     mass = weight @ known
     middle = np.nansum(X * weight[:, None], axis=0) / np.maximum(mass, 1e-200)
     return mass, weight @ np.where(known, X - middle, 0.0) ** 2
-
-
-# ---- the sample -------------------------------------------------------------------------------
 
 
 def complete(sample: Sample, n_clusters: int, given: Array, one: float = 1.0) -> Sample:

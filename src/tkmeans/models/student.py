@@ -118,4 +118,5 @@ def eta(stats: Stats, expansion: float) -> float:
     The derivative of Q_1 by nu/2 is the sum of tau (ln(nu/2) + 1 - phi(nu/2) + E(ln u) - u), and vanishes
     where ln(nu/2) - phi(nu/2) + eta = 0 with eta = 1 + mean E(ln u) - mean u. Here u is u / expansion.
     """
-    return 1 + float(np.add.reduce(stats.log_u) - stats.w.sum() / expansion) / stats.total - math.log(expansion)
+    log_u, u = np.add.reduce(stats.log_u), np.add.reduce(stats.w) / expansion
+    return 1 + float(log_u - u) / stats.total - math.log(expansion)

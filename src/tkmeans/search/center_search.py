@@ -124,7 +124,7 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
     search.fix_noise()  # states are compared against the noise level of the best one so far
     best, cost, complete, quiet = _state(search, sample)[:2], search.cost, search.clusters == n_clusters, 0
     while quiet < STARVING_BREATHS:
-        if quiet >= quiet_breaths and np.min(masses := _state(search, sample)[2]) >= TINY_CLUSTER * np.mean(masses):
+        if quiet >= quiet_breaths and (masses := _state(search, sample)[2]).min() >= TINY_CLUSTER * masses.mean():
             break  # no centre has hardly any rows
         if quiet_breaths > 1 and search.scale < math.inf:  # a quick one takes prices as the last descent left them
             search.restore(*_state(search, sample)[:2])
@@ -175,7 +175,7 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None, starts: tuple[
     with np.errstate(over="ignore"):  # rows at the horizon over a scale of next to nothing: infinitely far
         for _ in range(SCALE_STEPS):  # eqn:alpha, parameter-expanded, with the centres held
             u = weight / (nu + d2 / scale[:, None])
-            scale = np.maximum(u @ d2 / (p * np.sum(u, axis=1)), 1e-3 * scale)
+            scale = np.maximum(u @ d2 / (p * u.sum(axis=1)), 1e-3 * scale)
         spread = nu * scale[:, None]
         log_norm = gammaln((nu + p) / 2) - gammaln(nu / 2) - p / 2 * np.log(spread)
         loss = (nu + p)[:, 0] / 2 * (np.log1p(d2 / spread) @ weight) - log_norm[:, 0]  # minus the mean log-density
@@ -199,8 +199,8 @@ def same_clusters(one: Array, other: Array, weight: Array) -> bool:
     n = int(other.max()) + 2  # the first row and the first column are for -1, which is no cluster
     table = np.bincount((one + 1) * n + other + 1, weight, (int(one.max()) + 2) * n).reshape(-1, n)
     for t in (table[1:], table.T[1:]):
-        mass, place = np.sum(t, axis=1), np.argmax(t[:, 1:], axis=1)
-        place = place[mass >= TINY_CLUSTER * np.mean(mass)]
-        if np.any(np.max(t[:, 1:], axis=1) < SAME * mass) or len({*place.tolist()}) < len(place):
+        mass, most = t.sum(axis=1), t[:, 1:].max(axis=1)
+        place = t[:, 1:].argmax(axis=1)[mass >= TINY_CLUSTER * (mass.sum() / len(mass))].tolist()
+        if (most < SAME * mass).any() or len({*place}) < len(place):
             return False
     return True

@@ -22,7 +22,6 @@ TENSOR_ROWS = 65536  # the reference engine, which runs on tensors, wants fewer 
 class BlockSource(Source):
     """Rows with a number each, in memory or in chunks of any length, cut into blocks at multiples of a fixed size."""
 
-    X: Any = None  # the rows, where they are in memory
     chunks: Any = None  # a function that reads rows that are not, in lengths that are multiples of the block's
     like: Any = None  # makes an array of the rows' library from one of NumPy, where that is another
 
@@ -100,10 +99,6 @@ class BlockSource(Source):
     def reduce(self, summarize: Callable[[Block], M]) -> M:
         """The merged summaries of all blocks, in the order of the rows."""
         return base.merged(self.map(summarize))
-
-    def example(self, sample: Sample) -> Array:
-        """All rows if they are in memory, else the sample."""
-        return super().example(sample) if self.X is None else self.X
 
     def part(self, rows: Array) -> Any:
         """The rows of these numbers, which are in memory, as a source of their own in the same frame."""

@@ -89,6 +89,7 @@ class Source(AbstractContextManager[Any], Visited, ABC):
     n_rows: int  # a survey may be needed to know it
     n_features: int
     dtype: Any  # NumPy's float64 or float32
+    X: Any = None  # the rows, where they are in memory
     names: list[str] | None = None  # of the features
     path: Any = None  # of the file or folder that they come from
     frame: Frame
@@ -147,7 +148,7 @@ class Source(AbstractContextManager[Any], Visited, ABC):
 
     def example(self, sample: Sample) -> Array:
         """What a callable `init` is given: the rows, or if they are not in memory, the sample."""
-        return self.frame.leave(sample.X)
+        return self.frame.leave(sample.X) if self.X is None else self.X
 
 
 def out_of_bounds(X: Array, low: Array, high: Array) -> Array:
@@ -268,8 +269,8 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
     least, most = weight.min(), weight.max()
     if least == most > 0:
-        each = np.sort(each, axis=-1)  # a partition takes longer where many values are equal
-        found = each[..., [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]]
+        places = [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]
+        found = np.partition(each, places, axis=-1)[..., places]
     else:
         times = weight / least if most < 2**20 * least else weight  # rows taken several times: sums are exact
         order = np.argsort(each, axis=-1)

@@ -180,9 +180,6 @@ def _chosen(X: Any, names: list[str] | None) -> list[str]:
     return names or present
 
 
-# ---- what runs on the workers --------------------------------------------------------------
-
-
 def _visited(shared: Any, part: Any, weight: Any, number: int) -> Any:
     try:
         X, size, frame = _array(part, shared.dtype), base.BLOCK_ROWS.get(), shared.frame

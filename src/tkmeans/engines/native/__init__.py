@@ -101,10 +101,9 @@ def _prepared(block: Block, params: Params, kernel: Kernel) -> Any:
     X = np.asarray(block.X)
     if X.dtype not in (np.float32, np.float64):
         raise TypeError(f"the native engine reads float32 and float64, got {X.dtype}")
-    tables = (kernel.exponent, kernel.log_norm, kernel.gain, kernel.log_u_bias)
-    numbers = float(kernel.slope), int(kernel.power), bool(kernel.log_sums)
-    arguments: Any = (*map(doubles, (params.centers, params.log_weights, *tables)), *numbers)
-    model = _native.Model(*arguments)
+    slope, power, exponent, log_norm, gain, log_u_bias, log_sums = kernel
+    tables = exponent, log_norm, gain, log_u_bias
+    model = _native.Model(params.centers, params.log_weights, *tables, slope, power, log_sums)
     origin, inverse_unit = np.ascontiguousarray(block.frame.origin, X.dtype), 1.0 / float(block.frame.unit)
     if X.dtype == np.float32:
         inverse_unit = min(inverse_unit, LARGEST_SINGLE)
