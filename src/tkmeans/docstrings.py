@@ -1,5 +1,6 @@
 """What the docstrings of many public functions have in common, written once."""
 
+import fnmatch
 import inspect
 import re
 from collections.abc import Callable
@@ -16,9 +17,13 @@ _SHARED = {name or first: entry for name, entry, first in _NAMED}  # by names in
 
 
 def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
-    """Add to a docstring what shared parameters and attributes are, after its own ones, and what is returned."""
-    attributes = [_SHARED[name] for name in shared if name.endswith("_")]
-    parameters = [_SHARED[name] for name in shared if not name.endswith("_")]
+    """Add to a docstring what shared parameters and attributes are, after its own ones, and what is returned.
+
+    A name that ends with * stands for all that begin so.
+    """
+    names = [each for name in shared for each in (fnmatch.filter(_SHARED, name) if "*" in name else [name])]
+    attributes = [_SHARED[name] for name in names if name.endswith("_")]
+    parameters = [_SHARED[name] for name in names if not name.endswith("_")]
     added = {"Parameters": parameters, "Attributes": attributes, "Returns": [_SHARED.get(returns, returns)]}
 
     def complete(function: F) -> F:

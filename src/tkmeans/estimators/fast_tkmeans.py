@@ -21,7 +21,7 @@ from tkmeans.stats import Params
 
 @final
 @documented("engine", "max_time", "verbose", "cluster_centers_", "labels_", "dof_", "agreement_", "n_iter_")
-@documented("n_features_in_")
+@documented("fast_*", "n_features_in_")
 class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Fast t-k-means: the rule of the authors' code for a vanishing scale.
 
@@ -35,17 +35,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         The number of clusters; the degrees of freedom nu, which is not estimated.
     init : {"k-means++", "robust", "random", "uniform"}, array or callable, default="k-means++"
         Where to begin. "k-means++" is what the code calls fast t-k-means++, "uniform" its fast t-k-means.
-    n_init : "auto" or int, default="auto"
-        How many starts to try, as of :class:`TKMeans`; the one with the least inertia is kept.
-    max_iter, tol : int and float, default=300 and 1e-4
-        The most iterations of one run, which ends when its centres move by less than `tol` of the data's spread.
-
-    Attributes
-    ----------
-    scale_ : float
-        The tiny number that stands for the vanishing scale and keeps a distance of 0 finite.
-    lower_bound_, lower_bounds_ : float and list of float
-        What the memberships maximise, at the end, and at the start and after every iteration; steps need not raise it.
 
     See Also
     --------

@@ -36,7 +36,7 @@ _half_life = validation.optional(partial(validation.check_real, positive=True, h
 
 
 @final
-@documented("engine", "agreement_", "n_features_in_")
+@documented("stream_*", "engine", "agreement_", "n_features_in_")
 class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means for rows that arrive in batches, or are too many for one look at all of them.
 
@@ -66,30 +66,11 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         grows: a row that came when it was half as long counts half.
     random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
         Makes the start, and the batches of :meth:`fit`, reproducible. Print every iteration if positive.
-    compute_labels, reassignment_ratio : bool, float
-        Parameters of MiniBatchKMeans, without effect: labels are always computed, and no centre is reassigned.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres mu. Clusters are numbered by size, the largest first; in a stream, as after `init_size` rows.
-    labels_, outlier_pvalues_ : ndarrays of shape (n_samples,)
-        Of each row of X, or of the last batch, the cluster, and how probable a distance so large is in the nearest one.
-    inertia_ : float
-        The weighted sum of squared distances to the nearest centre, of X or the last batch.
-    scale_, dof_ : float
-        The squared scale alpha that all clusters share, and the degrees of freedom nu.
-    cluster_weights_, cluster_sizes_, recent_sizes_ : ndarrays of shape (n_clusters,)
-        The probability of each cluster; how many of its rows are remembered, fading ones in part; how many are recent.
-    lower_bound_, lower_bounds_ : float and list of float
-        The log-likelihood per row of all that is remembered; and of (the last 1000) batches before they were learned.
-    center_drift_, drift_pvalues_ : ndarrays of shape (n_clusters,)
-        How far one look at recent rows would move each centre (with heavy tails somewhat less than they have moved; 0
-        after :meth:`fit`), and how probable a drift so large is if nothing has changed.
-    n_iter_, converged_ : int and bool
-        Passes over X in :meth:`fit`, and whether it ended before `max_iter`.
-    n_steps_, n_samples_seen_ : int
-        Batches learned from (of a :meth:`fit` to few rows: iterations over all of them), and rows given so far.
 
     See Also
     --------

@@ -28,7 +28,7 @@ LEAST_DOF, MOST_TRUST = 5.0, 4.0  # beside noise, which takes what is farther ou
 
 @final
 @documented("cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
-@documented("bad_cells", "min_cluster_size", "engine", "max_time")
+@documented("mixture_*", "bad_cells", "min_cluster_size", "engine", "max_time")
 class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     """A robust mixture of ellipses: Student t components, and a noise component for rows that belong to none.
 
@@ -54,46 +54,6 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     dof, shared_dof : "estimate" or float, default="estimate", and bool, default=True
         The degrees of freedom nu, and whether all components have one. The estimate is at most 200 (as good as
         Gaussian) and at least 1; beside noise at least 5 and p/3. A number fixes it; a huge one gives Gaussians.
-    reg_covar : float, default=1e-4
-        Added to the variance of each feature in a component of average weight, in units of the feature's squared
-        median deviation: no cluster is thinner than about a hundredth of a column's spread.
-    max_iter, tol : int and float, default=300 and 1e-5
-        The most iterations of one run, which ends when one gains less than `tol` in penalised log-likelihood per row.
-        With ``max_iter=0`` the start is returned.
-    n_init : int, default=1
-        How many starts to try; the most likely result is kept. "robust" tries about ten by itself.
-    init_params : {"robust", "kmeans", "k-means++", "random", "random_from_data"}, default="robust"
-        Where to begin. "robust" compares round clusters in two frames and round pieces joined to ellipses, on a sample
-        of the rows. The others are those of :class:`sklearn.mixture.GaussianMixture`.
-    weights_init, means_init, precisions_init : array-like, default=None
-        First weights, centres and inverses of scale matrices, in place of those of the start. With `means_init`
-        there is no search, and the components stay in its order.
-    warm_start, accelerate : bool, default=False and True
-        Whether a further call of `fit` begins where the last one ended, and whether to extrapolate over iterations.
-    random_state, verbose, verbose_interval : as in scikit-learn, default=None, 0 and 10
-        For starts that are drawn ("robust" draws nothing); print every iteration if positive; ignored.
-
-    Attributes
-    ----------
-    weights_ : ndarray of shape (n_components,)
-        The probability of each component, for a row that is not noise; the largest first, or as in `means_init`.
-    means_, cluster_centers_ : ndarray of shape (n_components, n_features)
-        The centres, by two names. (With nu = 1 a t distribution has a centre, but no mean.)
-    covariances_ : ndarray
-        The scale matrices, of shape (n_components, n_features, n_features), (n_features, n_features), (n_components,
-        n_features) or (n_components,), by `covariance_type`. The covariance proper is nu / (nu - 2) times as large.
-    precisions_, precisions_cholesky_ : ndarray
-        Inverses of the scale matrices, and their factors, as in :class:`sklearn.mixture.GaussianMixture`.
-    dof_, noise_weight_ : ndarray of shape (n_components,) and float
-        The degrees of freedom; the probability of noise, which is 0 if there is no noise component.
-    noise_center_, noise_covariance_, noise_in_box_ : ndarray, ndarray and bool
-        If there is noise: the ellipsoid in which its density is flat; or whether it is in the box around that one.
-    labels_, outlier_pvalues_ : ndarrays of shape (n_samples,)
-        The most probable component of each row, also of noise; how probable a distance so large is for its rows.
-    lower_bound_, lower_bounds_ : float and list of float
-        The penalised log-likelihood per row at the end; and at the start and after every iteration.
-    n_components_, n_clusters_, selection_ : int, int and Selection
-        The number of components, by two names, and how it was chosen, if `n_components` is "auto".
 
     See Also
     --------

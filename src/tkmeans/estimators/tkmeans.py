@@ -29,6 +29,7 @@ SAME_CENTER = 1e-6  # of the root of the scale: no row tells two centres so clos
 @final
 @documented("cell_bounds_", "agreement_", "n_iter_", "n_features_in_")
 @documented("bad_cells", "min_cluster_size", "engine", "max_time", "verbose", "cluster_centers_", "labels_", "dof_")
+@documented("round_*")
 class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means: a mixture of Student t distributions that share one round shape.
 
@@ -51,24 +52,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Where to begin. "robust" compares independent searches on a sample of the rows; neither seeds nor, in tables of
         up to 4500 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
         A callable takes X, n_clusters and random_state and returns such an array.
-    n_init : "auto" or int, default="auto"
-        How many starts to try; the best is kept. "auto" is 10 for "random", "uniform" and a callable, and 1 otherwise.
-    max_iter, tol, accelerate : int, float and bool, default=300, 1e-6 and True
-        The most iterations of one run, which ends when one gains less than `tol` in log-likelihood per row; whether to
-        extrapolate over iterations (Anderson acceleration): the same optimum in a fraction of the passes.
-    copy_x, algorithm : bool, {"lloyd", "elkan"}
-        Parameters of KMeans, without effect: rows are neither copied nor changed, and EM has no such variants.
-
-    Attributes
-    ----------
-    scale_ : float
-        The squared scale alpha that all clusters share; at least 1e-20 (float32: 1e-10) of the squared spread.
-    lower_bound_, lower_bounds_ : float and list of float
-        The log-likelihood per row at the end; and at the start and after every iteration.
-    outlier_pvalues_ : ndarray of shape (n_samples,)
-        How probable a distance at least this large is for a row of the nearest cluster.
-    n_clusters_, selection_ : int and Selection
-        The number of clusters, and how it was chosen, if `n_clusters` is "auto".
 
     See Also
     --------

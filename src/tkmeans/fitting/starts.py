@@ -227,7 +227,9 @@ def chosen_start(
         nu, start, some = max(tails, first_dof(sample.X.shape[1])), None, Sample(part.X[few], part.weight[few])
         try:
             if step > 1:  # a few of the rows lead to where all begin
-                start = robust_search(some, K, rng, nu, 1, limit.left if limit else np.inf)
+                start = robust_search(
+                    some, K, np.random.RandomState(n_searches), nu, 1, limit.left if limit else np.inf
+                )
                 sizes = np.bincount(start.labels, some.weight, K)
                 if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
                     start = None  # they were too few
