@@ -161,10 +161,6 @@ contaminated sets; nothing in a fit is drawn, so that seeds do not matter. The s
 ## Foreign sets
 
 {by_group}
-One row of wine, the 122nd, is flagged wherever far rows are added: it is noise by the likelihood even of the clean
-table ([decision 18](../decisions/0018-the-family.md)). It counts as an error here, and with one huge row halves the
-precision.
-
 ## The paper's sets
 
 Mean ARI of the good rows; in brackets that of `TKMeans`, which may be .01 above.
