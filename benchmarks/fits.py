@@ -174,7 +174,7 @@ def growth() -> tuple[str, list[str]]:
             size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
             sample = canonical(source.sample(size, np.random.RandomState(0)))
             begun = time.process_time()
-            chosen_start(sample, K, None)
+            chosen_start(sample, K, None, np.random.RandomState(0))
             search = time.process_time() - begun
             TKMeans(K).fit(X)
             fit = time.process_time() - begun - search
