@@ -414,14 +414,14 @@ def without_bad_cells(
         if np.sum(weight[rows]) < FEW:
             continue
         rest, beyond = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows]), X[rows, j] - bound
-        gain, many = -math.inf, 1
-        while gain <= 0 and many * FEW <= np.sum(rest.weight) and (many < max(n_clusters, 2)):
+        kept, many = pieces.unlike(rest, j), 1
+        while not kept and many * FEW <= np.sum(rest.weight) and many < max(n_clusters, 2):
             gain = pieces.gain_of_clusters(rest, j, beyond, many)
             left = fewer if at_most else n_clusters - many
             if gain > 0 and (left or not at_most):  # less what the others lose by fewer clusters
                 gain -= pieces.log_likelihood - searched(left).log_likelihood if left else math.inf
-            many *= 2
-        bad[rows, j] = not (gain > 0 or pieces.unlike(rest, j))
+            kept, many = gain > 0, 2 * many
+        bad[rows, j] = not kept
     return Sample(np.where(bad, np.nan, X), weight)
 
 
