@@ -250,7 +250,8 @@ def chosen_start(
             plan = [(tails, EVERY) for tails in TAILS[1:]]
             if len(inner) < len(sample.X):  # heavy tails suit all rows and light ones the core: these come first
                 core_weight = np.bincount(inner, sample.weight[inner], len(sample.X))
-                plan = [(TAILS[1], inner), (TAILS[0], inner), *plan, (TAILS[2], inner)]
+                others = [] if np.all(within_reach(sample, spread)) else [(TAILS[0], inner)]
+                plan = [(TAILS[1], inner), *others, *plan, *((TAILS[2], rows) for _, rows in others)]
             if step <= 1 < (times := len(inner) // max(QUICK_ROWS, QUICK_ROWS_PER_CLUSTER * K)):
                 quick = inner[::times]
                 plan.insert(0, (TAILS[1], quick))
@@ -312,7 +313,7 @@ def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = Non
     most = (FAR / 2 * (X.shape[1] ** 0.5 + 1)) ** 2
     core = (np.max(away, axis=0) <= FAR) & (np.einsum("ji,ji->i", away, away) <= most)
     core = core if weight @ core >= 0.5 * np.sum(weight) else np.ones(len(X), bool)
-    if found is not None and 0 < found.left_out <= LONELY:
+    if found is not None and FEW / np.sum(weight) < found.left_out <= LONELY:
         usual_d2 = found.width * X.shape[1]
         left, near = (np.flatnonzero(found.nearest > share * LEFT_OUT * usual_d2) for share in (1.0, NOT_QUITE))
         some, near = (each[:: -(-len(each) // MOST_LONELY)] for each in (left, near))  # they show as much as all
