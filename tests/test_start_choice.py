@@ -70,6 +70,15 @@ def test_small_clusters_far_from_a_large_one_are_found_if_all_are_of_one_width(s
         assert not np.any(model.outliers(StandardScaler().fit_transform(X) if scaled else X))
 
 
+@pytest.mark.parametrize("sizes", [(2697, 205, 94, 12), (5000, 100, 20)])
+def test_a_tiny_cluster_is_no_outliers_if_the_other_rows_are_likelier_with_it_too(sizes):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    X = apart(len(sizes), 3, 12.0, rng)[labels] + rng.normal(size=(len(labels), 3))
+    with pytest.warns(ConvergenceWarning, match="hold hardly any"):
+        assert adjusted_rand_score(labels, TKMeans(len(sizes)).fit_predict(X)) > 0.99
+
+
 @pytest.mark.parametrize("p", [2, 5])
 def test_small_clusters_far_from_a_large_one_are_found_beside_outliers_that_are_farther(p):
     y = np.repeat(np.arange(4), [1000, 30, 30, 30])

@@ -351,21 +351,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- outliers ----------------------------------------------------------------------
 
     @unless_lacking
+    @documented("X", "outliers_*")
     def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> NDArray[np.bool_]:
         """Flag the rows that are outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
-        rule : {"strays", "tail"}, default="strays"
-            "strays" flags rows that are more probably strays than rows of a cluster. Where there is a noise component
-            (:class:`StudentTMixture`), that is their :meth:`noise_probability`. Elsewhere it asks of the training rows
-            whether their distances from the centres form one group or two, a core and strays far around it; if there
-            are strays, rows that are more probably one of them are outliers, and if there are none, only new rows
-            twice as far away as the farthest. "tail" flags rows whose :meth:`outlier_pvalues` are below the level,
-            which on clean data flags that fraction of the rows.
-        level : float, default=None
-            The least probability of being a stray (None: 0.5), or the largest tail probability (None: 0.01).
 
         Returns
         -------

@@ -287,10 +287,15 @@ def chosen_start(
 
 
 def _best(pilots: list[Candidate], weight: Array, n_searches: int) -> tuple[Found, Agreement]:
-    """The best for all rows; or one that was sought on the core, if that is much better for the core."""
+    """The best for all rows; or one that was sought on the core, if that is much better for the core.
+
+    Tiny clusters most likely hold outliers, but not if both all rows and the core are likelier with them.
+    """
     ended = list[Candidate]()
     for candidate in sorted(pilots, key=lambda each: (each.n_tiny, -each.merit)):
         _count(ended, candidate, weight)
+    first = ended[0]
+    ended.sort(key=lambda each: (min(each.merit - first.merit, each.core_merit - first.core_merit) < 0, -each.merit))
     best, *others = ended
     margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
