@@ -37,6 +37,7 @@ def every(estimators=ALL):
         (X.astype(str), "X holds text such as"),
         (X.astype(object).astype("S"), "X holds text such as"),
         (np.array([["1", 2.0]] * 9, dtype=object), "X holds text such as '1'"),
+        (np.array([[pd.NA, 2.0]] * 9, dtype=object), "X holds values such as <NA> .*; put NaN in its place"),
         ([["1", "2"]] * 9, "X holds text such as '1'"),
         (np.arange(20).reshape(10, 2).astype("M8[D]"), "X holds dates such as '1970-01-01'"),
         (np.arange(20).reshape(10, 2).astype("m8[s]"), "X holds durations"),
