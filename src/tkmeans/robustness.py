@@ -28,20 +28,10 @@ FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 TRIMMED, _TRIMS = tuple(i / 50 for i in range(11)), 10  # levels, and fits for each at the most
 
 
+@documented("curve_*")
 @dataclass(frozen=True, eq=False)
 class RobustnessCurve:
     """What `breakdown_curve`, `influence_curve` or `trimming_curves` measured.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Rows added or left out, as a share of all, or the distance of one in standard deviations of a cluster.
-    values : dict of str to ndarray of shape (n, n_draws)
-        "ari": labels, the adjusted Rand index of the uncontaminated rows with their true clusters. "shift": how far the
-        worst centre is from the mean of its true cluster, in standard deviations of a cluster; NaN without centres.
-        "scale": the estimated width of a cluster over that without contamination; NaN without an estimate.
-        "influence": how far one row moves a centre, in standard deviations, times the rows of the cluster next to it.
-        "criterion", "smallest": the classification log-likelihood per row, and the share of the smallest cluster.
 
     Examples
     --------
@@ -73,7 +63,7 @@ class RobustnessCurve:
         return RobustnessDisplay(curves={measure: self}, measure=measure).plot(ax=ax)
 
 
-@documented("draws", returns='curve : RobustnessCurve\n    "ari", "shift" and "scale", by fraction and draw.')
+@documented("breakdown_*", "draws", returns='curve : RobustnessCurve\n    "ari", "shift" and "scale", by fraction.')
 def breakdown_curve(
     estimator: Any,
     X: Any,
@@ -87,20 +77,6 @@ def breakdown_curve(
     n_jobs: int | None = None,
 ) -> RobustnessCurve:
     """Find out how much contamination a clusterer stands, by adding more and more of it.
-
-    Parameters
-    ----------
-    estimator : object
-        Any clusterer; copies of it are fitted.
-    X, y : array-likes of shape (n_samples, n_features) and (n_samples,)
-        Rows without contamination and their true clusters; None takes those that the estimator finds in X.
-    kind : {"far", "cauchy", "inside", "clump", "point"}, default="far"
-        The rows that are added: uniform in a box `distance` times as wide as X; rows of X moved by Cauchy noise as wide
-        as X; uniform in the box of X; one tight heap, or one value, in a random direction at `distance` half-widths.
-    fractions : sequence of float, default=0 to 0.5 in steps of 0.05
-        Added rows as a share of all rows, below 1.
-    distance, n_draws : float and int, default=10.0 and 3
-        How far "far", "clump" and "point" are, and how often contamination is drawn for every fraction.
 
     Examples
     --------
@@ -133,22 +109,13 @@ def breakdown_curve(
     return RobustnessCurve(shares, {name: np.reshape(each, (-1, n_draws)) for name, each in found.items()})
 
 
-@documented("draws", returns='curve : RobustnessCurve\n    "influence", which is the distance for a mean.')
+@documented("influence_*", "draws", returns='curve : RobustnessCurve\n    "influence": for a mean, the distance.')
 def influence_curve(
     estimator: Any, X: Any, *, distances: Any = None, random_state: Any = None, n_jobs: int | None = None
 ) -> RobustnessCurve:
     """Find out what one row can do, by adding it farther and farther away from a centre.
 
     This is Tukey's sensitivity curve, of the centre that moves most. The row goes outwards from the outermost centre.
-
-    Parameters
-    ----------
-    estimator : object
-        Any clusterer with `cluster_centers_` or `means_`; copies of it are fitted.
-    X : array-like of shape (n_samples, n_features)
-        Rows without contamination: outliers widen the standard deviation that everything is measured in.
-    distances : array-like of shape (n_distances,), default=None
-        Of the added row from the centre, in standard deviations of a cluster; None is 0 to 30.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from tkmeans.models.covariances import SHAPES
 __all__ = ["Selection", "select_clusters", "select_n_clusters"]
 
 
-@documented("draws", returns="selection")
+@documented("select_*", "draws", returns="selection")
 def select_clusters(
     X: Any,
     n_clusters: Iterable[int] = UP_TO_20,
@@ -39,28 +39,6 @@ def select_clusters(
     Mixtures of ellipses with noise (:class:`StudentTMixture`) are fitted to a sample of the rows and compared by their
     evidence, in which no row judges a centre or a shape that it has made. The best number is then fitted to all rows.
     Clusters are heaps of any width, direction and profile. Rings and bent shapes are cut in pieces.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features), path or dask collection
-        The rows; NaN marks a missing value. Of many, 6000 are looked at, or 200 for each of the most clusters.
-    n_clusters : iterable of int, default=range(1, 21)
-        The numbers to try; the default ends at the number of rows.
-    shapes : sequence of {"full", "tied", "diag", "spherical"}, default=None
-        The shapes to try, as `covariance_type` of :class:`StudentTMixture`; None is that of `estimator`, else "full",
-        or "diag" if rows are fewer than the numbers of one ellipse, p (p + 3)/2.
-    criterion : {"evidence", "icl", "bic", "stability"}, default="evidence"
-        "evidence" is described above. "icl" and "bic" are the usual criteria of the same mixtures: "bic" counts
-        parameters, "icl" also asks that clusters do not overlap. "stability" takes the largest number whose clusters
-        all come back when the rows are drawn anew (a mean Jaccard similarity of at least 0.8); it fits every number
-        `n_resamples` times more.
-    estimator : TKMeans or StudentTMixture, default=None
-        What to fit with the chosen number, and for "stability" with every number; None is ``StudentTMixture()``, whose
-        parameters the compared mixtures have, too. Neither `checkpoint` nor `max_time` is used.
-    sample_weight, n_resamples : array-like of shape (n_samples,), default=None, and int, default=20
-        How often each row counts, and the resamples for "stability".
-    progress : bool or callable, default=False
-        Whether to count the mixtures on standard error; or a function of the number done and the number of all.
 
     Examples
     --------
