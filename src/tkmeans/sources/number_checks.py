@@ -135,5 +135,5 @@ def _refuse_what_is_no_number(values: Array, name: str) -> None:
         if not isinstance(others[0], (str, bytes)):
             kind, found = "O", f"{found} (an argument must be a string or a real number)"
     if kind in _NO_NUMBERS:
-        way = "put NaN in its place" if found.startswith(" such as <NA>") else "convert it to numbers, as by astype(float)"
+        way = "put NaN in its place" if "<NA>" in found else "convert it to numbers, as by astype(float)"
         raise TypeError(f"{name} holds {_NO_NUMBERS[kind]}{found}; {way}")
