@@ -24,6 +24,7 @@ from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
 
 WELL_OUTSIDE = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
+MUCH_NEARER = 20.0  # times, in squared distances
 ROUNDING = 1e-6  # of the scale
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
@@ -42,18 +43,24 @@ class OutlierModel(NamedTuple):
 
 
 @np.errstate(under="ignore")
-def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5, scale: float = 0.0) -> OutlierModel:
+def fit_outlier_model(
+    distances: Sketch, n_features: int, level: float = 0.5, scale: float = 0.0, dof: float = np.inf
+) -> OutlierModel:
     """The one- or two-group model of the distances, whichever the BIC prefers.
 
     The threshold is where the probability of being a stray passes `level`. Distances far below the `scale` of the
-    clusters, which is then at its floor, are rounding errors of rows that equal their centre.
+    clusters, which is then at its floor, are rounding errors of rows that equal their centre. Where most rows equal one
+    another, and are much nearer to it than by this scale and `dof`, their distance is no measure of the others.
     """
     n_rows, middle, d2 = float(np.sum(distances.mass)), distances.median, distances.d2
+    at_centers = MUCH_NEARER * middle < _core_quantile(0.5, n_features, scale, min(dof, _CORE_DOF[1]))
     begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
     nobody = max(4 * end, ROUNDING * scale)  # without strays, a row twice as far as the farthest is one all the same
     if middle > 0:  # a distance of 0 has no logarithm; it is as good as very close
         d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
-    if not max(1e-250, WELL_OUTSIDE * ROUNDING * scale) < begin < end:  # scales of a core near 0 would be 0
+    if (
+        at_centers or not max(1e-250, WELL_OUTSIDE * ROUNDING * scale) < begin < end
+    ):  # scales of a core near 0 would be 0
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
@@ -73,7 +80,7 @@ def fit_outlier_model(distances: Sketch, n_features: int, level: float = 0.5, sc
     one = _least(loss, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
     starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
     two = _least(loss, starts, bounds)
-    if one.fun - two.fun < np.log(n_rows) / 2:
+    if one.fun - two.fun < 1.5 * np.log(n_rows):  # a share, a beginning and an end
         return OutlierModel(float(np.exp(one.x[0])), float(np.exp(one.x[1])), 0.0, begin, end, nobody)
     scale, dof, share = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(expit(two.x[2]))
     found = _first_stray(n_features, scale, dof, share, begin, end, level)

@@ -64,7 +64,7 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     found, of_rows = engine.summarize(block, kernel), ShapeRows(*map(np.asarray, engine.rows(block, kernel)))
     entropy = found.entropy - float(sample.weight @ (entr(of_rows.noise) + entr(1 - of_rows.noise)))
     of_rows = of_rows._replace(d2=of_rows.d2 + rounded[of_rows.label])
-    log_likelihood = found.log_likelihood + light_tails(kernel, n + rows, w, sample.weight, of_rows)
+    log_likelihood = found.log_likelihood + light_tails(kernel, n + rows, w, sample.weight, of_rows, 2 * rounded < p)
     log_prior = log_noise(centers, bulk)
     log_prior = log_prior - STRONG * (log_prior < -bulk.log_volume)
     integrals = np.minimum(p / 2 * np.log(2 * math.pi / w) + log_det / 2 + log_prior, 0.0)  # over centres, and shapes
@@ -96,10 +96,11 @@ def shape_integrals(n: Array, prior_rows: float, p: int, form: tuple[int, ...]) 
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def light_tails(kernel: ShapeKernel, whole: Array, w: Array, weight: Array, rows: ShapeRows) -> float:
+def light_tails(kernel: ShapeKernel, whole: Array, w: Array, weight: Array, rows: ShapeRows, wide: Any = True) -> float:
     """By how much clusters are better described by a density that falls off faster than a Gaussian, less its cost.
 
-    `whole` is the mass of each shape, that of the prior included, `w` the influence in each centre, (K,).
+    `whole` is the mass of each shape, that of the prior included, `w` the influence in each centre, (K,). Of clusters
+    that are not `wide`, but hardly more than a step, the profile is not seen.
     """
     label, d2, noise = rows.label, rows.d2, rows.noise
     (K, p), powers, one = kernel.centers.shape, POWERS[:, None], np.minimum(weight, 1.0)
@@ -111,7 +112,7 @@ def light_tails(kernel: ShapeKernel, whole: Array, w: Array, weight: Array, rows
     scales = np.maximum((powers / p * moments) ** (1 / powers), 1e-12)  # (powers, K)
     merits = total * (log_peak(powers, scales, p) - p / (2 * powers))
     gains = np.max(merits, axis=0) - merits[0] - np.log(np.maximum(total, 2.0)) / 2
-    return float(np.sum(gains[(gains > 0) & (total > p + 2)]))
+    return float(np.sum(gains[(gains > 0) & (total > p + 2) & wide]))
 
 
 def log_peak(power: Any, scale: Any, p: int) -> Any:

@@ -93,15 +93,15 @@ class MixtureStart(NamedTuple):
     noise: Array  # (n,) the probability of noise
 
 
-def bulk_of(sample: Sample, spread: Any = None, slack: Any = 0.0) -> Bulk:
+def bulk_of(sample: Sample, spread: Any = None, slack: Any = 0.0, one: float = 1.0) -> Bulk:
     """By medians of columns, deviations and distances: half of the rows may be anywhere; `spread` if it is known.
 
-    Values of a column that differ by no more than its `slack` are equal.
+    Values of a column that differ by no more than its `slack` are equal; of joined rows each weighs `one`.
     """
     X, weight = sample
     center = quantile(X, weight) if spread is None else spread[0]
     away, core = X - center, within_reach(sample, spread)
-    units, grain = relations.column_units(away, weight, np.broadcast_to(slack, center.shape))
+    units, grain = relations.column_units(away, weight, np.broadcast_to(slack, center.shape), one)
     p, squares = len(units), np.sum(np.minimum(np.abs(away) / units, 1e120) ** 2, axis=1)  # beyond, as good as infinite
     outer = quantile(squares[core], weight[core], IN_BULK)
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
@@ -143,7 +143,8 @@ def starts(
     ridge = min(float(settings.reg_covar), 1e12) * source.total / K  # with more, shapes are round to the last digit
     prior = min(float(settings.shrinkage), 1e12) * (sample.X.shape[1] + 2) * row, ridge
     dof = None if settings.dof == "estimate" else float(settings.dof)
-    bulk, model = bulk_of(sample, known, relations.rounding(source)), settings._model(settings._engine(source))
+    one, model = np.min(whole.weight[whole.weight > 0], initial=1.0), settings._model(settings._engine(source))
+    bulk = bulk_of(sample, known, relations.rounding(source), one)
     reach = FARTHEST * bulk.units  # what is farther is as far
     far, sample = sample.X, sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     unlimited = settings.max_time is None or source.resumed

@@ -23,8 +23,9 @@ from tkmeans.stats import Array, Block
 LOOKED_AT, CORE = 1000, 1e4  # rows, at least; units from the median: what is farther would take the digits of others
 SUSPECT = 1e-5  # of a column's squared unit is left by the others, on average
 # Equations hold to this part of the least deviation that `reg_covar` leaves a cluster, but for rounding, a multiple of
-# a number's precision: a difference of so little parts no clusters, by a squared distance of 0.1.
-THIN, RIDGES, ROUNDING = 0.3, (1e-10, 1e-4), 16.0
+# a number's precision: a difference of so little parts no clusters, by a squared distance of 0.1. Values that
+# differ at all as they are stored do so by more than STORED times that.
+THIN, RIDGES, ROUNDING, STORED = 0.3, (1e-10, 1e-4), 16.0, 0.4
 ATOM, NEAR = 0.05, 2.0  # of the rows have a frequent value, and others; times what holds 95 % of a Gaussian
 ROWS_PER_COLUMN = 2  # in fewer any columns follow from each other
 
@@ -50,8 +51,8 @@ def leave_out_related(source: Source, measure: Callable[..., Array], shapes: Col
     X = source.frame.enter(rows[:: max(1, len(rows) // max(LOOKED_AT, 4 * p))], coarse=True)
     weight, width = np.ones(len(X)), 0 if "diag" in shapes else p
     center, loadings = quantile(X, weight), np.zeros((p, width))
-    away, slack, relative = np.abs(X - center), rounding(source), ROUNDING * float(np.finfo(source.dtype).eps)
-    units, _ = column_units(X - center, weight, slack)
+    away, slack, relative = np.abs(X - center), rounding(source, ROUNDING), ROUNDING * float(np.finfo(source.dtype).eps)
+    units, _ = column_units(X - center, weight, rounding(source))
     related = np.fmax.reduce(away) <= slack
     if width and not np.any(np.isnan(X)):
         _follow(X, units, center, related, loadings)
@@ -98,21 +99,24 @@ def _missed(related: Array, center: Array, loadings: Array, limits: Array, relat
     return Excess(np.fmax.reduce(away - limits, initial=-np.inf))
 
 
-def rounding(source: Source) -> Array:
-    """Differences that may be due to how the rows are written, in the frame, (p,)."""
+def rounding(source: Source, times: float = STORED) -> Array:
+    """Differences that may be due to how the rows are stored, or computed, in the frame, (p,)."""
     origin, unit = source.frame
-    return ROUNDING * float(np.finfo(source.dtype).eps) * np.abs(np.asarray(origin, np.float64)) / unit
+    return times * float(np.finfo(source.dtype).eps) * np.abs(np.asarray(origin, np.float64)) / unit
 
 
-def column_units(apart: Array, weight: Array, slack: Array) -> tuple[Array, Array]:
+def column_units(apart: Array, weight: Array, slack: Array, one: float = 1.0) -> tuple[Array, Array]:
     """The median deviation of each column, and its grain, from its deviations, (n, p); `slack`, (p,), is no difference.
 
     Where most values are equal, the nearest of the others speak. A column in which most rows share their value with
     another is measured in steps, and rounding to a step has a variance of a twelfth of its square (Sheppard 1898).
     Elsewhere the grain is 0; but a frequent value stands for as many of the others as make it no denser than they are:
     its step is their width, four median deviations, times its odds. Rows that are far in other columns do not count.
+    Equal rows may have been joined; a single one weighs `one`.
     """
     away = np.abs(apart)
+    times = np.round(weight / one)  # how often a row is there, unless rows have weights of their own
+    times = times if np.allclose(times * one, weight, 1e-9, 0.0) else np.ones(len(times))
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
     varies = units > slack
     squares = np.nan_to_num(np.minimum(away / np.where(varies, units, np.inf), 1e120) ** 2)
@@ -120,12 +124,12 @@ def column_units(apart: Array, weight: Array, slack: Array) -> tuple[Array, Arra
         q, others = np.count_nonzero(varies) - varies[j], np.sum(squares, axis=1) - squares[:, j]
         near = others <= NEAR * quantile(others, weight) * (chdtri(q, 0.05) / chdtri(q, 0.5) if q else 1.0)
         order = np.argsort(np.where(near, apart[:, j], np.nan))[: np.count_nonzero(near & ~np.isnan(column))]
-        values, mass = apart[order, j], weight[order]
+        values, mass, often = apart[order, j], weight[order], times[order]
         steps = np.diff(values, prepend=values[:1])
         group = np.cumsum(steps > slack[j])  # of equal values
         share = np.bincount(group, mass, 1) / max(np.sum(mass), 1e-200)
         atom, rest = np.max(share), group != np.argmax(share)
-        if ATOM <= atom <= 1 - ATOM and len(share) - 1 >= np.count_nonzero(rest) / 2:
+        if ATOM <= atom <= 1 - ATOM and len(share) - 1 >= np.sum(often[rest]) / 2:
             others, mass = values[rest], mass[rest]
             width = atom / (1 - atom) * 4 * quantile(np.abs(others - quantile(others, mass)), mass)
             grain[j] = np.clip(width, 1e-100, 1e100) ** 2 / 12
@@ -134,8 +138,8 @@ def column_units(apart: Array, weight: Array, slack: Array) -> tuple[Array, Arra
             some = column > slack[j]
             units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
             grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
-        elif 1 < len(share) < len(values) / 2:
+        elif 1 < len(share) < np.sum(often) / 2:
             firsts = values[np.append(True, np.diff(group) > 0)]
-            shared = firsts[np.bincount(group) > 1]  # so that a few values that were not rounded do not matter
+            shared = firsts[np.bincount(group, often) > 1]  # so that a few values that were not rounded do not matter
             grain[j] = min(np.min(np.diff(shared), initial=1e100), np.ptp(firsts)) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers

@@ -199,7 +199,8 @@ class Descent:
         rows = without_bad_cells(rows, most, at_most=True) if settings.bad_cells else rows
         sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
         weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
-        bulk = bulk_of(sample, slack=rounding(source))  # of all rows: small clusters may be as far away as outliers
+        one = np.min(rows.weight[rows.weight > 0], initial=1.0)
+        bulk = bulk_of(sample, None, rounding(source), one)  # of all: small clusters may be as far away as outliers
         squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)
         bulk = bulk._replace(radius=float(np.sqrt(max(quantile(squares, sample.weight, IN_BULK), 1e-12))))
         self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk, settings

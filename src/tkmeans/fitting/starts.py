@@ -203,6 +203,7 @@ class Candidate(NamedTuple):
     in_core: bool = False  # whether it was found there, too
     n_searches: int = 1
     n_tiny: int = 0  # clusters that hold hardly any row
+    least: float = np.inf  # rows in the smallest cluster
     merit: float = 0.0  # minus the ICL per row, halved, less the handicap
     core_merit: float = 0.0  # minus the ICL per row of the core, halved
 
@@ -289,14 +290,16 @@ def chosen_start(
 def _best(pilots: list[Candidate], weight: Array, n_searches: int) -> tuple[Found, Agreement]:
     """The best for all rows; or one that was sought on the core, if that is much better for the core.
 
-    Tiny clusters most likely hold outliers, but not if both all rows and the core are likelier with them.
+    Tiny clusters most likely hold outliers, but not if they are more than a FEW rows, and both all rows and the core
+    are likelier with them.
     """
     ended = list[Candidate]()
     for candidate in sorted(pilots, key=lambda each: (each.n_tiny, -each.merit)):
         _count(ended, candidate, weight)
-    first = ended[0]
-    ended.sort(key=lambda each: (min(each.merit - first.merit, each.core_merit - first.core_merit) < 0, -each.merit))
-    best, *others = ended
+    of_all, of_core = ended[0].merit, ended[0].core_merit
+    likelier = [each for each in ended[1:] if each.least > FEW and each.merit > of_all and each.core_merit > of_core]
+    best = max(likelier or ended[:1], key=lambda each: each.merit)
+    others = [each for each in ended if each is not best]
     margins = [best.merit - each.merit for each in others if not each.of_core and each.n_tiny == best.n_tiny]
     enough = best.core_merit + CORE_GAIN * max(best.found.centers.shape[1], LEAST_FEATURES)
     cores = [each for each in others if each.in_core and each.core_merit > enough and each.n_tiny <= best.n_tiny]
@@ -356,7 +359,7 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     sizes = np.bincount(labels, weight, K)
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
     n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))
-    merits = {"merit": merit - candidate.handicap, "core_merit": core_merit}
+    merits = {"merit": merit - candidate.handicap, "core_merit": core_merit, "least": float(np.min(sizes))}
     return candidate._replace(found=found, labels=labels, n_tiny=n_tiny, **merits)
 
 
