@@ -90,6 +90,8 @@ def save_model(estimator: Any, data: Data, path: Path) -> None:
     first.feature_names_in_ = np.array(data.columns, dtype=object)
     if {*(written := [data.table.notation(name) for name in data.columns])} != {"1.5"}:
         first._notations = np.array(written, dtype=object)
+    if data.table.missing:
+        first._missing = np.array(data.table.missing, dtype=object)
     steps = [("scale", first), ("cluster", estimator)]
     save(first if data.scaler is None else Pipeline(steps), path, training_rows=False)
 

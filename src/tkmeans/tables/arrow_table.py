@@ -292,7 +292,8 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
     with naming(source):
         stored = [arrow.array(cells, from_pandas=True) for cells in columns.values()]
         table = held_table(source, arrow.Table.from_arrays(stored, names=unique))
-    table.notes, table.numerals = notes, numerals
+    doubts = numerals.doubts({} if numerals.sure else dict(zip(mixed, texts, strict=True)), reading)
+    table.notes, table.numerals = [*notes, *[*doubts][:3]], numerals
     table.notations = {name: numerals.kind_of(columns[name]) for name in mixed}
     table.kinds |= {name: kind if kind in table.KINDS else "number" for name, kind in table.notations.items()}
     return table
