@@ -134,7 +134,8 @@ def test_rows_with_a_cell_more_than_names_are_refused_if_they_begin_with_numbers
     found = said(run("fit", table(header, *rows), "-k", 1, code=1))
     assert "line 1 has 2 cells divided by" in found
     assert "but line 2 has 3" in found
-    assert "put quotation marks around cells that contain the delimiter, give every column a name, or add" in found
+    assert "give every column a name" in found
+    assert "put quotation marks around cells that contain the delimiter" in found
 
 
 NAMED_ROWS = {
@@ -248,3 +249,27 @@ def test_a_model_file_with_other_things_than_words_for_missing_values_is_refused
         json.dump(document, forged)
     with pytest.raises(ModelFileError, match="_missing"):
         load("m.json")
+
+
+# ---- words -------------------------------------------------------------------------------------------------
+
+
+def test_apostrophes_between_groups_of_digits_are_not_called_blanks(run, table):
+    file = table("a,b", *(f"{10 + i}'345.60,{i % 7}.5" for i in range(20)))
+    assert "with digits in groups of three. " in said(run("fit", file, "--dry-run"))
+
+
+def test_an_npz_is_named(run, tmp_path):
+    np.savez(tmp_path / "a.npz", a=np.eye(3))
+    assert "a zip archive such as .npz" in said(run("fit", "a.npz", code=1))
+
+
+def test_two_equal_signs_are_named_as_they_were_typed(run, table):
+    found = said(run("fit", table("a,b", "1,2"), "--thousands", ".", "--decimal", ".", code=2))
+    assert "--decimal . and --thousands . must differ" in found
+
+
+def test_a_file_whose_name_begins_with_a_hyphen_can_be_typed_as_suggested(run, table):
+    table("a,b", *(f"{x},{i % 7}.5" for i, x in enumerate(amounts())), name="-x.csv")
+    assert "tkmeans select-k ./-x.csv" in said(run("fit", "-k", 2, "--", "-x.csv"))
+    run("select-k", "./-x.csv", "--max", 2)

@@ -27,7 +27,6 @@ __all__ = ["ModelFileError", "load", "save"]
 FORMAT, VERSION = "tkmeans-model", 1
 # Parameters of a machine and a session, which no file carries to another.
 _LOCAL = ("checkpoint", "n_jobs", "verbose")
-_KEPT = ("feature_names_in_", "_notations", "_missing", "_sklearn_output_config")  # of the columns, not of the fit
 _ENVELOPE = {"format", "version", "tkmeans", "scikit-learn", "checksum", "pipeline", "scaler", "estimator"}
 
 
@@ -207,7 +206,7 @@ def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
             values[field] = None  # of a scaler that does not centre, for example
     if values.get("noise_weight_") and not {"noise_center_", "noise_covariance_", "_noise_shares"} <= set(values):
         raise ModelFileError(f"has a {name} with noise_weight_, but without where the noise is")
-    kept = {k: values.pop(k) for k in _KEPT if k in values}
+    kept = {k: values.pop(k) for k in [*values] if wanted[k].startswith(("names", "output"))}  # of the columns
     if allowed is ESTIMATORS:
         estimator._restore(values)
     else:

@@ -75,7 +75,7 @@ class Numerals:
 
     def doubts(self, columns: Mapping[str, Iterable[str]], reading: Reading) -> Iterator[str]:
         """Notes on columns of which all values are 1.234 or, if points part groups, 1234."""
-        for name, cells in columns.items() if self.decimal == "." and not reading.thousands else ():
+        for name, cells in columns.items() if not (self.sure or reading.thousands) else ():
             known = {_UNIT.sub("", cell).strip() for cell in cells if cell.strip("0 ") and not self.is_missing(cell)}
             if known and all(map(POINTED.fullmatch, known)):
                 read = f"{(first := min(known))!r} in {one_line(name)} is read as {first}"

@@ -17,12 +17,10 @@ RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the c
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
 # Last words of names; what words of a name end with; last words of columns whose values hardly repeat.
 _ALWAYS_ID, _POSTAL, _DATED = WORDS["identifiers"], {*WORDS["postal codes"]}, tuple(WORDS["dates"])
-_MOMENTS = {*WORDS["moments"]}  # words of names of columns that are points in time, also in days as Excel counts them,
-_SPANS = [(2e4, 6e4), *((10.0**n, 4.2 * 10.0 ** (n + 1)) for n in (8, 11, 14, 17))]  # or seconds, or parts, since 1970
-_NUMBERING, _INDEXED, _FIRST = WORDS["numberings"], {*WORDS["indexed"]}, ("id", "codigo", "codice")
+_SPANS = [(2e4, 6e4), *((10.0**n, 4.2 * 10.0 ** (n + 1)) for n in (8, 11, 14, 17))]  # days by Excel; seconds and less
+_NUMBERING, _INDEXED, _FIRST, _MOMENTS = ({*WORDS[key]} for key in ("numberings", "indexed", "first", "moments"))
 _NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
-_NEARLY = 0.95  # of the values are distinct in a column that identifies rows
-_LONG = 9  # digits, more than a measurement has
+_NEARLY, _LONG = 0.95, 9  # of the values are distinct where they identify rows; digits, more than a measurement has
 _ENOUGH, _LEVELS = 10, 50  # rows in which a pattern is no accident, and values, at most, of an encoded category
 
 

@@ -275,10 +275,9 @@ def write_table(
 
 def _with_points(table: Table, name: str) -> list[str]:
     """The cells of a column as text, its numbers with a decimal point, whatever sign and units their files have."""
-    cells, notation = table.cells(name, (column := table.column(name)).is_text), table.notations.get(name)
-    if column.kind != "number" or notation is None:
+    cells, unit = table.cells(name, (column := table.column(name)).is_text), table.notation(name)[4:]
+    if column.kind != "number" or name not in table.notations:
         return cells
-    unit = "" if notation in PLAIN else notation
     both = zip(cells, column.values.tolist(), Numerals().values(cells, unit)[0].tolist(), strict=True)
     return [cell if x != x or x == plain else f"{x!r} {unit}".replace(".0 ", " ").rstrip() for cell, x, plain in both]
 

@@ -31,7 +31,6 @@ _LIKE_NUMBER, _NUMBER = re.compile("[+-]?[.,]?[0-9]"), re.compile(r"[+-]?[0-9]{1
 _CLEAR, _DOUBTFUL, _MANY = 1e-3, 1e-2, 4
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
 _BLOCK = 1 << 20  # bytes that are looked at at once
-_BREAKS, _BEHIND = (np.frombuffer(signs, np.uint8) for signs in (b"\r\n", b'\r\n\t,;|"'))  # which may be behind a cell
 
 
 class Survey(NamedTuple):
@@ -92,15 +91,14 @@ def survey(content: Content, encoding: str | None) -> Survey:
 
 def _scan(content: Content, encoding: str) -> tuple[str, int | None]:
     """What quotation marks are, and the place of the first byte that does not fit; None if all do."""
-    decoder, n_quotes, done = codecs.getincrementaldecoder(encoding)(), 0, 0
-    breaks = follows = encoding not in _LIKE_ASCII
+    decoder, n_quotes, n_breaks, n_behind, done = codecs.getincrementaldecoder(encoding)(), 0, 0, 0, 0
     with content.open() as file:
         while block := file.read(_BLOCK):
             if b'"' in block:  # looking for one is quicker
                 marks = (signs := np.frombuffer(block, np.uint8)) == ord('"')
                 within = np.cumsum(np.append(np.uint8(n_quotes % 2), marks), dtype=np.uint8)[1:] % 2 == 1
-                breaks = breaks or bool(np.any(within & np.isin(signs, _BREAKS)))
-                follows = follows or not np.all(np.isin(signs[1:][(marks & ~within)[:-1]], _BEHIND))
+                n_breaks += int(np.any(within & np.isin(signs, [*b"\r\n"])))
+                n_behind += int(not np.all(np.isin(signs[1:][(marks & ~within)[:-1]], [*b'\r\n\t,;|"'])))
                 n_quotes += int(np.count_nonzero(marks))
             waiting = len(decoder.getstate()[0])
             if waiting or encoding not in _LIKE_ASCII or not block.isascii():
@@ -110,7 +108,7 @@ def _scan(content: Content, encoding: str) -> tuple[str, int | None]:
                     return "", done - waiting + getattr(fault, "start", 0)
             done += len(block)
             WATCH.get()(min(done, content.size), 2 * content.size)  # which is less if it is packed
-    quotes = "loose" if n_quotes % 2 == 1 or (breaks and follows) else "closed"
+    quotes = "loose" if n_quotes % 2 or (n_breaks and n_behind) or encoding not in _LIKE_ASCII else "closed"
     return quotes if n_quotes else "", done if decoder.getstate()[0] else None
 
 

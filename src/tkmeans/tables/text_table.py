@@ -11,7 +11,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
-from tkmeans.tables.numerals import POINTED, Numerals, guess_numerals
+from tkmeans.tables.numerals import POINTED, SPACES, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
 
@@ -197,7 +197,7 @@ class TextTable(Table):
     def _checked_records(self) -> Iterator[Record]:
         """The rows; those of another length, and a quotation mark that stays open, are complained of."""
         layout, last, wrong, n_wrong = self._layout, None, [], 0
-        stray = re.compile(rf'"[^"\r\n]*[\r\n][^"]*"[ \t]*[^"\s{re.escape(layout.delimiter)}]')
+        stray = re.compile(rf'"[^"\r\n]*[\r\n][^"]*"(?![ \t]*(?:["\r\n{re.escape(layout.delimiter)}]|\Z))')
         for record in self._records():
             if len(record.cells) != len(self.names) + layout.trailing or (layout.trailing and record.cells[-1].strip()):
                 wrong += [record] if n_wrong < _NAMED_LINES else []
@@ -217,9 +217,8 @@ class TextTable(Table):
             first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
             is_title = 2 * n_wrong >= record.line and all(len(each.cells) > len(self.names) for each in wrong)
-            way_out = "delete lines such as a title above the names of the columns, " * is_title
-            way_out += "put quotation marks around cells that contain the delimiter, "
-            way_out += "give every column a name, " * is_title + "or add delimiter='...'"
+            way_out = "give every column a name, delete lines such as a title above these names, " * is_title
+            way_out += "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             raise TableError(f"{self.source}: {found}; {way_out}")
 
     def _records(self) -> Iterator[Record]:
@@ -295,16 +294,16 @@ def _are_row_names(rows: list[Record], numerals: Numerals) -> bool:
     cells = [row.cells[0].strip() for row in rows]
     quoted = all(row.raw.startswith('"') and row.raw.count('"') < 2 * len(row.cells) for row in rows)
     if not quoted and numerals.kind_of(cells) == "number" and cells[0].isdecimal() and (cells[1:] or cells[0] in "01"):
-        return cells == [str(i) for i in range(int(cells[0]), int(cells[0]) + len(cells))]
+        return cells == [str(int(cells[0][:15]) + i) for i in range(len(cells))]
     return quoted or numerals.kind_of(cells) in ("text", "code", "date")
 
 
 def _unusual(layout: Layout, packing: str) -> str:
     """What a reader of CSV would not have expected."""
-    thousands, guess = layout.numerals.thousands, " (a guess: encoding='...' for another)" * layout.found.is_guess
+    group, guess = layout.numerals.thousands[:1], " (a guess: encoding='...' for another)" * layout.found.is_guess
     unusual = [] if layout.delimiter == "," else [NAMED.get(layout.delimiter, repr(layout.delimiter))]
     unusual += ["decimal commas"] if layout.numerals.decimal == "," else []
-    unusual += [f"digits in groups of three ({thousands[0]!r})"] if thousands else []
+    unusual += ["digits in groups of three" + f" ({group!r})" * (group not in SPACES)] if group else []
     unusual += [f"encoding {layout.found.encoding}{guess}"] if layout.found.encoding != "utf-8" else []
     found = [f"with {', '.join(unusual)}"] * bool(unusual) + [f"compressed by {packing}"] * bool(packing)
     return f"read as text {', '.join(found)}" if found else ""
