@@ -65,11 +65,9 @@ def test_points_that_may_all_be_between_thousands_are_a_warning_of_the_library(t
     ("sign", "cells", "options"),
     [
         (",", THOUSANDS, ()),  # where points before decimals are usual
-        ("\t", THOUSANDS, ()),
         (";", [*THOUSANDS, "0.375"], ()),
         (";", [*THOUSANDS * 700, "12.5"], ()),
         (";", [*THOUSANDS, "12345"], ()),
-        (";", THOUSANDS[:2], ()),  # too few
         (";", THOUSANDS, ("--decimal", ".")),
     ],
 )
@@ -211,7 +209,7 @@ def test_an_object_of_json_with_two_lists_is_read_as_columns(table):
 def test_lines_above_the_names_of_columns_are_to_be_deleted(run, table, title):
     rows = [f"n{i},{a},{b}" for i, (a, b) in enumerate(groups())]
     found = said(run("fit", table(*title, "name,a,b", *rows), "-k", 2, code=1))
-    assert "; delete lines such as a title above the names of the columns, put quotation marks" in found
+    assert ", delete lines such as a title above these names, put quotation marks" in found
     for wrong in ("n", "n,1,2,3"):
         assert "delete lines" not in said(run("fit", table("name,a,b", *rows, wrong), "-k", 2, code=1))
 

@@ -113,6 +113,8 @@ def predict(
     steps = [step for _, step in loaded.steps] if hasattr(loaded, "steps") else [loaded]
     fitted = getattr(steps[0], "_notations", ["1.5"] * steps[0].n_features_in_)
     names = tuple(map(str, getattr(steps[0], "feature_names_in_", ())))
+    gone = [word for word in getattr(steps[0], "_missing", ()) if word not in (reading.missing or ())]
+    reading = reading._replace(missing=[*(reading.missing or ()), *gone])
     table = read_file(file, reading, usual="," if "," in "".join(fitted) else ".", names=names)
     output_files.check_new_columns(table, output)
     columns = _columns_for(steps[0], table, model)
@@ -124,7 +126,7 @@ def predict(
     encoded = [parted[0] for parted in map(table.indicated, columns) if parted]  # a single one stands for two values
     several = (name for name in dict.fromkeys(encoded) if encoded.count(name) > 1)
     new = [each for name in several for each in indicators(table, name) if each not in columns]
-    about = {"no row has": strange, "the model does not know": new}
+    about = {"no row has": strange, "the model does not know": new, "missing, as in the fit, are also the values": gone}
     about["not in the units that the model was fitted in; convert if need be:"] = others
     remarks = [*missing_values(X), *(f"{what} {listed(names)}" for what, names in about.items() if names)]
     notes = print_notes(table, f"{screen.count(len(X), 'row')}, by {listed(columns)}", *remarks)

@@ -26,7 +26,7 @@ _DEVICES = dict.fromkeys(("/dev/stdout", "/dev/fd/1"), Path("-"))  # which are s
 _reading = partial(typer.Option, rich_help_panel="How to read the file")
 _choice = partial(typer.Option, rich_help_panel="What to cluster by")
 
-File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
+File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE, callback=lambda name: re.sub("^-(?=.)", "./-", name))]
 MarkOutliers = Annotated[bool, typer.Option("--mark-outliers", help="Give outliers the cluster -1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed gives the same result.")]

@@ -87,9 +87,10 @@ def save_model(estimator: Any, data: Data, path: Path) -> None:
     from tkmeans import save
 
     first = copy(estimator if data.scaler is None else data.scaler)
-    first.feature_names_in_ = np.array(data.columns, dtype=object)
-    if {*(written := [data.table.notation(name) for name in data.columns])} != {"1.5"}:
-        first._notations = np.array(written, dtype=object)
+    written = [data.table.notation(name) for name in data.columns]
+    facts: dict[str, Any] = {"feature_names_in_": data.columns, "_missing": data.table.missing}
+    facts["_notations"] = written if {*written} != {"1.5"} else ()
+    vars(first).update({name: np.array(words, dtype=object) for name, words in facts.items() if words})
     steps = [("scale", first), ("cluster", estimator)]
     save(first if data.scaler is None else Pipeline(steps), path, training_rows=False)
 

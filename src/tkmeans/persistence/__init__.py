@@ -206,7 +206,7 @@ def _revived(written: Any, allowed: dict[str, Fields]) -> Any:
             values[field] = None  # of a scaler that does not centre, for example
     if values.get("noise_weight_") and not {"noise_center_", "noise_covariance_", "_noise_shares"} <= set(values):
         raise ModelFileError(f"has a {name} with noise_weight_, but without where the noise is")
-    kept = {k: values.pop(k) for k in ("feature_names_in_", "_notations", "_sklearn_output_config") if k in values}
+    kept = {k: values.pop(k) for k in [*values] if wanted[k].startswith(("names", "output"))}  # of the columns
     if allowed is ESTIMATORS:
         estimator._restore(values)
     else:

@@ -215,7 +215,7 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     except TableError:
         raise
     except Exception as fault:
-        raise TableError(f"{source} is a damaged workbook or a zip archive ({fault}); unpack it") from None
+        raise TableError(f"{source} is a damaged workbook or a zip archive such as .npz ({fault}); unpack it") from None
     places = [i + 1 for i, row in enumerate(rows) if any(cell != "" for cell in row)]
     used = [j for j in range(len(rows[0])) if any(row[j] != "" for row in rows)]
     for row in rows:  # nothing is None, and a whole number, of which a workbook knows no type, an int
@@ -286,13 +286,13 @@ def _typed_cells(source: str, names: Sequence[str], rows: Sequence[Sequence[Any]
     unique, notes = unique_names(names)
     columns = dict(zip(unique, zip(*rows, strict=True), strict=True))
     mixed = {name: cells for name, cells in columns.items() if not _has_type(cells)}
-    texts = [[*dict.fromkeys(map(_telling, cells))] for cells in mixed.values()]
-    numerals = guess_numerals(texts, reading, source)
+    texts = {name: [*dict.fromkeys(map(_telling, cells))] for name, cells in mixed.items()}
+    numerals = guess_numerals(texts.values(), reading, source)
     columns |= {name: tuple(_word(cell, numerals.decimal) for cell in cells) for name, cells in mixed.items()}
     with naming(source):
         stored = [arrow.array(cells, from_pandas=True) for cells in columns.values()]
         table = held_table(source, arrow.Table.from_arrays(stored, names=unique))
-    table.notes, table.numerals = notes, numerals
+    table.notes, table.numerals = [*notes, *[*numerals.doubts(texts, reading)][:3]], numerals
     table.notations = {name: numerals.kind_of(columns[name]) for name in mixed}
     table.kinds |= {name: kind if kind in table.KINDS else "number" for name, kind in table.notations.items()}
     return table

@@ -17,7 +17,7 @@ SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of thre
 
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
-POINTED, _FEW = re.compile(_GROUPS.format(r"\.")), 3  # and how many such cells are no accident
+POINTED = re.compile(_GROUPS.format(r"\."))
 _LEADING = re.compile(r"0[0-9]+|0[1-9]\.[0-9]+")  # 0815; 01.2024, which is a month or a code
 _SPACED = _GROUPS.format(f"[{SPACES}]")
 _NUMERIC = re.compile(rf"(?:[+-]?(?:[0-9][0-9.,]*|[.,][0-9]+)|{_SPACED}(?:[.,][0-9]*)?)(?:[eE][+-]?[0-9]+)?")
@@ -73,11 +73,11 @@ class Numerals:
             return "code"
         return "number" if 2 * sum(self.number(cell) is not None for cell in known) >= len(known) else "text"
 
-    def doubts(self, columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
-        """Notes on columns of a few values at least, all of which are 1.234 or, if points part groups, 1234."""
-        for name, cells in columns.items():
+    def doubts(self, columns: Mapping[str, Iterable[str]], reading: Reading) -> Iterator[str]:
+        """Notes on columns of which all values are 1.234 or, if points part groups, 1234."""
+        for name, cells in columns.items() if not (self.sure or reading.thousands) else ():
             known = {_UNIT.sub("", cell).strip() for cell in cells if cell.strip("0 ") and not self.is_missing(cell)}
-            if len(known) >= _FEW and all(map(POINTED.fullmatch, known)):
+            if known and all(map(POINTED.fullmatch, known)):
                 read = f"{(first := min(known))!r} in {one_line(name)} is read as {first}"
                 yield f"{read}; add thousands='.' if it is {first.replace('.', '')}"
 

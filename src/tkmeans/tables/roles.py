@@ -17,10 +17,10 @@ RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the c
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
 # Last words of names; what words of a name end with; last words of columns whose values hardly repeat.
 _ALWAYS_ID, _POSTAL, _DATED = WORDS["identifiers"], {*WORDS["postal codes"]}, tuple(WORDS["dates"])
-_NUMBERING, _INDEXED, _FIRST = WORDS["numberings"], {*WORDS["indexed"]}, ("id", "codigo", "codice")
+_SPANS = [(2e4, 6e4), *((10.0**n, 4.2 * 10.0 ** (n + 1)) for n in (8, 11, 14, 17))]  # days by Excel; seconds and less
+_NUMBERING, _INDEXED, _FIRST, _MOMENTS = ({*WORDS[key]} for key in ("numberings", "indexed", "first", "moments"))
 _NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
-_NEARLY = 0.95  # of the values are distinct in a column that identifies rows
-_LONG = 9  # digits, more than a measurement has
+_NEARLY, _LONG = 0.95, 9  # of the values are distinct where they identify rows; digits, more than a measurement has
 _ENOUGH, _LEVELS = 10, 50  # rows in which a pattern is no accident, and values, at most, of an encoded category
 
 
@@ -101,7 +101,8 @@ def _why_not(column: Column, varies: bool = False) -> str:
     is_long = words[0] in ("plz", "postleitzahl") and bool(np.all((known >= 1000) & (known < 100_000)))
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL) or is_long:
         return "a postal code, by its name"
-    if any(word.endswith(_DATED) for word in words) and _are_dates(distinct):
+    is_moment = "to" not in words and (bool(_MOMENTS & {*words}) or words[-1] == "at")  # sales to date are amounts
+    if (any(word.endswith(_DATED) for word in words) or is_moment) and _are_dates(distinct, is_moment):
         return "a date, by its name and its values"
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
         counts = words[-1] not in ("index", "idx") or {*words[:-1]} <= _INDEXED  # and is no body mass index
@@ -114,10 +115,12 @@ def _why_not(column: Column, varies: bool = False) -> str:
     return ""
 
 
-def _are_dates(distinct: Array) -> bool:
-    """Whether whole numbers such as 20261118 or 202611 are days or months of the years from 1900 to 2100."""
-    days = [f"{digits[:4]}-{digits[4:6]}-{digits[6:] or '01'}" for digits in (f"{x:.0f}" for x in distinct)]
-    return bool(days) and all("1900" <= day < "2101" and day_number(day) is not None for day in days)
+def _are_dates(distinct: Array, is_moment: bool) -> bool:
+    """Whether whole numbers, as 20261118 or 202611, are of 1900 to 2100; moments also as 261118, and in `_SPANS`."""
+    digits = [f"{x:.0f}" for x in distinct]
+    days = [[f"{x[:4]}-{x[4:6]}-{x[6:] or '01'}" for x in digits], [f"20{x[:2]}-{x[2:4]}-{x[4:]}" for x in digits]]
+    written = (all("1900" <= x < "2101" and day_number(x) is not None for x in each) for each in days[: 1 + is_moment])
+    return any(written) or (is_moment and any(low <= distinct[0] and distinct[-1] < high for low, high in _SPANS))
 
 
 def _counts(known: Array, distinct: Array) -> bool:

@@ -53,7 +53,7 @@ class Reading(NamedTuple):
             if sign is not None and (word or len(sign) != 1 or sign == '"' or not (sign.isprintable() or sign == "\t")):
                 raise WrongUse(f"{name}={sign!r} is not one sign, such as ';' or tab")
         if self.decimal is not None and self.decimal == self.thousands:
-            raise WrongUse(f"decimal={self.decimal!r} and thousands={self.thousands!r} must differ")
+            raise WrongUse(f"decimal={str(self.decimal)!r} and thousands={self.thousands!r} must differ")
         try:
             "01".encode(self.encoding or "utf-8").index("0".encode(self.encoding or "utf-8"))  # as not every codec can
         except (LookupError, ValueError):

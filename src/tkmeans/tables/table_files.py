@@ -274,12 +274,12 @@ def write_table(
 
 
 def _with_points(table: Table, name: str) -> list[str]:
-    """The cells of a column as text, its numbers with a decimal point, whatever sign their files have."""
-    cells = table.cells(name, (column := table.column(name)).is_text)
-    if column.kind != "number" or table.notations.get(name) not in PLAIN:
+    """The cells of a column as text, its numbers with a decimal point, whatever sign and units their files have."""
+    cells, unit = table.cells(name, (column := table.column(name)).is_text), table.notation(name)[4:]
+    if column.kind != "number" or name not in table.notations:
         return cells
-    both = zip(cells, column.values.tolist(), Numerals().values(cells, "number")[0].tolist(), strict=True)
-    return [cell if x != x or x == plain else repr(x).removesuffix(".0") for cell, x, plain in both]
+    both = zip(cells, column.values.tolist(), Numerals().values(cells, unit)[0].tolist(), strict=True)
+    return [cell if x != x or x == plain else f"{x!r} {unit}".replace(".0 ", " ").rstrip() for cell, x, plain in both]
 
 
 def check_format(path: str | os.PathLike[str]) -> None:

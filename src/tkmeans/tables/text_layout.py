@@ -39,7 +39,7 @@ class Survey(NamedTuple):
     encoding: str
     mark: bytes  # the byte-order mark
     is_guess: bool  # whether the encoding is a guess by what the bytes look like
-    n_quotes: int
+    quotes: str  # quotation marks: "", "closed", or "loose" if text may stand behind some that enclose line breaks
     head: str  # the text of the first block
     is_all: bool  # whether that is all there is
 
@@ -76,7 +76,7 @@ def survey(content: Content, encoding: str | None) -> Survey:
     if wanted in ("utf-16", "utf-32"):  # in either order of bytes
         wanted = next((n for n in (marked, *_plausible(head)) if str(n).startswith(wanted)), f"{wanted}-le")
     for name in (wanted,) if wanted else _plausible(head):
-        n_quotes, misfit = _scan(content, name)
+        quotes, misfit = _scan(content, name)
         if misfit is None:
             break
         if wanted:
@@ -86,24 +86,30 @@ def survey(content: Content, encoding: str | None) -> Survey:
         raise TableError(f"{source} is not a table that tkmeans can read: it is neither {known}")
     is_all = len(head) <= size
     text = codecs.getincrementaldecoder(name)().decode(head.removeprefix(mark), final=is_all)
-    return Survey(name, mark, not wanted and name != "utf-8", n_quotes, text, is_all)
+    return Survey(name, mark, not wanted and name != "utf-8", quotes, text, is_all)
 
 
-def _scan(content: Content, encoding: str) -> tuple[int, int | None]:
-    """The number of quotation marks, and the place of the first byte that does not fit; None if all do."""
-    decoder, n_quotes, done = codecs.getincrementaldecoder(encoding)(), 0, 0
+def _scan(content: Content, encoding: str) -> tuple[str, int | None]:
+    """What quotation marks are, and the place of the first byte that does not fit; None if all do."""
+    decoder, n_quotes, n_breaks, n_behind, done = codecs.getincrementaldecoder(encoding)(), 0, 0, 0, 0
     with content.open() as file:
         while block := file.read(_BLOCK):
-            n_quotes += block.count(b'"') if b'"' in block else 0  # looking for one is quicker
+            if b'"' in block:  # looking for one is quicker
+                marks = (signs := np.frombuffer(block, np.uint8)) == ord('"')
+                within = np.cumsum(np.append(np.uint8(n_quotes % 2), marks), dtype=np.uint8)[1:] % 2 == 1
+                n_breaks += int(np.any(within & np.isin(signs, [*b"\r\n"])))
+                n_behind += int(not np.all(np.isin(signs[1:][(marks & ~within)[:-1]], [*b'\r\n\t,;|"'])))
+                n_quotes += int(np.count_nonzero(marks))
             waiting = len(decoder.getstate()[0])
             if waiting or encoding not in _LIKE_ASCII or not block.isascii():
                 try:
                     decoder.decode(block)
                 except UnicodeError as fault:
-                    return n_quotes, done - waiting + getattr(fault, "start", 0)
+                    return "", done - waiting + getattr(fault, "start", 0)
             done += len(block)
             WATCH.get()(min(done, content.size), 2 * content.size)  # which is less if it is packed
-    return n_quotes, done if decoder.getstate()[0] else None
+    quotes = "loose" if n_quotes % 2 or (n_breaks and n_behind) or encoding not in _LIKE_ASCII else "closed"
+    return quotes if n_quotes else "", done if decoder.getstate()[0] else None
 
 
 def _plausible(data: bytes) -> tuple[str, ...]:

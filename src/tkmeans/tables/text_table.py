@@ -11,7 +11,7 @@ import numpy as np
 
 from tkmeans.stats import Array
 from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
-from tkmeans.tables.numerals import POINTED, Numerals, guess_numerals
+from tkmeans.tables.numerals import POINTED, SPACES, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
 
@@ -65,7 +65,7 @@ class TextTable(Table):
         self.wholes = {name for name in unique if notations[name] == "number" and broken.isdisjoint(columns[name])}
         # Words for a missing value that Arrow gets; every one of them costs time for every cell.
         self._missing = {"", *numerals.given} | missing
-        self._by_hand = f'{sign} "' in found.head or sign == " " or not sign.isascii() or found.n_quotes % 2 == 1
+        self._by_hand = f'{sign} "' in found.head or sign == " " or not sign.isascii() or found.quotes == "loose"
         self._single = len(unique) + layout.trailing == 1
         self.layout, self.encoding, self.sign = _unusual(layout, content.packing), found.encoding, sign
 
@@ -82,8 +82,8 @@ class TextTable(Table):
                 cells += words[:_TELLING]
                 cells += islice((word for word in words if not word.isdecimal() or word[0] == "0"), _TELLING)
                 cells += islice((word for word in words if is_open and not POINTED.fullmatch(word)), _TELLING)
-        if is_open and not guess_numerals([*seen.values()], reading, self.source).sure and sign == ";":
-            self.notes += () if reading.thousands else islice(self.numerals.doubts(seen), _NAMED_LINES)
+        if is_open and not guess_numerals([*seen.values()], reading, self.source).sure and sign != ",":
+            self.notes += islice(self.numerals.doubts(seen, reading), _NAMED_LINES)
         for name, kind in ((name, self._layout.numerals.kind_of(cells)) for name, cells in seen.items()):
             if kind == "code" or not self.notations[name]:
                 self.notations[name], self.kinds[name] = kind, kind if kind in self.KINDS else "number"
@@ -150,7 +150,7 @@ class TextTable(Table):
         behind, encoding = ["\0"] * layout.trailing, layout.found.encoding.replace("utf-8", "utf8")
         types = {name: text if name in texts else arrow.float64() for name in names} | dict.fromkeys(behind, text)
         read = csv.ReadOptions(block_size=1 << 20, column_names=[*self.names, *behind], encoding=encoding)
-        parse = csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.found.n_quotes > 0)
+        parse = csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=bool(layout.found.quotes))
         how = {"null_values": sorted(self._missing), "decimal_point": layout.numerals.decimal}
         convert = csv.ConvertOptions(column_types=types, include_columns=[*names, *behind], **how)
         try:
@@ -197,6 +197,7 @@ class TextTable(Table):
     def _checked_records(self) -> Iterator[Record]:
         """The rows; those of another length, and a quotation mark that stays open, are complained of."""
         layout, last, wrong, n_wrong = self._layout, None, [], 0
+        stray = re.compile(rf'"[^"\r\n]*[\r\n][^"]*"(?![ \t]*(?:["\r\n{re.escape(layout.delimiter)}]|\Z))')
         for record in self._records():
             if len(record.cells) != len(self.names) + layout.trailing or (layout.trailing and record.cells[-1].strip()):
                 wrong += [record] if n_wrong < _NAMED_LINES else []
@@ -204,6 +205,9 @@ class TextTable(Table):
             elif not n_wrong:
                 yield record
             last = record
+            if stray.search(record.raw):
+                why = "a quotation mark is opened there, and text stands behind the one that closes it lines below"
+                raise TableError(f"{self.source}, line {record.line}: {why}; delete or double them")
         if last is not None and last.raw.count('"') % 2 and len(last.raw.splitlines()) > 1:
             raise TableError(f"{self.source}, line {last.line}: a quotation mark is opened there and never closed")
         if n_wrong:
@@ -212,8 +216,8 @@ class TextTable(Table):
             sign = NAMED.get(layout.delimiter, repr(layout.delimiter))
             first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
-            is_title = 2 * n_wrong > record.line and all(len(each.cells) > len(self.names) for each in wrong)
-            way_out = "delete lines such as a title above the names of the columns, " * is_title
+            is_title = 2 * n_wrong >= record.line and all(len(each.cells) > len(self.names) for each in wrong)
+            way_out = "give every column a name, delete lines such as a title above these names, " * is_title
             way_out += "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             raise TableError(f"{self.source}: {found}; {way_out}")
 
@@ -260,7 +264,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
         preamble, text = preamble.removesuffix(above.raw), above.raw + text
         head, sample, is_named, note = [above, *head], [above.cells, *sample], True, ""
     with_names = is_named if reading.header is None else reading.header
-    names, trailing = _column_names(head, with_names, delimiter, source)
+    names, trailing = _column_names(head, with_names, delimiter, numerals, source)
     header = head[0].raw if with_names else ""
     first = head[0].line + _n_lines(header)
     n_bytes = len(found.mark + "".join(islice(io.StringIO(found.head, newline=""), first - 1)).encode(found.encoding))
@@ -271,26 +275,35 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     return table
 
 
-def _column_names(head: list[Record], header: bool, delimiter: str, source: str) -> tuple[list[str], bool]:
+def _column_names(head: list[Record], header: bool, cut: str, numbers: Numerals, source: str) -> tuple[list[str], bool]:
     """Names of the columns, empty without a header, and whether records end with one more delimiter than it."""
     if not (below := [len(record.cells) for record in head[header:]]):
         raise NoRows(f"{source} has the names of columns but no rows; add header=False if its only line is data")
     names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
-    if len(names) == 1 and delimiter == "," and all(width == 2 for width in below):
+    if len(names) == 1 and cut == "," and all(width == 2 for width in below):
         found = f"line {head[0].line} has one name, but there are two cells in the lines below"
         raise TableError(f"{source}: {found}; add decimal=',' if these are decimal commas")
     if header and all(width == len(names) + 1 for width in below):
         trailing = 2 * sum(not record.cells[-1].strip() for record in head[1:]) > len(below)
-        names = names if trailing else ["", *names]  # as R writes it: row names, and no name for them
+        names = names if trailing or not _are_row_names(head[1:], numbers) else ["", *names]  # as R writes it
     return names, trailing
+
+
+def _are_row_names(rows: list[Record], numerals: Numerals) -> bool:
+    """Whether first cells are names of rows: text, the only numbers in quotation marks, or numbers that count up."""
+    cells = [row.cells[0].strip() for row in rows]
+    quoted = all(row.raw.startswith('"') and row.raw.count('"') < 2 * len(row.cells) for row in rows)
+    if not quoted and numerals.kind_of(cells) == "number" and cells[0].isdecimal() and (cells[1:] or cells[0] in "01"):
+        return cells == [str(int(cells[0][:15]) + i) for i in range(len(cells))]
+    return quoted or numerals.kind_of(cells) in ("text", "code", "date")
 
 
 def _unusual(layout: Layout, packing: str) -> str:
     """What a reader of CSV would not have expected."""
-    thousands, guess = layout.numerals.thousands, " (a guess: encoding='...' for another)" * layout.found.is_guess
+    group, guess = layout.numerals.thousands[:1], " (a guess: encoding='...' for another)" * layout.found.is_guess
     unusual = [] if layout.delimiter == "," else [NAMED.get(layout.delimiter, repr(layout.delimiter))]
     unusual += ["decimal commas"] if layout.numerals.decimal == "," else []
-    unusual += [f"digits in groups of three ({thousands[0]!r})"] if thousands else []
+    unusual += ["digits in groups of three" + f" ({group!r})" * (group not in SPACES)] if group else []
     unusual += [f"encoding {layout.found.encoding}{guess}"] if layout.found.encoding != "utf-8" else []
     found = [f"with {', '.join(unusual)}"] * bool(unusual) + [f"compressed by {packing}"] * bool(packing)
     return f"read as text {', '.join(found)}" if found else ""
