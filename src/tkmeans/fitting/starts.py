@@ -222,6 +222,7 @@ def chosen_start(
     candidates, n_searches, core_weight, quick = list[Candidate](), 0, sample.weight, None
     plan: list[tuple[float, Any]] = [(TAILS[0], EVERY)]
     step = round(len(sample.X) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
+    step = step if step > 2 else 1  # half of the rows take as long
     few, tol = slice(None, None, max(step, 1)), CLIMB_TOL if climb else PILOT_TOL
     ends = dict[int, Candidate]()
 
