@@ -304,4 +304,4 @@ def test_the_scale_of_a_start_is_the_most_likely_one_of_its_distances(dof):
     )
     started = fitted_tails(found, Sample(np.zeros((n, p)), np.ones(n)), dof)
     assert started.dof == dof
-    assert started.scale == pytest.approx(np.exp(best.x), rel=0.02)
+    assert started.scale == pytest.approx(np.exp(best.x), rel=0.08)  # of a sixth of the rows

@@ -38,8 +38,7 @@ def mapped_file(X: Any) -> Any:
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and vanishes when it does not.
 
-    What was there before stays until the new file is complete and on the disk. A device or
-    a pipe cannot be replaced and is written to directly.
+    What was there stays until the new file is on the disk. A device or a pipe is written to directly.
     """
     target = Path(os.path.realpath(path))  # a link stays, the file it points to is replaced
     before = os.stat(path) if os.path.exists(path) else None

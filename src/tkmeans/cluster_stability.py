@@ -162,10 +162,7 @@ def show_progress(done: int, total: int, title: str, progress: bool | Progress) 
 
 
 def best_jaccard(reference: Array, labels: Array, clusters: Array, weight: Array) -> Array:
-    """For each of the clusters in `reference`, its similarity with the most similar cluster in `labels`.
-
-    Negative labels are no clusters, but their rows count in what is not shared.
-    """
+    """For each cluster in `reference` the similarity of the most similar one in `labels`; negative labels are none."""
     ours, row = np.unique(reference, return_inverse=True)
     theirs, column = np.unique(labels, return_inverse=True)
     both = coo_array((weight, (row, column)), (len(ours), len(theirs))).toarray()

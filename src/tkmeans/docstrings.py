@@ -17,10 +17,7 @@ _SHARED = {name or first: entry for name, entry, first in _NAMED}  # by names in
 
 
 def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
-    """Add to a docstring what shared parameters and attributes are, after its own ones, and what is returned.
-
-    A name that ends with * stands for all that begin so.
-    """
+    """Add to a docstring what shared parameters (a final * stands for any ending) are, and what is returned."""
     names = [each for name in shared for each in (fnmatch.filter(_SHARED, name) if "*" in name else [name])]
     attributes = [_SHARED[name] for name in names if name.endswith("_")]
     parameters = [_SHARED[name] for name in names if not name.endswith("_")]

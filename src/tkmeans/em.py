@@ -89,10 +89,7 @@ class SmallMove:
 @final
 @dataclass(frozen=True)
 class Plateau:
-    """Stop once `times` iterations were on average no better than as many before them, up to `tol`.
-
-    For objectives that go up and down because every iteration looks at other rows.
-    """
+    """Stop once `times` iterations, each on other rows, were on average no better than as many before, up to `tol`."""
 
     tol: float
     times: int
@@ -154,14 +151,19 @@ def em(
 
 
 def _step(source: Visited, model: Any, run: Progress) -> Progress:
-    """The extrapolated step if it does not lose, else the plain one; none if that loses, which is rounding alone."""
-    plain, n_passes = model.m_step(run.stats, run.params), run.n_passes + 1
-    leap = None if run.mixer is None else run.mixer.extrapolate(model.pack(run.params), model.pack(plain))
-    params = plain if leap is None else model.unpack(leap, plain)
+    """A leap, the model's own or a mix of steps, if it does not lose, else the plain step; none if rounding decides."""
+    ahead = model.ahead(run.stats, run.params) if run.mixer is not None and hasattr(model, "ahead") else None
+    like = model.m_step(run.stats, run.params) if ahead is None else run.params
+    params, n_passes = like, run.n_passes + 1
+    if run.mixer is not None:
+        leap = run.mixer.extrapolate(model.pack(run.params), model.pack(like) if ahead is None else ahead)
+        leap = ahead if leap is None else leap
+        params = like if leap is None else model.unpack(leap, like)
     stats = source.reduce(model.e_step(params))
-    if run.mixer is not None and leap is not None and not stats.objective >= run.stats.objective:
+    if run.mixer is not None and params is not like and not stats.objective >= run.stats.objective:
         run.mixer.forget()
-        params, stats, n_passes = plain, source.reduce(model.e_step(plain)), n_passes + 1
+        params = like if ahead is None else model.m_step(run.stats, run.params)
+        stats, n_passes = source.reduce(model.e_step(params)), n_passes + 1
     if model.climbs and stats.objective < run.stats.objective:
         return run._replace(n_passes=n_passes)
     total = run.total if model.climbs else stats.total  # batches of a stream need not weigh the same

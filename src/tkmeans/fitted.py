@@ -170,10 +170,7 @@ def far_distances(X: Array, centers: Array) -> Array:
 @final
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A model, its parameters in the user's coordinates, and the frame that rows are read in.
-
-    To be stored, its model has no engine; to answer, it has one.
-    """
+    """A model, which has an engine unless it is to be stored, its parameters, and the frame that rows are read in."""
 
     model: Any
     params: Any  # of the model's family
@@ -232,8 +229,7 @@ class FittedModel:
     ) -> "Training":
         """Number the clusters by size, at last by their rows if asked to, and label every row just as `predict` would.
 
-        Most often the `sizes` that a fit leaves are right, and one look at the rows is enough. Distances are
-        `tallied` for those who seek outliers.
+        Most often the `sizes` of a fit are right, and one look is enough. Distances are `tallied` to find outliers.
         """
         params, made_in, order = self.params, source.frame, np.arange(len(self.params.centers))
         if sizes is not None:
@@ -307,8 +303,10 @@ def tail_of_f(p: Any, dof: Any, d2: Array) -> Array:
     if np.max(dof, initial=0.0) >= NEARLY_GAUSSIAN:
         ratio = d2 / dof
         return betaincc(p / 2, dof / 2, ratio / (1 + ratio))
-    if np.ndim(p) == 0 and p == 2:
-        return np.exp(-dof / 2 * np.log1p(d2 / dof))
+    if np.ndim(p) == 0 and p in (2, 4, 6) and np.ndim(dof) == 0:  # a finite sum
+        ratio = d2 / dof
+        tail, rest = np.exp(-dof / 2 * np.log1p(ratio)), ratio / (1 + ratio)
+        return tail if p == 2 else tail * (1 + dof / 2 * rest * (1 if p == 4 else 1 + (dof / 2 + 1) / 2 * rest))
     if len(d2) < MANY_ROWS or np.ndim(dof):
         return fdtrc(p, dof, d2 / p)
     if np.ndim(p):  # most rows are complete

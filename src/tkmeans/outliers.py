@@ -115,8 +115,7 @@ def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[
 def warn_of_clumps(strays: Array, numbers: Array, radius: float, centers: Array, least: float = 0) -> None:
     """Warn if outliers, with these row numbers, are not scattered: `least` within the radius of a cluster are a heap.
 
-    They are at least 10, a tenth of all, and more by four deviations than of outliers that are spread evenly over the
-    box of all and of the centres.
+    They are 10, a tenth of all, and more by four deviations than if all were spread evenly over their box.
     """
     strays, numbers = (each[:: -(-len(each) // _FARTHEST_CHECKED) or 1] for each in (strays, numbers))
     if not len(strays):

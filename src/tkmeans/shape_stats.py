@@ -1,7 +1,6 @@
 """The records of clusters with shapes: what `tkmeans.stats` is for round ones.
 
-A `Block` enters an engine together with a `ShapeKernel`; a `ShapeStats` leaves it.
-Shapes: n rows, p features, K components.
+A `Block` enters an engine with a `ShapeKernel`; a `ShapeStats` leaves it. Shapes: n rows, p features, K components.
 """
 
 from typing import NamedTuple

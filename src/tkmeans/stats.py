@@ -152,10 +152,7 @@ class Stats(NamedTuple):
         return self.wx / np.maximum(self.observed, TINY)
 
     def merge(self, other: "Stats") -> "Stats":
-        """The statistics of both sets of rows together.
-
-        `observed` of shape (K, 1) and of shape (K, p) add up by broadcasting, which is just what they mean.
-        """
+        """The statistics of both sets of rows; `observed` of shapes (K, 1) and (K, p) add up by broadcasting."""
         return Stats(*(a + b for a, b in zip(self, other, strict=True)))
 
     def faded(self, kept: float) -> "Stats":
@@ -167,10 +164,7 @@ class Stats(NamedTuple):
         return Stats._make([*(by_cluster[order] for by_cluster in self[:6]), *self[6:]])
 
     def around(self, step: Array) -> "Stats":
-        """The same sums around centres that lie `step`, of shape (K, p), away from the old ones.
-
-        The memberships stay what they were: only the point from which rows are measured moves.
-        """
+        """The same sums around centres that lie `step`, (K, p), away from the old ones; memberships stay the same."""
         wx = self.wx - self.observed * step
         return self._replace(wx=wx, wd2=self.wd2 - ((self.wx + wx) * step).sum(axis=1))
 

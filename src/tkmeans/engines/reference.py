@@ -1,7 +1,6 @@
 """The reference engine: E-step sums of one block of rows, in plain array-API operations. It is the definition.
 
-Every other engine must return these numbers. It needs nothing but an array
-library that follows the array API, so it runs wherever such arrays live.
+Every other engine must return these numbers. It runs wherever arrays of the array API live.
 """
 
 from typing import NamedTuple

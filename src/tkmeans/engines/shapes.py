@@ -1,7 +1,6 @@
 """The reference engine for clusters with shapes, in plain array-API operations. It is the definition.
 
-Rows are complete here, and sums are in double precision whatever the rows are.
-`tkmeans.engines.native.shapes` returns the same numbers, quickly.
+Rows are complete, and sums in double precision. `tkmeans.engines.native.shapes` returns the same numbers, quickly.
 """
 
 from importlib import import_module

@@ -76,9 +76,7 @@ def _follow(X: Array, units: Array, center: Array, related: Array, loadings: Arr
     mean = np.mean(Z, axis=0) if len(Z) else np.zeros(len(left))
     tilt = 1 - 1e-9 * np.arange(len(left))  # of columns that tell the same the first is kept
     second = (Z - mean).T @ (Z - mean) / max(len(Z), 1)
-    _, pivots, rank, _ = dpstrf(
-        second * np.outer(tilt, tilt), tol=SUSPECT
-    )  # takes the column of which the others leave most
+    _, pivots, rank, _ = dpstrf(second * np.outer(tilt, tilt), tol=SUSPECT)  # takes the one of which most is left
     first, others = pivots[:rank] - 1, pivots[rank:] - 1
     if not len(others) or len(np.unique(Z, axis=0)) < ROWS_PER_COLUMN * (rank + 1):
         return

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-me
 ENOUGH = 2  # searches, if they agree
 # Of a sample with more cells x clusters than LARGE, the first searches see some of the rows: as many as this.
 # Where they agree, clusters are clear, and the distances show how light the tails are.
-LARGE, FEW_ROWS, FEW_ROWS_PER_CLUSTER = 2e7, 1000, 25
+LARGE, FEW_ROWS, FEW_ROWS_PER_CLUSTER = 3e5, 1000, 25
 CLEAR_DOF_STARTS = (*DOF_STARTS, 20.0, 200.0)
 # Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
 # equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they explain
@@ -85,16 +86,22 @@ class Start(NamedTuple):
     weights_differ: bool | None = None  # None if that is not known yet
 
 
+# A state of random numbers for each thread, to be seeded before each use: a new one takes a tenth of a millisecond.
+_own_numbers = cache(lambda _: np.random.RandomState(0))
+
+
 def starts(settings: Any, source: Source, dof: float | None, rng: np.random.RandomState) -> Iterator[Start]:
     """As many starts as an estimator's `init` and `n_init` ask for, one at a time; `dof` is None if it is estimated."""
     K, init = int(settings.n_clusters), settings.init  # a narrow integer of NumPy has no room for what is made of it
     robust = isinstance(init, str) and init == "robust"
     size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
     size = size if source.n_rows > WORTH_A_SAMPLE * size else max(size, source.n_rows)
-    searching = np.random.RandomState(0) if robust else rng  # a search leaves nothing to chance
+    searching = _own_numbers(get_ident()) if robust else rng  # a search leaves nothing to chance
     max_time = getattr(settings, "max_time", None)
     limit = source.search_limit = None if max_time is None or source.resumed else TimeLimit(SEARCH_TIME * max_time)
     source.n_clusters = K
+    if robust:
+        searching.seed(0)
     X, weight = source.sample(size, searching if source.n_rows > size else rng)
     weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
     rows = Sample(X, weight)
@@ -146,10 +153,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
 
 
 def without_heaps(search: Any, labels_of: Any, n_clusters: int, least: float, sample: Sample) -> Any:
-    """What a search finds without the rows of clusters that hold less than this share, left out again and again.
-
-    `labels_of` labels the rows of a sample by what was found, -1 for noise.
-    """
+    """What a search finds without clusters below this share, left out again and again; `labels_of` has -1 for noise."""
     if least * n_clusters > 1:
         much = f"min_cluster_size is {f'{least:.0%}' if least <= 1 else 'more than all'} of the rows"
         raise ValueError(f"{much}, too much for each of {n_clusters} clusters; choose a smaller one, or fewer clusters")
@@ -219,7 +223,15 @@ def chosen_start(
     candidates, n_searches, core_weight, quick = list[Candidate](), 0, sample.weight, None
     plan: list[tuple[float, Any]] = [(TAILS[0], EVERY)]
     step = round(len(sample.X) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
-    few = slice(None, None, max(step, 1))
+    step = step if step > 2 else 1  # half of the rows take as long
+    few, tol = slice(None, None, max(step, 1)), CLIMB_TOL if climb else PILOT_TOL
+    ends = dict[int, Candidate]()
+
+    def pilot(each: Candidate) -> Candidate:
+        ends[id(each.found)] = end = ends.get(id(each.found)) or _pilot(sample, core_weight, each, dof, tol)
+        counted: Any = {"n_searches": each.n_searches, "of_core": each.of_core, "in_core": each.in_core}
+        return end._replace(**counted, merit=end.merit - each.handicap)
+
     while plan:
         if len(candidates) == 1 and (n_searches == 2 * ENOUGH or (n_searches == ENOUGH and not candidates[0].n_far)):
             break
@@ -272,18 +284,22 @@ def chosen_start(
         elif rows is quick:
             del candidates[1]
         n_searches = sum(each.n_searches for each in candidates)
-    tol = CLIMB_TOL if climb else PILOT_TOL
+        if n_searches == len(candidates) == ENOUGH and not candidates[0].n_far and new.handicap < np.inf:
+            pilots = list(map(pilot, candidates))
+            settled = same_clusters(pilots[0].labels, pilots[1].labels, sample.weight)
+            if settled and not pilots[0].n_tiny + pilots[1].n_tiny:
+                return _best(pilots, sample.weight, n_searches)
     if len(candidates) == 1:
         only = candidates[0]
         found = fitted_tails(only.found, sample, dof, DOF_STARTS if step <= 1 else CLEAR_DOF_STARTS)
-        found = _pilot(sample, core_weight, only, dof, tol).found if climb else found
+        found = pilot(only).found if climb else found
         return found, Agreement(n_searches, n_searches, np.inf)
     for i, each in enumerate(candidates):
         if each.handicap and not each.of_core and is_better(each.found, candidates[0].found, sample):
             candidates[i] = each._replace(handicap=0.0)  # heavy tails would have taken it, had they found it
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
     widest = WIDEST * min(each.found.width for each in accepted)
-    pilots = [_pilot(sample, core_weight, each, dof, tol) for each in accepted if each.found.width <= widest]
+    pilots = [pilot(each) for each in accepted if each.found.width <= widest]
     return _best(pilots, sample.weight, n_searches)
 
 
@@ -359,7 +375,7 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     sizes = np.bincount(labels, weight, K)
     found = found._replace(centers=params.centers, scale=params.scale, dof=params.dof)
     n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))
-    merits = {"merit": merit - candidate.handicap, "core_merit": core_merit, "least": float(np.min(sizes))}
+    merits = {"merit": merit, "core_merit": core_merit, "least": float(np.min(sizes))}
     return candidate._replace(found=found, labels=labels, n_tiny=n_tiny, **merits)
 
 

@@ -1,8 +1,7 @@
 """Covariance structures of mixture components: full, tied, diagonal, spherical.
 
-Shapes come as stacks, one entry for each component: matrices (K, p, p), variances
-(K, p) or one variance (K, 1). What EM needs of a shape is how to whiten differences with
-it, what follows from the sums over rows, and how to extrapolate it.
+Shapes come as stacks, one entry for each component: matrices (K, p, p), variances (K, p) or one variance (K, 1). EM
+asks how to whiten differences with a shape, what follows from the sums over rows, and how to extrapolate it.
 """
 
 from dataclasses import dataclass

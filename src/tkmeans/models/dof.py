@@ -18,8 +18,7 @@ _SERIES_FROM = 20.0
 def first_dof(n_features: int) -> float:
     """Tails to begin with: heavy, so that outliers do not pull, but not so heavy that one row holds a centre.
 
-    Seeds are rows. With nu = 1 in many dimensions a row outweighs all others of its cluster
-    once a centre lies on it, and the centre never leaves.
+    Seeds are rows. With nu = 1 in many dimensions a row with a centre on it outweighs all others of its cluster.
     """
     return max(BOUNDS[0], n_features / (MOST_TRUST - 1))
 
@@ -64,7 +63,7 @@ def log_minus_digamma(a: float) -> float:
 def log_gamma_ratio(a: float, b: Array) -> Array:
     """``ln(Gamma(a + b) / Gamma(a)) - b ln(a)``, which tends to 0 as a grows."""
     if a < _SERIES_FROM:
-        return gammaln(a + b) - gammaln(a) - b * np.log(a)
+        return gammaln(a + b) - gammaln(a) - b * math.log(a)
     return (a - 0.5 + b) * np.log1p(b / a) - b + _stirling_rest(a + b) - _stirling_rest(a)
 
 

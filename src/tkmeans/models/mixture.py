@@ -82,10 +82,7 @@ class StudentMixture:
     climbs = True
 
     def kernel(self, params: MixtureParams, observed: Array | None = None, whitening: Any = None) -> ShapeKernel:
-        """What an engine needs to know, for rows of which all features were observed, or only these.
-
-        `whitening` is that of the shapes, where it is known already.
-        """
+        """What an engine needs to know, for rows with all or only these features; `whitening` may be known already."""
         centers, covariances, dof = params.centers, params.covariances, params.dof
         if observed is not None:
             centers, covariances = centers[:, observed], self.shape.part(covariances, observed)

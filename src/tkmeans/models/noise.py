@@ -23,10 +23,7 @@ NO_NOISE = 2e-8  # in the bulk: a share that has fallen so low stays there, so t
 def noise_kernel(
     share: float, beyond: float, center: Array, factors: Array, log_det: Array, box: float = 0.0
 ) -> NoiseKernel:
-    """The noise of so many of the rows in, and beyond, the ellipsoid with these factors, (1, ...), and ln det.
-
-    A box has the axes of the ellipsoid, which lies in it.
-    """
+    """The noise of such shares in, and beyond, an ellipsoid with these factors, (1, ...), and ln det, or its box."""
     p = len(center)
     volume = log_volume(p, float(log_det[0]), box)
     rim = math.log(beyond) - volume - math.log(max(p, 1))

@@ -26,12 +26,15 @@ from types import ModuleType
 from typing import final
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, zeta
 
 from tkmeans.engines import reference
-from tkmeans.models.dof import BOUNDS, log_gamma_ratio, solve_dof
+from tkmeans.models.dof import BOUNDS, log_gamma_ratio, log_minus_digamma, solve_dof
 from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.stats import Array, Block, Kernel, Params, Stats
+
+# No scoring to tails so many times as heavy: it began too far away. EM strides there itself, but not from light tails.
+HEAVIER, LIGHT = 1.5, 10.0
 
 
 @final
@@ -89,27 +92,48 @@ class Student:
         return Params(params.centers + step, max(scale, self.scale_floor), dof, log_weights)
 
     def pack(self, params: Params) -> Array:
-        """The centres, and the logarithms of what must stay positive."""
-        parts: list[Array] = [np.ravel(params.centers), [math.log(params.scale)]]
-        if self.estimate_dof:
-            parts.append([math.log(params.dof)])
-        if self.estimate_weights:
-            parts.append(params.log_weights)
-        return np.concatenate(parts)
+        """The centres, logarithms of what must stay positive, and 1/nu, in which likelihoods are nearly parabolas."""
+        tails = [1 / params.dof] if self.estimate_dof else []
+        weights = [params.log_weights] if self.estimate_weights else []
+        return np.concatenate([np.ravel(params.centers), [math.log(params.scale), *tails], *weights])
+
+    def ahead(self, stats: Stats, params: Params) -> Array | None:
+        """The next parameters, packed, with alpha and nu by a step of Fisher scoring (Lange, Little and Taylor 1989).
+
+        It need not climb, but EM creeps where tails are light: the u, which are missing, tell nearly all of nu. The
+        information is that of clusters apart; where they overlap, the step is short. None if EM is the better choice.
+        """
+        if not self.estimate_dof or stats.cells == 0:
+            return None
+        nu, total, step = params.dof, stats.total, stats.step
+        scatter = np.add.reduce(stats.wd2) - np.add.reduce(stats.observed * step**2, axis=None)
+        p, excess = stats.cells / total, float(np.add.reduce(stats.log_u) - np.add.reduce(stats.w)) / total
+        by_scale = p / 2 * (float(scatter) / (stats.cells * params.scale) - 1)  # the slope in ln alpha, per row
+        by_tail = -nu * nu / 2 * (log_minus_digamma(nu / 2) + 1 + excess)  # and in t = 1/nu
+        beyond = (nu + p) * (nu + p + 2)
+        scales, both = p * nu * (nu + p) / 2 / beyond, p * nu * nu / beyond  # the information
+        tails = nu**4 * (float(zeta(2, nu / 2) - zeta(2, (nu + p) / 2)) / 4 - p * (nu + p + 4) / (2 * nu * beyond))
+        t = 1 / nu + (scales * by_tail - both * by_scale) / (scales * tails - both * both)
+        if t > HEAVIER / nu and nu < LIGHT:
+            return None
+        most = min(max(HEAVIER / nu, 1 / LIGHT), 1 / self.least_dof)
+        t = min(max(t, 1 / max(self.least_dof, BOUNDS[1])), most)
+        log_scale = math.log(params.scale) + (by_scale - both * (t - 1 / nu)) / scales
+        weights = [log_shares(stats.n)] if self.estimate_weights else []
+        return np.concatenate([np.ravel(params.centers + step), [log_scale, t], *weights])
 
     def unpack(self, vector: Array, like: Params) -> Params:
         """The admissible parameters nearest to an extrapolated vector."""
         n_clusters, n_features = like.centers.shape
         centers, rest = vector[: n_clusters * n_features], vector[n_clusters * n_features :]
         dof, log_weights = like.dof, like.log_weights
-        # No more than a hundredfold away from the plain step's values.
-        pairs = zip(rest, like[1:3], strict=False)
-        held = [min(max(math.exp(min(log, 700.0)), plain / 100), plain * 100) for log, plain in pairs]
+        # No more than a hundredfold away from that.
+        scale = min(max(math.exp(min(rest[0], 700.0)), like.scale / 100), like.scale * 100)
         if self.estimate_dof:
-            dof = max(min(held[1], BOUNDS[1]), self.least_dof)
+            dof = 1 / min(max(float(rest[1]), 1 / max(self.least_dof, BOUNDS[1])), 1 / self.least_dof)
         if self.estimate_weights:
             log_weights = normalized(rest[-n_clusters:])
-        return Params(centers.reshape(n_clusters, n_features), max(held[0], self.scale_floor), dof, log_weights)
+        return Params(centers.reshape(n_clusters, n_features), max(scale, self.scale_floor), dof, log_weights)
 
 
 def eta(stats: Stats, expansion: float) -> float:

@@ -37,10 +37,7 @@ def kinds(name: str, params: dict[str, Any]) -> Fields:
 
 
 def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
-    """A decoded value as the estimator has it; complain if it is not of its kind and shape.
-
-    The number of training rows is learnt from the first array that has one.
-    """
+    """A decoded value as the estimator has it, of its kind and shape; its first array tells the number of rows."""
     for each in kind.removesuffix("?").split("|"):
         word, _, dims = each.removesuffix("]").partition("[")
         has_shape = not dims or _has_shape(value, dims.split(","), sizes)

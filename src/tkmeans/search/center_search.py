@@ -33,7 +33,7 @@ QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stop
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
 REAL_GAIN = 0.01  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
-SCALE_STEPS = 8
+SCALE_STEPS = 5
 LEFT_OUT = 100.0  # times the median squared distance: a row that belongs to no centre
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
@@ -63,9 +63,8 @@ def robust_search(
 ) -> Found:
     """Centres that EM can start from with confidence, for a canonical sample.
 
-    `tails` is the nu of the criterion, heavy if None. One of several searches may give up after fewer `quiet_breaths`;
-    without any there may be fewer centres. It may `start` where another ended. A native one raises TimeoutError
-    when it has taken so many `seconds`.
+    `tails` is the nu of the criterion, heavy if None. A search may give up after fewer `quiet_breaths`; with none
+    centres may be fewer. It may `start` where another ended. A native one raises TimeoutError after so many `seconds`.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
@@ -168,7 +167,7 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None, starts: tuple[
     d2, weight, p = found.nearest[known], sample.weight[known], found.centers.shape[1]
     if not np.any(d2 > 0):
         return found._replace(dof=dof or BOUNDS[0])
-    thin = slice(None, None, max(1, len(d2) // 3000))
+    thin = slice(None, None, max(1, len(d2) // 500))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
     nu = np.array(starts if dof is None else [dof])[:, None]
     scale = np.full(len(nu), found.scale)

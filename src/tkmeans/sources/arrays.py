@@ -56,8 +56,9 @@ class BlockSource(Source):
             total = float(n_rows) if up_to is None else up_to[-1]
             marks = (np.arange(size) + rng.random_sample(size)) * (total / size)  # rows may come in turns
             places = np.floor(marks) if up_to is None else np.searchsorted(up_to, marks, side="right")
-            picked, times = np.unique(places.astype(np.int64), return_counts=True)
-            picked, weight = np.minimum(picked, n_rows - 1), times * (total / size)
+            firsts = np.flatnonzero(np.append(True, places[1:] > places[:-1]))  # of a row that was picked several times
+            picked = np.minimum(places[firsts].astype(np.int64), n_rows - 1)
+            weight = np.diff(firsts, append=size) * (total / size)
         X = self.rows(picked)
         return Sample(self.frame.enter(X if self.columns is None else X[:, self.columns], coarse=True), weight)
 
@@ -136,8 +137,8 @@ class ArraySource(BlockSource):
         (self.n_rows, self.n_features), self.dtype = X.shape, X.dtype
 
     def rows(self, picked: Array) -> Array:
-        """Rows by their numbers."""
-        return self.X[picked]
+        """Rows by their ascending numbers."""
+        return self.X if len(picked) == self.n_rows else self.X[picked]
 
 
 @final

@@ -239,7 +239,7 @@ def measure(X: Array, weight: Array | None) -> Frame:
         away[np.isnan(away)] = 0  # (p, n); what was not observed is not away
         largest = np.max(away, axis=0)  # taken out before squaring: no overflow, no underflow
         shape = away / np.where((largest > 0) & np.isfinite(largest), largest, 1)
-        distance = largest * np.sqrt(np.mean(np.ascontiguousarray((shape**2).T), axis=1))
+        distance = largest * np.sqrt(np.add.reduce(np.ascontiguousarray(shape**2)) / X.shape[1])
     spread = float(quantile(distance, weight))
     if spread == 0:  # most rows are equal: let the others speak
         others = (distance > 0) & np.isfinite(distance)
@@ -258,21 +258,19 @@ def nearest_to_zero(centers: Array) -> Array:
 
 
 def quantile(values: Array, weight: Array, *shares: float) -> Array:
-    """Of each column, the least value that a share (0.5) of the weight does not exceed; holes are left out.
-
-    Of several shares the first axis of what is returned.
-    """
-    if values.size and np.isnan(np.min(values)):  # a sum could overflow
+    """The least value of each column that a share (0.5) of the weight does not exceed, without holes; (shares, p)."""
+    if values.size and np.isnan(np.minimum.reduce(values, axis=None)):  # a sum could overflow
         values = np.where(np.all(np.isnan(values), axis=0), 0.0, values)  # nothing is known of such a column
         columns = enumerate(~np.isnan(values).T)
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
-    least, most = weight.min(), weight.max()
-    if least == most > 0:
+    least, most = np.minimum.reduce(weight), np.maximum.reduce(weight)
+    times = weight / least if 0 < most < 2**20 * least else weight  # rows taken several times: sums are exact
+    if most < 8 * least and np.array_equal(times, whole := times.astype(np.int64)):
+        each = np.repeat(each, whole, axis=-1) if least < most else each
         places = [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]
         found = np.partition(each, places, axis=-1)[..., places]
     else:
-        times = weight / least if most < 2**20 * least else weight  # rows taken several times: sums are exact
         order = np.argsort(each, axis=-1)
         up_to = np.cumsum(times[order], axis=-1)  # (p, n)
         places = [np.count_nonzero(up_to < share * up_to[..., -1:], axis=-1) for share in shares or (0.5,)]

@@ -41,10 +41,7 @@ def instruction_set() -> str:
 def new_search(
     rows: Array, weight: Array, n_clusters: int, dof: float, noise_reach: float, seconds: float = np.inf
 ) -> _native.Search:
-    """The state of a search for starting centres (`search.hpp`); its plan is `tkmeans.search.center_search`.
-
-    Its methods raise TimeoutError so many seconds from now.
-    """
+    """A search (`search.hpp`), for `tkmeans.search.center_search`; it raises TimeoutError so many seconds from now."""
     rows, weight = (np.ascontiguousarray(values, np.float64) for values in (rows, weight))
     return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1], seconds)
 

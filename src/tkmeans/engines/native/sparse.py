@@ -1,7 +1,4 @@
-"""The reference engine's numbers for sparse rows, from their entries alone, in C++ (`sparse.cpp`).
-
-In double precision whatever the rows are.
-"""
+"""The reference engine's numbers for sparse rows of any type, in double precision, in C++ (`sparse.cpp`)."""
 
 from collections.abc import Callable
 
