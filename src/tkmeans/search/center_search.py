@@ -33,7 +33,7 @@ QUIET_BREATHS = 3  # breaths in a row without a real gain before the search stop
 STARVING_BREATHS = 12  # as long as a centre has hardly any rows: it is better used elsewhere
 REAL_GAIN = 0.01  # nats per row; less is polish, which EM does better
 DOF_STARTS = (1.0, 1.4, 2.0, 3.0, 5.0)  # no higher: EM climbs to a large nu in a few steps, but creeps down from one
-SCALE_STEPS = 5
+SCALE_STEPS, TAIL_ROWS = 5, 500  # of a start's scale and dof, and rows that show them, at least
 LEFT_OUT = 100.0  # times the median squared distance: a row that belongs to no centre
 SAME = 0.9  # of the rows of each cluster in one cluster of the other, both ways: two searches agree
 UNEQUAL = 0.02  # nats per row that estimated weights must gain
@@ -167,7 +167,7 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None, starts: tuple[
     d2, weight, p = found.nearest[known], sample.weight[known], found.centers.shape[1]
     if not np.any(d2 > 0):
         return found._replace(dof=dof or BOUNDS[0])
-    thin = slice(None, None, max(1, len(d2) // 500))
+    thin = slice(None, None, max(1, len(d2) // TAIL_ROWS))
     d2, weight = d2[thin], weight[thin] / np.sum(weight[thin])
     nu = np.array(starts if dof is None else [dof])[:, None]
     scale = np.full(len(nu), found.scale)
