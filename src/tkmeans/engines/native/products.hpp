@@ -1,5 +1,7 @@
 // Sums of rows weighted per cluster: out[k] += sum over rows of weight[k][i] * x_i.
 #pragma once
+#include <vector>
+
 #include "distances.hpp"
 
 namespace tkmeans::TKM_SET {
@@ -107,15 +109,32 @@ template <class T>
 template <class Pairs>
 void Products<T>::add_few(const TwoWays<T>& x, const Pairs& pairs, const View<T>& weight) {
     assert(!by_lanes_);
+    constexpr int at_once = 4;  // packs of sums that stay in registers
+    std::vector<int> rows(x.rows.rows() + 1);
     for (Index k = 0; k < clusters_; ++k) {
-        T* sums = sums_[k];
+        Index count = 0;
         for (Index q = pairs.begin(k); q < pairs.end(k); ++q)
             for (Index i = pairs.row(q); i < pairs.row(q) + size; ++i) {
-                if (weight[k][i] == 0) continue;
-                const auto w = splat(weight[k][i]);
-                const T* xi = x.rows[i];
-                for (Index j = 0; j < features_; j += size) store(sums + j, load(sums + j) + w * load(xi + j));
+                rows[count] = int(i);  // kept only if it counts
+                count += weight[k][i] != 0;
             }
+        if (count == 0) continue;
+        even_runs((features_ + size - 1) / size, at_once, [&](Index first, Index packs) {
+            with_count<at_once>(packs, [&](auto n) {
+                Pack<T> sum[decltype(n)::value];
+                T* sums = sums_[k] + first * size;
+                TKM_UNROLL
+                for (int v = 0; v < decltype(n)::value; ++v) sum[v] = load(sums + v * size);
+                for (Index m = 0; m < count; ++m) {
+                    const auto w = splat(weight[k][rows[m]]);
+                    const T* xi = x.rows[rows[m]] + first * size;
+                    TKM_UNROLL
+                    for (int v = 0; v < decltype(n)::value; ++v) sum[v] = sum[v] + w * load(xi + v * size);
+                }
+                TKM_UNROLL
+                for (int v = 0; v < decltype(n)::value; ++v) store(sums + v * size, sum[v]);
+            });
+        });
     }
 }
 

@@ -190,9 +190,15 @@ void SearchState<P>::distances_to(const double* const* points, int count, Reach 
     const bool some = reach != Reach::all && stride() >= many_features && count <= points_at_once;
     for (Index k = 0; k < clusters() && some; ++k)
         for (int t = 0; t < count; ++t) apart[k] = std::min(apart[k], squared_distances<1>(center(k), points[t])[0]);
-    for (Index i = 0; i < n_ && some; ++i) {
-        const double d1 = d_first_[i], d2 = reach == Reach::nearest ? d1 : d_second_[i];
-        if (!(apart[first_[i]] >= more_than_rounding * (d1 + d2 + 2 * std::sqrt(d1 * d2)))) rows.push_back(i);
+    constexpr Index lanes = Pack<double>::size;
+    for (Index first = 0; first < n_ && some; first += lanes) {
+        double around[lanes];
+        for (Index l = 0; l < lanes; ++l) around[l] = apart[first_[std::min(first + l, n_ - 1)]];
+        const auto d1 = load(&d_first_[first]), d2 = reach == Reach::nearest ? d1 : load(&d_second_[first]);
+        const auto both = splat(2 * more_than_rounding) * (d1 + d2);  // no less than the square of their sum
+        if (!any(load(around) < both)) continue;
+        for (Index i = first; i < std::min(first + lanes, n_); ++i)
+            if (around[i - first] < both[int(i - first)]) rows.push_back(i);
     }
     distances_.resize(std::max(distances_.size(), std::size_t(count * whole_tiles_)));
     if (!some || Index(rows.size()) > n_ / 2) {
@@ -204,8 +210,8 @@ void SearchState<P>::distances_to(const double* const* points, int count, Reach 
     for_each_tile(rows, [&](const double* tile, const Index* numbers, Index n_rows) {
         double d[points_at_once * rows_per_tile];
         tile_distances(tile, points, count, d, rows_per_tile);
-        for (Index m = 0; m < count * n_rows; ++m)
-            distances_[m / n_rows * whole_tiles_ + numbers[m % n_rows]] = d[m / n_rows * rows_per_tile + m % n_rows];
+        for (int t = 0; t < count; ++t)
+            for (Index m = 0; m < n_rows; ++m) distances_[t * whole_tiles_ + numbers[m]] = d[t * rows_per_tile + m];
     });
 }
 
