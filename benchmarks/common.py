@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -69,3 +70,8 @@ def publish(title: str, text: str, path: Path | None) -> None:
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# {title}\n\n{text}")
+
+
+def agreeing(rows: Iterable[Any], *, rounding: bool = True) -> int:
+    """In how many rows the released code gives the published mean."""
+    return sum(row.rating(rounding=rounding) == "agrees" for row in rows)

@@ -13,9 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.common import hold_to_the_bar, markdown
+from benchmarks.common import agreeing, hold_to_the_bar, markdown
 from tkmeans.paper import experiment_runs, published_values
-from tkmeans.paper.reproduction import agreeing
 
 CORES = 2
 MOST_MINUTES = 20.0  # at 100 repetitions; fewer count in proportion

@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import softmax
 from sklearn.cluster import KMeans
 
-from benchmarks import common  # noqa: F401  (where the data sets are)
+from benchmarks.common import agreeing
 from tkmeans import TKMeans
 from tkmeans.datasets import SYNTHETIC, fetch_benchmark, scaled
 from tkmeans.metrics import adjusted_rand_score, clustering_mse, within_between_ratio
@@ -32,18 +32,24 @@ from tkmeans.paper import experiment_runs, published_values
 from tkmeans.paper.authors.methods import uniform
 from tkmeans.paper.authors.soft_models import FIRST_DOF, FIRST_SCALE
 from tkmeans.paper.published_values import (
+    MARKS,
     METHODS,
     REPETITIONS,
     Cells,
     Mean,
     Row,
     markdown,
-    marked_z,
     number,
     pipes,
     published,
 )
-from tkmeans.paper.reproduction import agreeing, pyplot, save, summary
+from tkmeans.paper.reproduction import pyplot, save, summary
+
+
+def marked_z(row: Row, column: str = "released") -> str:
+    """z of a column, and what it means."""
+    return f"{row.z(column):+.1f} {MARKS[row.rating(column)]}" if row.rating(column) else ""
+
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, RESULTS, FACTS = DOCS / "reproduction.md", DOCS / "reproduction/results.json", DOCS / "reproduction/facts.json"

@@ -21,7 +21,7 @@ LEAST_REPETITIONS = 10  # the deviation of fewer runs is a guess, and so would b
 COLUMN_TITLES = {"released": "as released", "correct": "correct equations"}
 COLUMN_TITLES |= {"better start": "better start", "defaults": "our defaults"}
 
-_MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
+MARKS = {"agrees": "✓", "near": "~", "differs": "✗", "": ""}
 _HEADER = ("method", "published", "as released", "z", *list(COLUMN_TITLES.values())[1:])
 
 
@@ -123,14 +123,10 @@ def number(mean: Mean | None, measure: str) -> str:
     return "-" if mean is None else f"{mean.mean:.{digits}f} ± {mean.std:.{digits}f}"
 
 
-def marked_z(row: Row, column: str = "released") -> str:
-    """z of a column, and what it means."""
-    return f"{row.z(column):+.1f} {_MARKS[row.rating(column)]}" if row.rating(column) else ""
-
-
 def _cells(row: Row) -> list[str]:
+    z = f"{row.z():+.1f} {MARKS[row.rating()]}" if row.rating() else ""
     released, *others = (number(row.means.get(column), row.measure) for column in COLUMN_TITLES)
-    return [row.method, number(row.published, row.measure), released, marked_z(row), *others]
+    return [row.method, number(row.published, row.measure), released, z, *others]
 
 
 def markdown(table: Iterable[Row]) -> str:

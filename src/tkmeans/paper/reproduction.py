@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -72,16 +72,11 @@ def agreement(rows: list[Row]) -> str:
     counts = {mean.n for row in rows for column, mean in row.means.items() if column == "released"}
     if min(counts, default=0) >= LEAST_REPETITIONS:
         compared = [row for row in rows if row.rating()]
-        cells = f"{agreeing(compared)} of {len(compared)} cells"
+        cells = f"{sum(row.rating() == 'agrees' for row in compared)} of {len(compared)} cells"
         return f"The released code gives the published mean within 3 standard errors in {cells}."
     look = f"{min(counts, default=0)} repetitions of every run, {published_values.REPETITIONS} in the paper"
     why = "Means of so few runs are not compared with the published ones, so there is no z."
     return f"**A quick look**: {look}. {why} A comparison takes at least --reps {LEAST_REPETITIONS}."
-
-
-def agreeing(rows: Iterable[Row], *, rounding: bool = True) -> int:
-    """In how many rows the released code gives the published mean."""
-    return sum(row.rating(rounding=rounding) == "agrees" for row in rows)
 
 
 def summary(cells: Cells, measure: str = "ARI") -> str:

@@ -39,18 +39,18 @@ def kinds(name: str, params: dict[str, Any]) -> Fields:
 def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
     """A decoded value as the estimator has it, of its kind and shape; its first array tells the number of rows."""
     for each in kind.removesuffix("?").split("|"):
-        word, _, dims = each.removesuffix("]").partition("[")
-        has_shape = not dims or _has_shape(value, dims.split(","), sizes)
-        if has_shape and _is(value, word) and (word != "labels" or np.all(value < sizes["K"])):
+        word, _, inside = each.removesuffix("]").partition("[")
+        dims, shape = (inside.split(","), np.shape(value)) if inside else ([], ())
+        wanted = [1 if dim == "1" else sizes.setdefault(dim, n) for dim, n in zip(dims, shape, strict=False)]
+        if (
+            len(shape) == len(dims)
+            and [*shape] == wanted
+            and _is(value, word)
+            and (word != "labels" or np.all(value < sizes["K"]))
+        ):
             return _AS.get(word, lambda same: same)(value)
     known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     raise ModelFileError(f"has a {field} that is not {kind.removesuffix('?')} with {known}")
-
-
-def _has_shape(value: Any, dims: list[str], sizes: dict[str, int]) -> bool:
-    shape = np.shape(value)
-    wanted = [1 if dim == "1" else sizes.setdefault(dim, n) for dim, n in zip(dims, shape, strict=False)]
-    return len(shape) == len(dims) and [*shape] == wanted
 
 
 def _is(value: Any, word: str) -> bool:
