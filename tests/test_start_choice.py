@@ -409,17 +409,51 @@ def many_blobs(monkeypatch, n=3000):
         return search(part, n_clusters, rng, tails, quiet_breaths, seconds, start)
 
     monkeypatch.setattr(starts, "LARGE", 0)
+    monkeypatch.setattr(starts, "VERY_LARGE", 0)
     monkeypatch.setattr(starts, "FEW_ROWS", n // 5)
     monkeypatch.setattr(starts, "robust_search", noted)
     return sample, np.array([X[labels == k].mean(axis=0) for k in range(8)]), calls
 
 
-def test_of_a_large_sample_a_few_rows_are_searched_first_and_all_rows_once(monkeypatch):
+def test_of_a_large_sample_a_few_rows_are_enough_where_two_searches_agree(monkeypatch):
     sample, true, calls = many_blobs(monkeypatch)
     found, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
-    assert calls == [(600, False), (3000, True), (600, False)]
+    assert calls == [(600, False), (600, False)]
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
+    assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.5  # of 75 rows each
+
+
+def test_of_very_many_clusters_some_are_found_a_second_time(monkeypatch):
+    sample, true, calls = many_blobs(monkeypatch)
+    monkeypatch.setattr(starts, "SOME_CLUSTERS", 4)
+    found, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
+    assert len(calls) == 2
+    assert 200 < calls[1][0] < 400  # about half of the rows
+    assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
+    assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.5  # of 75 rows each
+
+
+def test_where_searches_of_a_few_rows_differ_all_rows_are_searched_from_where_they_ended(monkeypatch):
+    sample, _, calls = many_blobs(monkeypatch)
+    monkeypatch.setattr(starts, "_is_clear", lambda *_: False)
+    _, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
+    assert calls == [(600, False), (3000, True), (600, False)]  # the second ends in the clusters of the first
+    assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
+
+
+def test_of_a_sample_that_is_not_very_large_all_rows_are_searched_once(monkeypatch):
+    sample, true, calls = many_blobs(monkeypatch)
+    monkeypatch.setattr(starts, "VERY_LARGE", np.inf)
+    found, _ = chosen_start(sample, 8, None, np.random.RandomState(0))
+    assert calls == [(600, False), (3000, True), (600, False)]
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
+
+
+def test_clusters_of_far_rows_are_not_clear(monkeypatch):
+    sample, _, calls = many_blobs(monkeypatch)
+    sample.X[::30] += 300
+    chosen_start(canonical(sample), 9, None, np.random.RandomState(0))
+    assert (3000, True) in calls
 
 
 def test_where_a_few_rows_show_tiny_clusters_all_rows_are_searched_as_if_they_had_not_been(monkeypatch):
@@ -438,11 +472,11 @@ def test_where_a_few_rows_show_tiny_clusters_all_rows_are_searched_as_if_they_ha
 
 
 def test_when_the_time_is_up_before_all_rows_are_searched_the_clusters_of_the_few_are_taken(monkeypatch):
-    sample, true, _ = many_blobs(monkeypatch)
+    sample, true, calls = many_blobs(monkeypatch)
     noted = starts.robust_search
 
     def no_time(part, *arguments):
-        if len(part.X) == 3000:
+        if calls:
             raise TimeoutError
         return noted(part, *arguments)
 

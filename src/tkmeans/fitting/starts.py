@@ -56,6 +56,7 @@ ENOUGH = 2  # searches, if they agree
 # Of a sample with more cells x clusters than LARGE, the first searches see some of the rows: as many as this.
 # Where they agree, clusters are clear, and the distances show how light the tails are.
 LARGE, FEW_ROWS, FEW_ROWS_PER_CLUSTER = 3e5, 1000, 25
+VERY_LARGE, SOME_CLUSTERS = 2e7, 100  # where they are enough; of very many clusters so many are looked for again
 CLEAR_DOF_STARTS = (*DOF_STARTS, 20.0, 200.0)
 # Light tails take far rows for wide clusters. Their clusters are rejected if one has less than SMALL_CLUSTER of an
 # equal share, and must be better than those of heavy tails by HANDICAP nats per row; neither holds if they explain
@@ -225,10 +226,10 @@ def chosen_start(
     step = round(len(sample.X) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
     step = step if step > 2 else 1  # half of the rows take as long
     few, tol = slice(None, None, max(step, 1)), CLIMB_TOL if climb else PILOT_TOL
-    ends = dict[int, Candidate]()
+    ends, whole, limit = dict[int, Candidate](), sample, limit or TimeLimit(np.inf)
 
     def pilot(each: Candidate) -> Candidate:
-        ends[id(each.found)] = end = ends.get(id(each.found)) or _pilot(sample, core_weight, each, dof, tol)
+        ends[id(each.found)] = end = ends.get(id(each.found)) or _pilot(whole, core_weight, each, dof, tol)
         counted: Any = {"n_searches": each.n_searches, "of_core": each.of_core, "in_core": each.in_core}
         return end._replace(**counted, merit=end.merit - each.handicap)
 
@@ -240,20 +241,21 @@ def chosen_start(
         nu, start, some = max(tails, first_dof(sample.X.shape[1])), None, Sample(part.X[few], part.weight[few])
         try:
             if step > 1:  # a few of the rows lead to where all begin
-                start = robust_search(
-                    some, K, np.random.RandomState(n_searches), nu, 1, limit.left if limit else np.inf
-                )
+                start = robust_search(some, K, np.random.RandomState(n_searches), nu, 1, limit.left)
                 sizes = np.bincount(start.labels, some.weight, K)
+                clear = sample.X.size * K > VERY_LARGE and not candidates
                 if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
                     start = None  # they were too few
+                elif clear and _is_clear(some, start, spread, limit):  # all rows add nothing
+                    candidates, sample, n_searches = [Candidate(start, start.labels, start.labels >= 0)], some, ENOUGH
+                    break
                 elif candidates and same_clusters(candidates[0].labels[rows][few], start.labels, some.weight):
                     _count(candidates, candidates[0]._replace(n_searches=1, in_core=rows is not EVERY), sample.weight)
                     n_searches += 1
                     continue
-            found = robust_search(part, K, rng, nu, 1, limit.left if limit else np.inf, start)
+            found = robust_search(part, K, rng, nu, 1, limit.left, start)
         except TimeoutError:
-            if limit:
-                limit.has_cut = True
+            limit.has_cut = True
             if not candidates and start is None:
                 raise
             known = (candidates[0].found, sample) if candidates or start is None else (start, some)
@@ -301,6 +303,20 @@ def chosen_start(
     widest = WIDEST * min(each.found.width for each in accepted)
     pilots = [pilot(each) for each in accepted if each.found.width <= widest]
     return _best(pilots, sample.weight, n_searches)
+
+
+def _is_clear(sample: Sample, found: Found, spread: Any, limit: TimeLimit) -> bool:
+    """Whether light tails find the clusters of heavy ones, none of far rows: of very many, those in the middle."""
+    (X, weight), (K, p) = sample, found.centers.shape
+    inner, reached = within_reach(sample, spread, found), weight * (found.nearest <= LEFT_OUT * found.width * p)
+    if np.any(2 * np.bincount(found.labels, inner * reached, K) < np.bincount(found.labels, reached, K)):
+        return False
+    away = np.sum((found.centers - np.median(found.centers, axis=0)) ** 2, axis=1)
+    some = np.argsort(away, kind="stable")[: K if K < 2 * SOME_CLUSTERS else SOME_CLUSTERS]
+    rows = inner & np.isin(found.labels, some)
+    part, nu = Sample(X[rows], weight[rows]), max(TAILS[1], first_dof(p))
+    other = robust_search(part, len(some), np.random.RandomState(1), nu, 1, limit.left)
+    return same_clusters(found.labels[rows], other.labels, part.weight)
 
 
 def _best(pilots: list[Candidate], weight: Array, n_searches: int) -> tuple[Found, Agreement]:
