@@ -29,7 +29,7 @@ def test_the_number_of_groups_in_one_column_of_whole_numbers_is_found():
         assert select_clusters(whole_numbers(20, 0.3, seed)[0], range(1, 7)).best == 3
 
 
-@pytest.mark.parametrize("dtype, offset", [("float32", 1e5), ("float32", 1e6), ("float64", 1e14)])
+@pytest.mark.parametrize(("dtype", "offset"), [("float32", 1e5), ("float32", 1e6), ("float64", 1e14)])
 def test_mixtures_of_rows_with_an_offset_are_those_of_the_same_numbers_without_it(dtype, offset):
     y = np.repeat(np.arange(3), 200)
     for seed in range(4):
