@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from tkmeans import StudentTMixture, TKMeans, select_clusters
+from tkmeans.fitted import tail_of_f
 
 
 def whole_numbers(spacing, spread, seed, n_clusters=3, p=1):
@@ -63,3 +64,12 @@ def test_few_clean_rows_hold_hardly_ever_outliers():
         X = np.vstack([rng.normal(size=(6, 2)), 15 + rng.normal(size=(6, 2))])
         flagged += bool(np.any(TKMeans(2).fit(X).outliers(X)))
     assert flagged <= 1
+
+
+@pytest.mark.parametrize("p", [2, 4, 6])
+def test_tails_are_probabilities_at_any_distance(p):
+    d2 = np.concatenate([[0.0, np.inf], np.geomspace(1e-300, 1e300, 5000)])
+    for dof in (0.3, 1.0, 5.0, 200.0):
+        tail = tail_of_f(p, dof, d2)
+        assert np.all((tail >= 0) & (tail <= 1))
+        assert (tail[0], tail[1]) == (1, 0)

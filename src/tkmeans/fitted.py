@@ -305,8 +305,9 @@ def tail_of_f(p: Any, dof: Any, d2: Array) -> Array:
         return betaincc(p / 2, dof / 2, ratio / (1 + ratio))
     if np.ndim(p) == 0 and p in (2, 4, 6) and np.ndim(dof) == 0:  # a finite sum
         ratio = d2 / dof
-        tail, rest = np.exp(-dof / 2 * np.log1p(ratio)), ratio / (1 + ratio)
-        return tail if p == 2 else tail * (1 + dof / 2 * rest * (1 if p == 4 else 1 + (dof / 2 + 1) / 2 * rest))
+        tail, rest = np.exp(-dof / 2 * np.log1p(ratio)), 1 - 1 / (1 + ratio)
+        more = 0.0 if p == 2 else dof / 2 * rest * (1 if p == 4 else 1 + (dof / 2 + 1) / 2 * rest)
+        return np.minimum(tail * (1 + more), 1.0)  # whatever rounding does
     if len(d2) < MANY_ROWS or np.ndim(dof):
         return fdtrc(p, dof, d2 / p)
     if np.ndim(p):  # most rows are complete

@@ -226,7 +226,7 @@ def chosen_start(
     step = round(len(sample.X) / max(FEW_ROWS, FEW_ROWS_PER_CLUSTER * K)) if sample.X.size * K > LARGE else 1
     step = step if step > 2 else 1  # half of the rows take as long
     few, tol = slice(None, None, max(step, 1)), CLIMB_TOL if climb else PILOT_TOL
-    ends, whole, limit = dict[int, Candidate](), sample, limit or TimeLimit(np.inf)
+    ends, whole = dict[int, Candidate](), sample
 
     def pilot(each: Candidate) -> Candidate:
         ends[id(each.found)] = end = ends.get(id(each.found)) or _pilot(whole, core_weight, each, dof, tol)
@@ -241,7 +241,8 @@ def chosen_start(
         nu, start, some = max(tails, first_dof(sample.X.shape[1])), None, Sample(part.X[few], part.weight[few])
         try:
             if step > 1:  # a few of the rows lead to where all begin
-                start = robust_search(some, K, np.random.RandomState(n_searches), nu, 1, limit.left)
+                draw = np.random.RandomState(n_searches)
+                start = robust_search(some, K, draw, nu, 1, getattr(limit, "left", np.inf))
                 sizes = np.bincount(start.labels, some.weight, K)
                 clear = sample.X.size * K > VERY_LARGE and not candidates
                 if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
@@ -253,9 +254,10 @@ def chosen_start(
                     _count(candidates, candidates[0]._replace(n_searches=1, in_core=rows is not EVERY), sample.weight)
                     n_searches += 1
                     continue
-            found = robust_search(part, K, rng, nu, 1, limit.left, start)
+            found = robust_search(part, K, rng, nu, 1, getattr(limit, "left", np.inf), start)
         except TimeoutError:
-            limit.has_cut = True
+            if limit:
+                limit.has_cut = True
             if not candidates and start is None:
                 raise
             known = (candidates[0].found, sample) if candidates or start is None else (start, some)
@@ -305,7 +307,7 @@ def chosen_start(
     return _best(pilots, sample.weight, n_searches)
 
 
-def _is_clear(sample: Sample, found: Found, spread: Any, limit: TimeLimit) -> bool:
+def _is_clear(sample: Sample, found: Found, spread: Any, limit: Any) -> bool:
     """Whether light tails find the clusters of heavy ones, none of far rows: of very many, those in the middle."""
     (X, weight), (K, p) = sample, found.centers.shape
     inner, reached = within_reach(sample, spread, found), weight * (found.nearest <= LEFT_OUT * found.width * p)
@@ -315,7 +317,7 @@ def _is_clear(sample: Sample, found: Found, spread: Any, limit: TimeLimit) -> bo
     some = np.argsort(away, kind="stable")[: K if K < 2 * SOME_CLUSTERS else SOME_CLUSTERS]
     rows = inner & np.isin(found.labels, some)
     part, nu = Sample(X[rows], weight[rows]), max(TAILS[1], first_dof(p))
-    other = robust_search(part, len(some), np.random.RandomState(1), nu, 1, limit.left)
+    other = robust_search(part, len(some), np.random.RandomState(1), nu, 1, getattr(limit, "left", np.inf))
     return same_clusters(found.labels[rows], other.labels, part.weight)
 
 
