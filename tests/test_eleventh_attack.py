@@ -73,3 +73,12 @@ def test_tails_are_probabilities_at_any_distance(p):
         tail = tail_of_f(p, dof, d2)
         assert np.all((tail >= 0) & (tail <= 1))
         assert (tail[0], tail[1]) == (1, 0)
+
+
+def test_a_file_with_nan_that_signal_is_read_without_a_warning(tmp_path):
+    rows = np.zeros(40, [("a", "<f4"), ("b", "<f8")])
+    rows["a"], rows["b"] = np.arange(40) % 2 * 9 + np.linspace(0, 1, 40), np.linspace(0, 1, 40)
+    rows["a"].view("<u4")[3] = 0x7F800001  # a NaN that is no quiet one
+    np.save(tmp_path / "rows.npy", rows)
+    with np.errstate(invalid="raise"):
+        assert adjusted_rand_score(TKMeans(2).fit(tmp_path / "rows.npy").labels_[4:], np.arange(36) % 2) == 1

@@ -169,7 +169,8 @@ class Table(ABC):
                 cells = by_name[name]
                 if value is None and len(cells.wrong):
                     raise TableError(complaint(self.source, self._column(name, cells.values, [(start, cells)])))
-                X[:, j] = cells.values if value is None else _indicator(cells, value, self.kinds[name])
+                with np.errstate(invalid="ignore"):  # of a NaN that signals
+                    X[:, j] = cells.values if value is None else _indicator(cells, value, self.kinds[name])
             start += len(X)
             yield X
 
