@@ -1,8 +1,12 @@
 """What testers with fresh eyes found in the Python interface, for the eleventh time."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from support.answer_checks import outcome_of
+from support.hostile_cases import hostile_case
 
 from tkmeans import StudentTMixture, TKMeans, select_clusters
 from tkmeans.fitted import tail_of_f
@@ -82,3 +86,8 @@ def test_a_file_with_nan_that_signal_is_read_without_a_warning(tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     with np.errstate(invalid="raise"):
         assert adjusted_rand_score(TKMeans(2).fit(tmp_path / "rows.npy").labels_[4:], np.arange(36) % 2) == 1
+
+
+@pytest.mark.parametrize("number", [43001981, 43005397, 43011441, 41013034])
+def test_steps_of_scoring_that_begin_too_far_away_are_not_made(number):
+    assert outcome_of(hostile_case(Random(number))) == "result"

@@ -34,7 +34,7 @@ from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.stats import Array, Block, Kernel, Params, Stats
 
 # No scoring to tails so many times as heavy: it began too far away. EM strides there itself, but not from light tails.
-HEAVIER, LIGHT = 1.5, 10.0
+HEAVIER, LIGHT, FARTHEST_RISE = 1.5, 10.0, 5.0  # the last of ln alpha
 
 
 @final
@@ -118,7 +118,9 @@ class Student:
             return None
         most = min(max(HEAVIER / nu, 1 / LIGHT), 1 / self.least_dof)
         t = min(max(t, 1 / max(self.least_dof, BOUNDS[1])), most)
-        log_scale = math.log(params.scale) + (by_scale - both * (t - 1 / nu)) / scales
+        log_scale = math.log(params.scale) + (rise := (by_scale - both * (t - 1 / nu)) / scales)
+        if not abs(rise) < FARTHEST_RISE:
+            return None
         weights = [log_shares(stats.n)] if self.estimate_weights else []
         return np.concatenate([np.ravel(params.centers + step), [log_scale, t], *weights])
 
