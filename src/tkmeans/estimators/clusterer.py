@@ -427,9 +427,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
         params, distances = self._fitted_model.params, self._training_distances
-        scale = (
-            1.0 if hasattr(params, "covariances") else getattr(params, "scale", 1.0)
-        )  # Mahalanobis distances have none
+        # Those of mixtures are Mahalanobis distances, which have no unit.
+        scale = 1.0 if hasattr(params, "covariances") else getattr(params, "scale", 1.0)
         dof = float(np.max(getattr(params, "dof", np.inf)))
         return fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
 
