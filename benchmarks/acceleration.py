@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.common import CLUSTERS, hold_to_the_bar, load, markdown, publish
 from tkmeans import engines
 from tkmeans.em import em
-from tkmeans.fitting.starts import canonical
 from tkmeans.models import Student
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource
+from tkmeans.sources.base import canonical
 from tkmeans.stats import Params
 
 MOST = 0.5  # of the plain passes, in the median

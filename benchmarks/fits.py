@@ -34,10 +34,10 @@ from tkmeans.fitting.starts import (
     MANY_ROWS,
     SAMPLE_ROWS,
     SAMPLE_ROWS_PER_CLUSTER,
-    canonical,
     chosen_start,
 )
 from tkmeans.sources import ArraySource
+from tkmeans.sources.base import canonical
 
 UNIT, OURS = "KMeans()", "TKMeans()"
 FAR_ROWS, FAR = 0.02, 10 / 3  # their share, and how far out they are, over the farthest row

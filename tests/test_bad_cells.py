@@ -8,8 +8,9 @@ from sklearn.metrics import adjusted_rand_score
 
 import tkmeans
 from tkmeans import StudentTMixture, TKMeans
-from tkmeans.fitting.starts import limits, without_bad_cells
+from tkmeans.fitting.incomplete_rows import without_bad_cells
 from tkmeans.sources import Sample
+from tkmeans.sources.base import limits
 
 ESTIMATORS = [TKMeans, StudentTMixture]
 

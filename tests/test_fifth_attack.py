@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from tkmeans import FastTKMeans, StudentTMixture, TKMeans, describe, load, save, to_onnx, trimming_curves
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.fitted import ENOUGH_COMPLETE_ROWS
-from tkmeans.fitting.starts import _unlike
+from tkmeans.fitting.incomplete_rows import _unlike
 from tkmeans.metrics import clustering_mse
 from tkmeans.sources import Sample
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from tkmeans import DataFile, MiniBatchTKMeans, StudentTMixture, TKMeans, describe, select_clusters, write_report
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
-from tkmeans.fitting.starts import complete
+from tkmeans.fitting.incomplete_rows import complete
 from tkmeans.plots import ClustersDisplay
 from tkmeans.sources import Sample
 

@@ -11,10 +11,10 @@ from support.paper_data import benchmark_set
 
 from tkmeans import TKMeans, engines
 from tkmeans.engines import native, reference
-from tkmeans.fitting.starts import canonical
 from tkmeans.search import fitted_tails, robust_search
 from tkmeans.search.center_search import TAIL_ROWS
 from tkmeans.sources import Sample
+from tkmeans.sources.base import canonical
 
 NOISE = {
     "clean": lambda rng, n, p: np.empty((0, p)),

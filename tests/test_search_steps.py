@@ -10,11 +10,11 @@ from test_criterion import DIMENSIONS, case, search_at, state_of
 
 from tkmeans import engines
 from tkmeans.engines import native, reference
-from tkmeans.fitting.starts import canonical
 from tkmeans.search import robust_search
 from tkmeans.search.criterion import NOISE_REACH, State, cap, two_nearest
 from tkmeans.search.reference_search import ReferenceSearch
 from tkmeans.sources import Sample
+from tkmeans.sources.base import canonical
 
 KINDS = ["plain", "far", "weights, far, single"]
 

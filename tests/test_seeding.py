@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from support.model_inputs import t_mixture
 
-from tkmeans.fitting.starts import canonical, complete
+from tkmeans.fitting.incomplete_rows import complete
 from tkmeans.search import seeding
 from tkmeans.sources import Sample
+from tkmeans.sources.base import canonical
 
 X, LABELS, CENTERS = t_mixture(n=400, dof=30.0, scale=0.01)
 SEEDINGS = [seeding.uniform, seeding.random_rows, seeding.kmeans_plusplus]

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 
-from tkmeans.fitting.starts import canonical
 from tkmeans.search.shape_search import RIDGE, Pieces, joined, round_labels, start_labels, summed
 from tkmeans.sources import Sample
+from tkmeans.sources.base import canonical
 
 
 def cut(*groups, weights=None):

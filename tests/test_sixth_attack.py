@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, to_onnx
 from tkmeans.baselines import KMedoids
-from tkmeans.fitting.starts import canonical
 from tkmeans.mixture_components import Components
 from tkmeans.models.covariances import AxisAligned
 from tkmeans.plots import ClustersDisplay
 from tkmeans.search.shape_search import round_labels
 from tkmeans.sources import Sample
+from tkmeans.sources.base import canonical
 
 # ---- rows beyond all others ----------------------------------------------------------------------
 

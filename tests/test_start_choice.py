@@ -14,9 +14,10 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save
 from tkmeans.datasets import make_like
 from tkmeans.fitting import starts
-from tkmeans.fitting.starts import canonical, chosen_start, same_clusters, within_reach
+from tkmeans.fitting.starts import chosen_start, same_clusters, within_reach
 from tkmeans.search import is_better, robust_search, seeding
 from tkmeans.sources import Sample
+from tkmeans.sources.base import canonical
 
 BLOBS, BLOB_LABELS = make_blobs(300, centers=4, cluster_std=0.6, random_state=0)
 

@@ -20,10 +20,10 @@ from tkmeans.estimators.clusterer import NO_DENSITY, Clusterer
 from tkmeans.estimators.inputs import Accepts, measure
 from tkmeans.fitted import Left, Training
 from tkmeans.fitting.restarts import Plan, Run
-from tkmeans.fitting.starts import canonical, n_starts
+from tkmeans.fitting.starts import n_starts
 from tkmeans.search import seeding
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import quantile
+from tkmeans.sources.base import canonical, quantile
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Outcome, Rows
 

@@ -21,8 +21,9 @@ from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import warn_user
 from tkmeans.fitting import relations
 from tkmeans.fitting import starts as of_centers
+from tkmeans.fitting.incomplete_rows import complete, without_bad_cells
 from tkmeans.fitting.observers import TimeLimit
-from tkmeans.fitting.starts import Agreement, limits, within_reach
+from tkmeans.fitting.starts import Agreement, within_reach
 from tkmeans.models.covariances import AxisAligned
 from tkmeans.models.dof import BOUNDS
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
@@ -31,7 +32,7 @@ from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.search import same_clusters, seeding
 from tkmeans.search.shape_search import FARTHEST, MANY_FEATURES, moments, start_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import out_of_bounds, quantile, usual
+from tkmeans.sources.base import canonical, limits, out_of_bounds, quantile, usual
 from tkmeans.sources.number_checks import checked_centers, checked_precisions, checked_weights
 from tkmeans.stats import Array, Block, Frame
 
@@ -134,9 +135,9 @@ def starts(
     size = max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K)
     whole = source.sample(size, np.random.RandomState(0) if settings.init_params == "robust" else rng)
     spread = usual(whole) if robust else None
-    rows = of_centers.without_bad_cells(whole, K, spread) if robust and settings.bad_cells else whole
+    rows = without_bad_cells(whole, K, spread) if robust and settings.bad_cells else whole
     known = None if np.any(np.isnan(rows.X)) else spread
-    sample = of_centers.canonical(of_centers.complete(rows, K, whole.X, max(1.0, source.total / size)))
+    sample = canonical(complete(rows, K, whole.X, max(1.0, source.total / size)))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
     row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few

@@ -21,15 +21,15 @@ from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
+from tkmeans.fitting.incomplete_rows import complete, without_bad_cells
 from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, on_one_thread, with_prior
 from tkmeans.fitting.relations import rounding
-from tkmeans.fitting.starts import canonical, complete, without_bad_cells
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof
 from tkmeans.models.mixture import MixtureParams
 from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, Pieces, joined, joined_labels, round_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import quantile
+from tkmeans.sources.base import canonical, quantile
 from tkmeans.stats import Array, Frame
 
 UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there are fewer rows

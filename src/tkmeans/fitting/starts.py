@@ -6,7 +6,6 @@ clusters, these are taken; where not, more searches follow, EM runs on the sampl
 classification likelihood decides: its tails are fitted.
 """
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
@@ -15,18 +14,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import entr
 
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
+from tkmeans.fitting.incomplete_rows import FEW, complete, nearest_center, without_bad_cells
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
 from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, is_better, robust_search, same_clusters, seeding
 from tkmeans.search.center_search import DOF_STARTS, LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import NARROW, out_of_bounds, quantile, thinned, usual
+from tkmeans.sources.base import NARROW, canonical, limits, out_of_bounds, quantile, thinned, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -41,12 +40,6 @@ WORTH_A_SAMPLE = 1.5  # times as many rows: of fewer, a sample would save little
 MANY_TIMES = 10  # more rows than in the sample: EM there saves steps of EM on all rows
 SEARCH_TIME = 0.5  # the share of `max_time` that searches may take
 GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
-
-# Fewer complete rows than this show the clusters less well than all rows with their holes filled.
-COMPLETE_ROWS_PER_CLUSTER = 20
-DONORS = 1000  # rows that holes are filled from
-# A row is strange if the ball around it without a neighbour has this many times the volume that most rows have.
-STRANGE, NEIGHBOURS = 30.0, 0.9
 
 # The scale never falls below this fraction of the data's squared spread, where squared distances have no digits left.
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
@@ -72,9 +65,6 @@ FAR, CORE_GAIN, LEAST_FEATURES = 6.0, 0.06, 4
 LONELY, MOST_LONELY, BESIDE, NOT_QUITE = 0.05, 2000, 4.0, 0.25
 # The second search is made on so many rows first. If it ends in the clusters of the first, all rows add nothing.
 QUICK_ROWS, QUICK_ROWS_PER_CLUSTER, EVERY = 1000, 50, slice(None)
-BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
-FEW = 3  # rows are no cluster
-REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
 PILOT_DOF, PILOT_ITER, PILOT_TOL, CLIMB_TOL = 5.0, 30, 1e-4, 1e-6  # the last where EM on many rows follows
 
 
@@ -172,7 +162,7 @@ def without_heaps(search: Any, labels_of: Any, n_clusters: int, least: float, sa
 
 def nearest(sample: Sample, found: tuple[Found, Any]) -> Array:
     """The nearest centre of each row, -1 for rows that belong to none."""
-    labels, d2 = _nearest(sample.X, found[0].centers)
+    labels, d2 = nearest_center(sample.X, found[0].centers)
     return np.where(d2 > LEFT_OUT * quantile(d2, sample.weight), -1, labels)
 
 
@@ -395,219 +385,3 @@ def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, t
     n_tiny = int(np.count_nonzero(sizes < TINY_CLUSTER * np.mean(sizes)))
     merits = {"merit": merit, "core_merit": core_merit, "least": float(np.min(sizes))}
     return candidate._replace(found=found, labels=labels, n_tiny=n_tiny, **merits)
-
-
-# ---- bad cells: missing values, so that their rows are not lost (docs/decisions/0023) -----------
-
-
-def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> tuple[Array, Array]:
-    """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
-
-    They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
-    everywhere if rows with too many values out of bounds are more than those with a few.
-    """
-    (X, weight), (middle, below, above) = sample, spread or usual(sample)
-    low, high = middle - BAD * below, middle + BAD * above
-    columns = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K")  # (p, n)
-    if np.all(np.fmin.reduce(columns, axis=1) >= low) and np.all(np.fmax.reduce(columns, axis=1) <= high):
-        return low - np.inf, high + np.inf
-    half_low, half_high = middle - BAD / 2 * below, middle + BAD / 2 * above
-    out = np.any((half_low > X) | (half_high < X), axis=1)  # few rows, most often; the others do not matter
-    X, weight = X[out], weight[out]
-    gap_low = 2 * (weight @ (low > X)) > weight @ (half_low > X)
-    gap_high = 2 * (weight @ (high < X)) > weight @ (half_high < X)
-    low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
-    some, few = np.any((low > X) | (high < X), axis=1), np.any(out_of_bounds(X, low, high), axis=1)
-    if weight @ some > 2 * (weight @ few):
-        gap_low = gap_high = np.zeros(len(low), bool)
-    if centers is not None:
-        low = np.minimum(low, np.min(centers, axis=0) - BAD * below)
-        high = np.maximum(high, np.max(centers, axis=0) + BAD * above)
-    return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
-
-
-@np.errstate(over="ignore", invalid="ignore")  # of gigantic values, which are no cluster
-def without_bad_cells(
-    sample: Sample, n_clusters: int, spread: Any = None, bounds: Any = None, at_most: bool = False
-) -> Sample:
-    """The rows without cells that are bad whatever the clusters are: those found in rows of all clusters.
-
-    Rows with far values on one side of a column may also be a cluster, which then leaves one less to the others: of
-    `n_clusters`, or of the number up to that (`at_most`) that suits the others best.
-    """
-    (X, weight), (low, high) = sample, bounds or limits(sample, None, spread)
-    bad = out_of_bounds(X, low, high)
-    core = np.flatnonzero(np.all((low <= X) & (high >= X), axis=1))  # not those with missing values
-    if not np.any(bad) or 2 * np.sum(weight[core]) < np.sum(weight) or len(core) <= n_clusters:
-        return sample
-    groups = []
-    for side, beyond in ((low, bad & (low > X)), (high, bad & (high < X))):
-        found = ((j, side[j], np.flatnonzero(beyond[:, j])) for j in np.flatnonzero(np.any(beyond, axis=0)).tolist())
-        groups += [each for each in found if np.sum(weight[each[2]]) >= FEW]
-    if groups:
-        inner = canonical(Sample(X[core], weight[core]))
-        numbers = [n_clusters >> i for i in range(n_clusters.bit_length())] if at_most else [n_clusters, n_clusters - 1]
-        searched = cache(partial(Pieces.of, inner))
-        best = int(np.argmax([searched(number).log_likelihood for number in numbers])) if at_most else 0
-        pieces, fewer = searched(numbers[best]), [*numbers, 0][best + 1]
-    for j, bound, rows in groups:
-        near = np.min(np.abs(X[rows, j] - pieces.centers[:, j, None]), axis=0) <= BAD * pieces.within[j] ** 0.5
-        bad[rows[near], j] = False  # the value of a cluster
-        rows = rows[~near]
-        if np.sum(weight[rows]) < FEW:
-            continue
-        rest, beyond = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows]), X[rows, j] - bound
-        kept, many = pieces.unlike(rest, j), 1
-        while not kept and many * FEW <= np.sum(rest.weight) and many < max(n_clusters, 2):
-            gain = pieces.gain_of_clusters(rest, j, beyond, many)
-            left = fewer if at_most else n_clusters - many
-            if gain > 0 and (left or not at_most):  # less what the others lose by fewer clusters
-                gain -= pieces.log_likelihood - searched(left).log_likelihood if left else math.inf
-            kept, many = gain > 0, 2 * many
-        bad[rows, j] = not kept
-    return Sample(np.where(bad, np.nan, X), weight)
-
-
-class Pieces(NamedTuple):
-    """Clusters of rows, with one variance of each column within them."""
-
-    rows: Sample
-    centers: Array  # (K, p)
-    within: Array  # (p,)
-    log_shares: Array  # (K,)
-    log_likelihood: float  # of the rows and their clusters, Gaussian, but for a constant
-
-    @staticmethod
-    def of(rows: Sample, n_clusters: int) -> "Pieces":
-        """By a search."""
-        X, weight = rows
-        centers = robust_search(rows, n_clusters, np.random.RandomState(0), REST_TAILS, 1).centers
-        labels, _ = _nearest(X, centers)
-        within = np.average((X - centers[labels]) ** 2, axis=0, weights=weight)
-        within = np.maximum(within, 1e-6 * _scatter(rows)[1] / np.sum(weight) + 1e-200)
-        log_shares = np.log(np.maximum(np.bincount(labels, weight, n_clusters) / np.sum(weight), 1e-12))
-        log_likelihood = weight @ log_shares[labels] - np.sum(weight) / 2 * np.sum(np.log(within))
-        return Pieces(rows, centers, within, log_shares, float(log_likelihood))
-
-    def gain_of_clusters(self, rest: Sample, j: int, beyond: Array, many: int) -> float:
-        """How much likelier other rows are as so many clusters of their own than as rows of these, in nats.
-
-        If they are rows of these clusters, their values in column j, so far `beyond` a bound, may be anywhere up to the
-        farthest. A few rows at the variances within these clusters hold the variances of the others.
-        """
-        labels, gain = np.zeros(len(beyond), int), 0.0
-        if many > 1:
-            X = np.nan_to_num(np.column_stack([rest.X, beyond])) / np.append(self.within, self.within[j]) ** 0.5
-            found = robust_search(canonical(Sample(X, rest.weight)), many, np.random.RandomState(0))
-            labels, _ = _nearest(X, found.centers)
-        for own in (labels == k for k in np.unique(labels)):
-            (X, weight), values = Sample(rest.X[own], rest.weight[own]), beyond[own]
-            n, (mass, scatter) = np.sum(weight), _scatter(Sample(X, weight))
-            variance = (scatter + FEW * self.within) / (mass + FEW)
-            gain -= (mass @ np.log(variance / self.within) + np.sum(scatter / variance)) / 2
-            width = (n * np.cov(values, aweights=weight, ddof=0) + FEW * self.within[j]) / (n + FEW)
-            gain += n * (math.log(np.max(np.abs(beyond))) - math.log(2 * math.pi * math.e * width) / 2)
-            gain += n * math.log(n / np.sum(rest.weight))
-        squares = np.nansum((rest.X[:, None] - self.centers) ** 2 / self.within, axis=2)  # (n, K)
-        return float(gain - rest.weight @ np.max(self.log_shares - squares / 2, axis=1))
-
-    def unlike(self, rest: Sample, j: int) -> bool:
-        """Whether other rows are unlike these without column j: far from the clusters, of one, or of half as many."""
-        (X, weight), columns, (mass, scatter) = self.rows, np.arange(len(self.within)) != j, _scatter(rest)
-        total = np.maximum(_scatter(self.rows)[1] / np.sum(weight), 1e-200)
-        clustered = np.maximum(1 - self.within / total, 0) * (mass > 0)
-        excess = clustered @ (scatter / np.maximum(mass * total, 1e-200) - 1 + clustered / 2)
-        own, away = _nearest(rest.X, self.centers)
-        known, usual = _nearest(X[:, columns], self.centers[:, columns])
-        sizes = np.bincount(own, rest.weight), np.bincount(known, weight)
-        n_own, n_usual = (np.exp(np.sum(entr(each / np.sum(each)))) for each in sizes)
-        far = quantile(away, rest.weight) > ORDINARY * quantile(usual, weight)
-        return bool(far or excess < 0 or n_own - 1 < (n_usual - 1) / 2)
-
-
-def _nearest(X: Array, centers: Array) -> tuple[Array, Array]:
-    """The number of the nearest centre, and its squared distance for each feature that was observed."""
-    holed = np.any(np.isnan(X))  # squares are (K, n)
-    squares = [np.nansum((X - each) ** 2, axis=1) for each in centers] if holed else cdist(centers, X, "sqeuclidean")
-    return np.argmin(squares, axis=0), np.min(squares, axis=0) / np.maximum(np.sum(~np.isnan(X), axis=1), 1)
-
-
-def _scatter(rows: Sample) -> tuple[Array, Array]:
-    """Of each column the mass of what was observed, and its sum of squares around the mean, (p,) each."""
-    (X, weight), known = rows, ~np.isnan(rows.X)
-    mass = weight @ known
-    middle = np.nansum(X * weight[:, None], axis=0) / np.maximum(mass, 1e-200)
-    return mass, weight @ np.where(known, X - middle, 0.0) ** 2
-
-
-def complete(sample: Sample, n_clusters: int, given: Array, one: float = 1.0) -> Sample:
-    """A sample without missing values: its complete rows if they are enough, else all with their holes filled.
-
-    Only the start is chosen on it; EM then takes every row as it is. A cluster in which some feature was never observed
-    has no complete rows: rows that are unlike all of these are filled, too. Bad cells, which were no holes in what was
-    `given`, are found in rows of all clusters. A row of the sample weighs `one`, or less if weights are small.
-    """
-    missing = np.isnan(sample.X)
-    used = ~np.any(missing, axis=1)
-    if round(sample.weight @ used / min(one, np.mean(sample.weight))) < COMPLETE_ROWS_PER_CLUSTER * n_clusters:
-        used = ~np.all(missing, axis=1)
-    elif np.any(np.isnan(given)):
-        used |= _unlike(sample, used)
-    if not np.any(missing[used]):
-        return Sample(sample.X[used], sample.weight[used])
-    ordered = canonical(Sample(np.where(missing, np.inf, sample.X)[used], sample.weight[used]))
-    return Sample(_filled(np.where(np.isinf(ordered.X), np.nan, ordered.X)), ordered.weight)
-
-
-def _unlike(sample: Sample, whole: Array) -> Array:
-    """Rows farther from the complete ones than these are from each other, over the features they have, (n,)."""
-    from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
-
-    known = canonical(Sample(sample.X[whole], sample.weight[whole])).X
-    known = known[:: -(-len(known) // DONORS)]
-    apart = nan_euclidean_distances(known, squared=True)
-    np.fill_diagonal(apart, np.inf)
-    near = np.quantile(np.min(apart, axis=1), NEIGHBOURS) if len(known) > 1 else np.inf
-    most = STRANGE ** (2 / known.shape[1]) * near
-    found = np.zeros(len(whole), bool)  # rows without any value too
-    found[~whole] = np.min(nan_euclidean_distances(sample.X[~whole], known, squared=True), axis=1) > most
-    return found
-
-
-def _filled(X: Array) -> Array:
-    """Every hole filled from the row most like it, in the features that both have, of those that have the feature.
-
-    Medians in the holes would gather rows of all clusters in the middle, where a search finds one cluster more.
-    """
-    from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
-
-    donors = X[:: -(-len(X) // DONORS)]
-    filled = np.where(np.isnan(X), 0.0, X)  # the median, in the frame, where no donor has anything in common
-    holed = np.flatnonzero(np.any(np.isnan(X), axis=1))
-    for part in np.split(holed, range(DONORS, len(holed), DONORS)):
-        unlike = np.nan_to_num(nan_euclidean_distances(X[part], donors, squared=True), nan=np.inf)
-        for feature in range(X.shape[1]):
-            holes = np.flatnonzero(np.isnan(X[part, feature]))
-            able = np.flatnonzero(~np.isnan(donors[:, feature]))
-            if len(holes) and len(able):
-                choice = unlike[np.ix_(holes, able)]
-                found = np.isfinite(choice.min(axis=1))
-                filled[part[holes[found]], feature] = donors[able[choice.argmin(axis=1)[found]], feature]
-    return filled
-
-
-def canonical(sample: Sample) -> Sample:
-    """Rows in an order of their own, whatever order they came in, equal ones joined and their weights added."""
-    X, weight = np.add(sample.X, 0.0, order="C"), sample.weight  # -0.0 and 0.0 are one value
-    # Sorted along a line askew to all columns, then by columns, which sort only rows that are still tied.
-    with np.errstate(over="ignore", invalid="ignore"):  # row by row: a product of matrices may round by where a row is
-        along = np.nan_to_num(np.einsum("ij,j->i", X, np.cos(np.arange(1.0, X.shape[1] + 1))))  # holes are infinite
-    order = np.argsort(along, kind="stable")
-    differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
-    if np.any(X[order[ties := np.flatnonzero(~differs)]] != X[order[ties - 1]]):  # others have the same place there
-        for column in range(X.shape[1]):
-            tied = ~(differs & np.append(differs[1:], True))
-            rows, group = order[tied], np.cumsum(differs)[tied]
-            order[tied] = rows[np.lexsort([X[rows, column], group])]
-            differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
-    return Sample(X[order[differs]], np.add.reduceat(weight[order], np.flatnonzero(differs)))

@@ -35,13 +35,9 @@ class _Display:
         """Draw, and keep what was drawn in attributes."""
 
 
+@documented("objective")
 class ConvergenceDisplay(_Display):
     """The objective at the start and after every iteration; `line_` is the curve that was drawn into `ax_`.
-
-    Parameters
-    ----------
-    values, name : array-like of shape (n_iter + 1,) and str, default="objective per row"
-        The objective, of which more is better, and what it is.
 
     Examples
     --------
@@ -78,20 +74,12 @@ def objective_name(estimator: Any) -> str:
     return "log-likelihood per row" if hasattr(estimator, "score_samples") else "objective per row"
 
 
+@documented("shown_*")
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelectionDisplay(_Display):
     """A criterion for every number of clusters, with the choice and the runner-up marked.
 
     ``select_clusters(X).plot()`` makes one. The share of outliers takes the lower part of the axes.
-
-    Parameters
-    ----------
-    n_clusters, values : array-likes of shape (n,)
-        The numbers of clusters tried, and the criterion of each; NaN where there is none.
-    criterion, best, runner_up : str, int, and int or None
-        The name of the criterion ("evidence", "icl", "bic", "stability"), the chosen number and the next best.
-    outlier_fraction, shapes : array-likes of shape (n,), default=None
-        The share of outliers with each number, drawn below; the clusters' shape, if there are several: a line each.
 
     Attributes
     ----------
@@ -252,13 +240,9 @@ class StabilityDisplay(_Display):
         ax.set_xlabel("Jaccard similarity with resamples (diamond: mean)")
 
 
+@documented("curves")
 class RobustnessDisplay(_Display):
     """Breakdown, influence or trimming curves, a line of `lines_` for each clusterer: the worst of the draws.
-
-    Parameters
-    ----------
-    curves, measure : dict of str to :class:`tkmeans.RobustnessCurve`, and str, default="ari"
-        The curves by the names of their clusterers, and what to draw: one of the `values` of the curves.
 
     Examples
     --------

@@ -19,6 +19,7 @@ BLOCK_ROWS: ContextVar[int] = ContextVar("block_rows", default=8192)
 
 MEASURED_ROWS, USUAL_ROWS = 4096, 4500  # that the frame is measured on, and the deviations of columns, about
 MEASURED_CELLS, LEAST_MEASURED = 2**19, 500  # of many columns so many values, about, but no fewer rows
+BAD = 9.0  # deviations from the column's median: a bad cell, perhaps
 NARROW = 32  # columns: of fewer a copy along memory, (p, n), takes less time than it saves
 _NAMED = 5  # rows in a message, at most
 
@@ -294,3 +295,46 @@ def usual(sample: Sample) -> tuple[Array, Array, Array]:
     width = np.maximum(quantile(np.abs(X - middle), weight) * 1.4826, (high - low) / 1.349)
     below, above = (np.maximum(width, side / 1.2816) for side in (middle - lowest, highest - middle))
     return middle, np.where(width > 0, below, np.inf), np.where(width > 0, above, np.inf)
+
+
+def limits(sample: Sample, centers: Array | None = None, spread: Any = None) -> tuple[Array, Array]:
+    """Bounds of each column, (p,) each: BAD deviations out, from the outermost of these centres too.
+
+    They are infinite on a side where fewer values are out of bounds than lie between them and half as far out, and
+    everywhere if rows with too many values out of bounds are more than those with a few.
+    """
+    (X, weight), (middle, below, above) = sample, spread or usual(sample)
+    low, high = middle - BAD * below, middle + BAD * above
+    columns = np.asarray(X.T, order="C" if X.shape[1] < NARROW else "K")  # (p, n)
+    if np.all(np.fmin.reduce(columns, axis=1) >= low) and np.all(np.fmax.reduce(columns, axis=1) <= high):
+        return low - np.inf, high + np.inf
+    half_low, half_high = middle - BAD / 2 * below, middle + BAD / 2 * above
+    out = np.any((half_low > X) | (half_high < X), axis=1)  # few rows, most often; the others do not matter
+    X, weight = X[out], weight[out]
+    gap_low = 2 * (weight @ (low > X)) > weight @ (half_low > X)
+    gap_high = 2 * (weight @ (high < X)) > weight @ (half_high < X)
+    low, high = np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
+    some, few = np.any((low > X) | (high < X), axis=1), np.any(out_of_bounds(X, low, high), axis=1)
+    if weight @ some > 2 * (weight @ few):
+        gap_low = gap_high = np.zeros(len(low), bool)
+    if centers is not None:
+        low = np.minimum(low, np.min(centers, axis=0) - BAD * below)
+        high = np.maximum(high, np.max(centers, axis=0) + BAD * above)
+    return np.where(gap_low, low, -np.inf), np.where(gap_high, high, np.inf)
+
+
+def canonical(sample: Sample) -> Sample:
+    """Rows in an order of their own, whatever order they came in, equal ones joined and their weights added."""
+    X, weight = np.add(sample.X, 0.0, order="C"), sample.weight  # -0.0 and 0.0 are one value
+    # Sorted along a line askew to all columns, then by columns, which sort only rows that are still tied.
+    with np.errstate(over="ignore", invalid="ignore"):  # row by row: a product of matrices may round by where a row is
+        along = np.nan_to_num(np.einsum("ij,j->i", X, np.cos(np.arange(1.0, X.shape[1] + 1))))  # holes are infinite
+    order = np.argsort(along, kind="stable")
+    differs = np.append(True, along[order[1:]] != along[order[:-1]])  # from the row above, as far as was compared
+    if np.any(X[order[ties := np.flatnonzero(~differs)]] != X[order[ties - 1]]):  # others have the same place there
+        for column in range(X.shape[1]):
+            tied = ~(differs & np.append(differs[1:], True))
+            rows, group = order[tied], np.cumsum(differs)[tied]
+            order[tied] = rows[np.lexsort([X[rows, column], group])]
+            differs |= np.append(True, X[order[1:], column] != X[order[:-1], column])
+    return Sample(X[order[differs]], np.add.reduceat(weight[order], np.flatnonzero(differs)))
