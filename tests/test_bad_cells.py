@@ -228,6 +228,28 @@ def test_a_few_wrong_cells_do_not_decide_the_number_of_clusters():
     assert tkmeans.select_clusters(X, range(2, 7)).best == 4
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_few_equal_marks_in_every_column_do_not_decide_the_number_of_clusters(seed):
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(0, 6, (4, 5))
+    X = centers[rng.integers(4, size=600)] + rng.normal(size=(600, 5))
+    for j in range(5):  # each in rows of its own: a row with two marks is far as a whole
+        X[rng.permutation(np.arange(j, 600, 5))[:6], j] = -999.0
+    assert tkmeans.select_clusters(X, range(1, 11)).best == 4
+
+
+@pytest.mark.parametrize("n_rows", [3, 4, 6, 10])
+def test_few_rows_that_are_spread_over_the_clusters_are_no_cluster_because_of_one_column(n_rows):
+    rng = np.random.default_rng(n_rows)
+    kept = []
+    for _ in range(20):
+        X, _ = blobs(rng, 5, n_rows=600)
+        wrong = rng.choice(600, n_rows, replace=False)
+        X[wrong, 4] = 1000.0
+        kept.append(not np.any(np.isnan(without_bad_cells(sample_of(X), 3).X)))
+    assert np.mean(kept) <= 0.25  # a tenth is expected by chance
+
+
 @pytest.mark.parametrize("huge", [1e155, 1e200, 1e307])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.filterwarnings("error:.*encountered:RuntimeWarning")

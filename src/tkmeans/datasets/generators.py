@@ -15,6 +15,7 @@ CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
 @documented(returns="contaminated")
+@documented("contaminated_*")
 def make_contaminated(
     n_samples: int = 3000,
     n_clusters: int = 15,
@@ -26,15 +27,6 @@ def make_contaminated(
     random_state: Any = None,
 ) -> tuple[Any, Any]:
     """Make round clusters in the cube [-1, 1]^p, and outliers scattered far beyond it.
-
-    Parameters
-    ----------
-    n_samples, n_clusters, n_features : int, default=3000, 15 and 2
-        Rows in clusters (the outliers come on top); clusters of equal size, whose centres keep a distance; features.
-    outlier_fraction, outlier_range : float, default=0.05 and 10.0
-        Outliers as a fraction of `n_samples`; they are uniform in [-outlier_range, outlier_range]^p.
-    cluster_std, random_state : float and as in scikit-learn, default=0.05 and None
-        The standard deviation of a cluster, in every feature; makes the data reproducible.
 
     Examples
     --------
@@ -85,18 +77,9 @@ def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
 
 
 @documented(returns="contaminated")
+@documented("strays_*")
 def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:
     """Add rows that belong to no cluster.
-
-    Parameters
-    ----------
-    X, y : array-likes of shape (n_samples, n_features) and (n_samples,)
-        The rows and their clusters.
-    kind : {"uniform", "far", "cauchy", "clumped"}, default="uniform"
-        "uniform": in the bounding box of X, as in the paper's code. "far": in a box ten times as wide. "cauchy": rows
-        of X, moved by Cauchy noise as wide as X. "clumped": five tight heaps outside the box, which look like clusters.
-    fraction, random_state : float and as in scikit-learn, default=0.2 and None
-        How many, as a fraction of the rows of X; makes the data reproducible.
 
     Examples
     --------
