@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from support.command_tables import amounts, column, groups, lines, positive_groups, said, write_columns
+from support.command_tables import TWO_COLUMNS, amounts, column, groups, lines, positive_groups, said, write_columns
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-TWO = ("x,y", "1,2", "3,5", "4,9")
 
 
 def test_what_is_suggested_next_can_be_typed_and_gives_the_same_clusters(run, tmp_path, monkeypatch):
@@ -39,7 +37,7 @@ def test_a_file_whose_name_begins_with_a_hyphen_can_be_typed_as_suggested(run, t
 @pytest.mark.parametrize("cells", ["abc abd abe", "1 oops 3", "1 a b c d e 7 8 9 8 7 6 5 4 3"])
 def test_predict_advises_no_option_that_it_lacks(run, table, tmp_path, cells):
     model = tmp_path / "model.json"
-    run("fit", table(*TWO), "-k", 1, "--model", model)
+    run("fit", table(*TWO_COLUMNS), "-k", 1, "--model", model)
     other = table("x,y", *(f"{cell},2" for cell in cells.split()), name="other.csv")
     said = run("predict", model, other, code=1).stderr
     assert "column 'x'" in said

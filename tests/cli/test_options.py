@@ -1,7 +1,7 @@
 """Options that cannot be followed are refused by name: columns, weights, numbers of clusters, seeds."""
 
 import pytest
-from support.command_tables import groups, lines, positive_groups, said
+from support.command_tables import TWO_COLUMNS, groups, lines, positive_groups, said
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -90,20 +90,18 @@ def test_more_clusters_than_rows_are_refused_in_plain_words(run, table, n):
 
 # ---- wrong usage ---------------------------------------------------------------------------------
 
-TWO = ("x,y", "1,2", "3,5", "4,9")
-
 
 @pytest.mark.parametrize(
     "options", [("--jobs", 0), ("--thousands", "xx"), ("--seed", 2**40), ("--seed", 2**32), ("--seed", -1)]
 )
 def test_a_value_that_an_option_cannot_have_is_wrong_usage(run, table, options):
-    said = run("fit", table(*TWO), "-k", 1, *options, code=2).stderr
+    said = run("fit", table(*TWO_COLUMNS), "-k", 1, *options, code=2).stderr
     assert options[0] in said
     assert "n_jobs" not in said
 
 
 def test_the_largest_seed_is_one(run, table):
-    run("fit", table(*TWO), "-k", 1, "--seed", 2**32 - 1)
+    run("fit", table(*TWO_COLUMNS), "-k", 1, "--seed", 2**32 - 1)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +121,7 @@ def test_options_that_no_table_could_have_are_wrong_usage(run, table, words):
 
 
 def test_the_report_that_is_sent_to_standard_output_is_refused_without_options_of_other_commands(run, table):
-    said = run("report", table(*TWO), "--out", "-", code=2).stderr
+    said = run("report", table(*TWO_COLUMNS), "--out", "-", code=2).stderr
     assert "only tables can go to -" in said
     assert "--model" not in said
 

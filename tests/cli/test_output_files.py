@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from pyarrow import parquet
-from support.command_tables import are_parted, column, groups, lines, positive_groups, said, write_columns
+from support.command_tables import TWO_COLUMNS, are_parted, column, groups, lines, positive_groups, said, write_columns
 
 from tkmeans import TKMeans
 from tkmeans.tables import Reading, read_table
@@ -16,14 +16,12 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 # ---- names of files ------------------------------------------------------------------------------
 
-TWO = ("x,y", "1,2", "3,5", "4,9")
-
 
 @pytest.mark.parametrize(
     "name", ["a.jsonl", "a.ndjson", "a.XZ", "a.csv.lz4", "a.csv.br", "a.duckdb", "a.db", "a.xlsm", "a.xlsb", "a.csv.gz"]
 )
 def test_a_name_that_promises_another_format_than_is_written_is_refused(run, table, tmp_path, name):
-    said = run("fit", table(*TWO), "-k", 1, "--out", tmp_path / name, code=1).stderr
+    said = run("fit", table(*TWO_COLUMNS), "-k", 1, "--out", tmp_path / name, code=1).stderr
     assert f"not {os.path.splitext(name)[1].lower()} as in" in said
     assert not (tmp_path / name).exists()
 
@@ -33,7 +31,7 @@ def test_links_that_lead_in_a_circle_are_no_file_to_write_to(run, table, tmp_pat
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     for option in ("--out", "--model", "--report"):
-        said = run("fit", table(*TWO), "-k", 1, option, tmp_path / "a", code=1).stderr
+        said = run("fit", table(*TWO_COLUMNS), "-k", 1, option, tmp_path / "a", code=1).stderr
         assert "is a link that leads back to itself" in said
     assert (tmp_path / "a").is_symlink()
 

@@ -7,7 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from support.command_tables import column, groups, lines
+from support.command_tables import TWO_COLUMNS, column, groups, lines
 
 
 @pytest.fixture
@@ -32,11 +32,8 @@ def shell(tmp_path):
     return typed
 
 
-TWO = ("x,y", "1,2", "3,5", "4,9")
-
-
 def test_a_standard_stream_that_is_closed_is_reported_where_it_is_needed(shell, table):
-    file = table(*TWO)
+    file = table(*TWO_COLUMNS)
     assert "standard output is closed" in shell("fit table.csv -k 1 --json >&-", code=1).stderr
     assert "standard input is empty" in shell("fit - -k 1 <&-", code=1).stderr
     shell("fit table.csv -k 1 --out out.csv >&- <&-")
@@ -46,7 +43,7 @@ def test_a_standard_stream_that_is_closed_is_reported_where_it_is_needed(shell, 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
 @pytest.mark.parametrize("line", ["--help", "select-k table.csv --max 1 --json"])
 def test_help_and_results_that_do_not_fit_on_the_disk_are_an_error_in_one_sentence(shell, table, line):
-    table(*TWO)
+    table(*TWO_COLUMNS)
     said = shell(f"{line} >/dev/full", code=1).stderr
     assert said.splitlines()[-1] == "Error: No space left on device"
 
@@ -60,7 +57,7 @@ def test_a_file_beyond_the_size_that_is_allowed_is_named(shell, table):
 
 
 def test_a_standard_output_that_is_not_unicode_gets_every_name_in_ascii(shell, table):
-    table("café,😀", *TWO[1:], name="é.csv")
+    table("café,😀", *TWO_COLUMNS[1:], name="é.csv")
     printed = shell("fit é.csv -k 1 --json", PYTHONIOENCODING="ascii").stdout
     assert printed.isascii()
     document = json.loads(printed)
@@ -72,20 +69,20 @@ def test_a_standard_output_that_is_not_unicode_gets_every_name_in_ascii(shell, t
 
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no such device")
 def test_the_device_of_standard_output_takes_the_table_into_a_pipe(shell, table):
-    table(*TWO)
+    table(*TWO_COLUMNS)
     piped = shell("fit table.csv -k 1 --out /dev/stdout | cat").stdout
     assert piped.startswith("x,y,cluster,probability,outlier_pvalue\n1,2,0,")
 
 
 def test_a_pipe_of_another_number_takes_the_table_alone(shell, table):
-    table(*TWO)
+    table(*TWO_COLUMNS)
     shell("fit table.csv -k 1 --out /dev/fd/3 3>&1 >/dev/null | cat >piped.csv")
-    assert column(table(*TWO).with_name("piped.csv"), "cluster") == ["0", "0", "0"]
+    assert column(table(*TWO_COLUMNS).with_name("piped.csv"), "cluster") == ["0", "0", "0"]
 
 
 @pytest.mark.parametrize("source", ["- < table.csv", "."])
 def test_a_table_is_not_written_into_its_own_input_through_standard_output(shell, table, source):
-    file = table(*TWO)
+    file = table(*TWO_COLUMNS)
     before = file.read_text()
     said = shell(f"fit {source} -k 1 --out - >> table.csv", code=1).stderr
     assert "is the input or in it, which is not overwritten" in said

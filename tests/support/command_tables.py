@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 
+TWO_COLUMNS = ("x,y", "1,2", "3,5", "4,9")  # the lines of a small table
+
 
 def groups(n=60, p=2, *, apart=20.0, level=0.0, digits=3):
     """Rows of two groups in turn, far apart, the first around this level."""
