@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
+from support.model_inputs import t_mixture, three_groups
 
 import tkmeans
 from tkmeans import StudentTMixture, TKMeans
@@ -260,3 +262,34 @@ def test_gigantic_values_are_bad_cells_too(estimator, huge):
     model = estimator(3).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.99
     np.testing.assert_array_equal(np.flatnonzero(np.any(model.find_bad_cells(X), axis=1)), np.arange(0, 900, 61))
+
+
+# ---- answers for rows with bad cells -------------------------------------------------------------
+
+X, _, _ = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
+SPOILED = three_groups((slice(10, 15), 2, 9999.0), (slice(200, 205), 0, -500.0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_model_with_bad_cells_answers_for_sparse_rows_as_for_the_same_rows_with_zeros(dtype):
+    model, X = TKMeans(3).fit(SPOILED), SPOILED.astype(dtype)
+    X[::7, 1] = 0
+    for ask in (model.predict, model.predict_proba, model.assignment_entropy, model.robust_weights, model.transform):
+        np.testing.assert_allclose(ask(sparse.csr_array(X)), ask(X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("Estimator", [TKMeans, StudentTMixture])
+def test_the_score_is_the_mean_of_score_samples_where_cells_are_bad(Estimator):
+    rows = X.copy()
+    rows[3, 1] = 5000.0
+    model = Estimator(3).fit(rows)
+    assert model.find_bad_cells(rows)[3, 1]
+    assert model.score(rows) == pytest.approx(model.score_samples(rows).mean(), rel=1e-12)
+
+
+def test_the_last_digits_of_the_unit_change_neither_bad_cells_nor_clusters():
+    rows = np.random.default_rng(11).standard_cauchy((200, 3))
+    first, second = (TKMeans(4).fit(rows * factor) for factor in (1, 1 + 1e-12))
+    np.testing.assert_array_equal(first.find_bad_cells(rows), second.find_bad_cells(rows * (1 + 1e-12)))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+    assert first.dof_ == pytest.approx(second.dof_, rel=1e-6)
