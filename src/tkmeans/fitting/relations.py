@@ -112,14 +112,14 @@ def column_units(apart: Array, weight: Array, slack: Array, one: float = 1.0) ->
     its step is their width, four median deviations, times its odds. Rows that are far in other columns do not count.
     Equal rows may have been joined; a single one weighs `one`.
     """
-    away = np.abs(apart)
-    times = np.round(weight / one)  # how often a row is there, unless rows have weights of their own
+    away, times = np.abs(apart), np.round(weight / one)  # how often a row is there, if weights tell that
     times = times if np.allclose(times * one, weight, 1e-9, 0.0) else np.ones(len(times))
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
     varies = units > slack
     squares = np.nan_to_num(np.minimum(away / np.where(varies, units, np.inf), 1e120) ** 2)
+    whole = np.sum(squares, axis=1)
     for j, column in enumerate(away.T):
-        q, others = np.count_nonzero(varies) - varies[j], np.sum(squares, axis=1) - squares[:, j]
+        q, others = np.count_nonzero(varies) - varies[j], whole - squares[:, j]
         near = others <= NEAR * quantile(others, weight) * (chdtri(q, 0.05) / chdtri(q, 0.5) if q else 1.0)
         order = np.argsort(np.where(near, apart[:, j], np.nan))[: np.count_nonzero(near & ~np.isnan(column))]
         values, mass, often = apart[order, j], weight[order], times[order]
