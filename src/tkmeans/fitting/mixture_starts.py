@@ -303,13 +303,12 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     Each begins with the core of its groups. If EM takes the first few to the same clusters, the others are not tried;
     else all are tried with the whole of their groups, too, and the best few go on. A single one goes on at once.
     """
-    tried, cores, runs, n_finalists, later = [], [], [], FINALISTS, iter(labellings)
+    tried, runs, n_finalists, later = [], [], FINALISTS, iter(labellings)
     first = list(islice(later, 2))
     n_iter, enough = (PILOT_ITER, 1) if len(first) == 1 else (FIRST_ITER, ENOUGH)
     for labels in chain(first, later):
         tried.append(labels)
-        cores.append(from_labels(sample, labels, setting, core=True))
-        runs.append(_run(sample, cores[-1], setting, n_iter))
+        runs.append(_run(sample, from_labels(sample, labels, setting, core=True), setting, n_iter))
         agreed = len(runs) == enough and all(same_clusters(run.labels, runs[0].labels, sample.weight) for run in runs)
         if agreed or setting.limit.is_up:
             n_finalists = 1
@@ -318,10 +317,11 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         runs += [_run(sample, from_labels(sample, labels, setting), setting, FIRST_ITER) for labels in tried]
     runs.sort(key=lambda run: -run.merit)
     finals = runs if enough == 1 else [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
+    light = setting._replace(dof=BOUNDS[1])  # heavy tails may hold the noise, which EM does not take back
     heavy = setting.noise and setting.dof is None and np.min(max(finals, key=by_merit).params.dof) < AS_GAUSSIAN
-    if heavy and enough > 1 and not setting.limit.is_up:  # heavy tails may hold the noise, which EM does not take back
-        light = (core._replace(dof=np.full_like(core.dof, BOUNDS[1])) for core in cores)
-        begun = max((_run(sample, params, setting, FIRST_ITER) for params in light), key=by_merit)
+    if heavy and enough > 1 and not setting.limit.is_up:
+        again = (from_labels(sample, labels, light, core=True) for labels in tried)
+        begun = max((_run(sample, params, setting, FIRST_ITER) for params in again), key=by_merit)
         finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
     ready = heavy and not (setting.box or setting.model.shape.round or setting.limit.is_up)
