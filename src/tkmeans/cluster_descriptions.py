@@ -145,7 +145,7 @@ class Description(tuple[ClusterDescription, ...]):
         return table
 
 
-@documented(returns="description")
+@documented("describe_*", returns="description")
 def describe(
     model: Any, X: Any, *, feature_names: Sequence[str] | None = None, categories: Mapping[str, Any] | None = None
 ) -> Description:
@@ -154,15 +154,6 @@ def describe(
     A column of numbers is compared by its median in the cluster and in the other clusters, in units of the median
     absolute deviation within clusters, so that outliers have no influence. A column of text is compared by the share of
     its most frequent value. Medians of very many rows are those of 10 000 rows, drawn at random.
-
-    Parameters
-    ----------
-    model : fitted clusterer, or Pipeline that ends with one
-        Any estimator with `predict`; its probabilities and outliers are used.
-    X : array-like of shape (n_samples, n_features), data frame, path or DataFile
-        The rows, in your units. Text in other columns of a data frame or file describes the clusters, too.
-    feature_names, categories : sequence of str, and mapping of str to array-like of shape (n_samples,), default=None
-        Names of the columns; those of a data frame, a file or the fit are known. Further columns of text, by name.
 
     Examples
     --------

@@ -78,7 +78,11 @@ class Stability:
         return StabilityDisplay(jaccard=self.jaccard, sizes=self.sizes).plot(ax=ax)
 
 
-@documented("draws", returns="stability : Stability\n    Similarities by resample and cluster, means and ratings.")
+@documented(
+    "stability_*",
+    "draws",
+    returns="stability : Stability\n    Similarities by resample and cluster, means and ratings.",
+)
 def stability(
     estimator: Any,
     X: Any,
@@ -96,19 +100,6 @@ def stability(
 
     A stable cluster need not be a meaningful one: one cluster for everything is perfectly
     stable. But an unstable one is to do with the sample, or with a wrong number of clusters.
-
-    Parameters
-    ----------
-    estimator : object
-        Any clusterer: :class:`TKMeans`, :class:`sklearn.cluster.KMeans`, a mixture, a pipeline that ends in one. It
-        is not changed: copies are fitted. If it is fitted already, its clusters are those that are judged; if not,
-        those of a copy fitted to X. Rows with negative labels (noise) belong to no cluster.
-    X : array-like of shape (n_samples, n_features)
-        The rows; missing values are up to the estimator.
-    sample_weight : array-like of shape (n_samples,), default=None
-        How much rows count in the fits and in the similarity. Those of positive weight are equally likely to be drawn.
-    n_resamples, progress : int, default=100, and bool or callable, default=False
-        How often to draw and fit; whether to count on standard error, or a function of the number done and of all.
 
     References
     ----------

@@ -14,7 +14,7 @@ _SIZES, _S_SPREAD = {"A1": 20, "A2": 35, "A3": 50}, {"S1": 0.09, "S2": 0.117, "S
 CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
-@documented(returns="contaminated")
+@documented("contaminated_*", returns="contaminated")
 def make_contaminated(
     n_samples: int = 3000,
     n_clusters: int = 15,
@@ -26,15 +26,6 @@ def make_contaminated(
     random_state: Any = None,
 ) -> tuple[Any, Any]:
     """Make round clusters in the cube [-1, 1]^p, and outliers scattered far beyond it.
-
-    Parameters
-    ----------
-    n_samples, n_clusters, n_features : int, default=3000, 15 and 2
-        Rows in clusters (the outliers come on top); clusters of equal size, whose centres keep a distance; features.
-    outlier_fraction, outlier_range : float, default=0.05 and 10.0
-        Outliers as a fraction of `n_samples`; they are uniform in [-outlier_range, outlier_range]^p.
-    cluster_std, random_state : float and as in scikit-learn, default=0.05 and None
-        The standard deviation of a cluster, in every feature; makes the data reproducible.
 
     Examples
     --------
@@ -52,15 +43,9 @@ def make_contaminated(
     return _with_outliers(X, y, rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features)))
 
 
-@documented("random_state", returns="labelled")
+@documented("like_*", "random_state", returns="labelled")
 def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels of the size and the difficulty of one of the paper's synthetic sets.
-
-    Parameters
-    ----------
-    name : str, default="S1"
-        "A1" to "A3" are 20, 35 and 50 round clusters of the plane, "S1" to "S4" 15 that overlap more and more, "dim032"
-        and "dim064" 16 far apart in so many dimensions; "unbalance" is three dense clusters and five small wide ones.
 
     Examples
     --------
@@ -84,19 +69,9 @@ def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
     return _around(np.vstack([dense, wide]), y, np.repeat([0.03, 0.05], [3, 5])[y, None], rng)
 
 
-@documented(returns="contaminated")
+@documented("contaminate_*", returns="contaminated")
 def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:
     """Add rows that belong to no cluster.
-
-    Parameters
-    ----------
-    X, y : array-likes of shape (n_samples, n_features) and (n_samples,)
-        The rows and their clusters.
-    kind : {"uniform", "far", "cauchy", "clumped"}, default="uniform"
-        "uniform": in the bounding box of X, as in the paper's code. "far": in a box ten times as wide. "cauchy": rows
-        of X, moved by Cauchy noise as wide as X. "clumped": five tight heaps outside the box, which look like clusters.
-    fraction, random_state : float and as in scikit-learn, default=0.2 and None
-        How many, as a fraction of the rows of X; makes the data reproducible.
 
     Examples
     --------

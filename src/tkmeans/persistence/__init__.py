@@ -82,16 +82,11 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
         file.write(data)
 
 
-@documented(returns="estimator : object\n    The estimator or pipeline.")
+@documented("load_*", returns="estimator : object\n    The estimator or pipeline.")
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator or pipeline, fitted as it was to the last bit, from a file.
 
     Parameters of the machine it was written on (`checkpoint`, `n_jobs`, `verbose`) are not in the file.
-
-    Parameters
-    ----------
-    path : path-like
-        A file that :func:`save` or ``tkmeans fit --model`` has written.
 
     Raises
     ------

@@ -31,7 +31,7 @@ _TRIED_COLUMNS, _TRIED_ROWS = 6, 2000
 _CLEAR = 0.9  # a pair of columns that tells so many rows' clusters is shown first: it has names and units
 
 
-@documented(returns="path : Path\n    Where the page is.")
+@documented("report_*", returns="path : Path\n    Where the page is.")
 def write_report(
     path: str | os.PathLike[str],
     estimator: Any,
@@ -49,23 +49,6 @@ def write_report(
 
     The page holds a sentence on every cluster, a scatter plot that can be zoomed, a card for every cluster with
     histograms and categories, the outliers as a table, how sure the clusters are, how the fit went and how it was made.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. It is there whole or not at all.
-    estimator : fitted clusterer
-        One of ours, or any with `predict` and `cluster_centers_` or `means_`; what it cannot tell is left out.
-    X : array-like of shape (n_samples, n_features)
-        The rows, in your units. NaN marks a missing value.
-    feature_names, row_names : sequences of str, default=None
-        Names of the columns and of the rows; those of a data frame are known.
-    scaler, selection : fitted transformer and Selection, default=None
-        The scikit-learn scaler on whose output the estimator was fitted, and how the number of clusters was chosen.
-    categories : mapping of str to array-like, default=None
-        Columns of text that describe the clusters, by name.
-    title, call : str, default=""
-        The heading of the page, and what made this fit, such as a command; by default the estimator's own words.
 
     Examples
     --------
