@@ -21,7 +21,7 @@ _SCALERS = {Scale.robust: ("RobustScaler", "its median and interquartile range")
 _SCALERS |= {Scale.standard: ("StandardScaler", "its mean and standard deviation")}
 _SCALERS |= {Scale.minmax: ("MinMaxScaler", "its least and largest value")}
 _LIKE_NUMBER, _PLAIN = re.compile(r"\W*[0-9][0-9.,]*[KMBkmb]?\W*"), re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_LOOKED_AT = 1000  # cells of a column of text
+_LOOKED_AT, _MOST = 1000, 0.9  # cells of a column of text, and the share of them that is most
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
 
 
@@ -141,7 +141,7 @@ def _like_numbers(table: Table, roles: list[Role]) -> Iterator[str]:
     for name in (role.name for role in roles if role.reason == "text"):
         cells = [cell for cell in table.cells(name) if cell][:_LOOKED_AT]
         odd = [cell for cell in cells if _LIKE_NUMBER.fullmatch(cell) and not _PLAIN.fullmatch(cell)]
-        if odd and all(map(_LIKE_NUMBER.fullmatch, cells)):
+        if odd and sum(map(bool, map(_LIKE_NUMBER.fullmatch, cells))) >= _MOST * len(cells):
             like = f"column {one_line(name)} is text, though its cells look like numbers, such as {odd[0]!r}"
             yield f"{like}; write all of them in one way, such as 1234.5, to cluster by it"
 

@@ -20,6 +20,7 @@ _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+@documented()
 class ClustersDisplay:
     """Rows by cluster, numbered centres, boundaries and outliers.
 

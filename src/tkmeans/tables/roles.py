@@ -57,7 +57,8 @@ def choose(
     aside = {why: [role.name for role in left if role.reason == why] for why in dict.fromkeys(r.reason for r in left)}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
-        why = "; ".join([others or "all were left out", *table.notes])
+        notes = [*table.notes, *["add delimiter='...' if another sign divides its cells"] * (len(table.names) == 1)]
+        why = "; ".join([others or "all were left out", *(notes if table.format == "text" else table.notes)])
         raise TableError(f"{table.sheet} has no column of numbers to cluster by: {why}")
     if columns is not None:
         asked = [column for column in table.first(CHUNK) if column.name in names]
