@@ -39,7 +39,7 @@ def generated(n: int, n_features: int, n_clusters: int, seed: int = 0) -> np.nda
     return X
 
 
-def least_cpu_seconds(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+def least_cpu_seconds(tasks: dict[Any, Callable[[], object]], repeats: int) -> dict[Any, float]:
     """CPU seconds of each task, the least of `repeats` rounds in which they take turns; long ones run once."""
     least = dict.fromkeys(tasks, np.inf)
     for _ in range(repeats):

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
+from support.model_inputs import t_mixture, three_groups
 
 import tkmeans
 from tkmeans import StudentTMixture, TKMeans
@@ -228,6 +230,28 @@ def test_a_few_wrong_cells_do_not_decide_the_number_of_clusters():
     assert tkmeans.select_clusters(X, range(2, 7)).best == 4
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_few_equal_marks_in_every_column_do_not_decide_the_number_of_clusters(seed):
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(0, 6, (4, 5))
+    X = centers[rng.integers(4, size=600)] + rng.normal(size=(600, 5))
+    for j in range(5):  # each in rows of its own: a row with two marks is far as a whole
+        X[rng.permutation(np.arange(j, 600, 5))[:6], j] = -999.0
+    assert tkmeans.select_clusters(X, range(1, 11)).best == 4
+
+
+@pytest.mark.parametrize("n_rows", [3, 4, 6, 10])
+def test_few_rows_that_are_spread_over_the_clusters_are_no_cluster_because_of_one_column(n_rows):
+    rng = np.random.default_rng(n_rows)
+    kept = []
+    for _ in range(20):
+        X, _ = blobs(rng, 5, n_rows=600)
+        wrong = rng.choice(600, n_rows, replace=False)
+        X[wrong, 4] = 1000.0
+        kept.append(not np.any(np.isnan(without_bad_cells(sample_of(X), 3).X)))
+    assert np.mean(kept) <= 0.25  # a tenth is expected by chance
+
+
 @pytest.mark.parametrize("huge", [1e155, 1e200, 1e307])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.filterwarnings("error:.*encountered:RuntimeWarning")
@@ -238,3 +262,34 @@ def test_gigantic_values_are_bad_cells_too(estimator, huge):
     model = estimator(3).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.99
     np.testing.assert_array_equal(np.flatnonzero(np.any(model.find_bad_cells(X), axis=1)), np.arange(0, 900, 61))
+
+
+# ---- answers for rows with bad cells -------------------------------------------------------------
+
+X, _, _ = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
+SPOILED = three_groups((slice(10, 15), 2, 9999.0), (slice(200, 205), 0, -500.0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_model_with_bad_cells_answers_for_sparse_rows_as_for_the_same_rows_with_zeros(dtype):
+    model, X = TKMeans(3).fit(SPOILED), SPOILED.astype(dtype)
+    X[::7, 1] = 0
+    for ask in (model.predict, model.predict_proba, model.assignment_entropy, model.robust_weights, model.transform):
+        np.testing.assert_allclose(ask(sparse.csr_array(X)), ask(X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("Estimator", [TKMeans, StudentTMixture])
+def test_the_score_is_the_mean_of_score_samples_where_cells_are_bad(Estimator):
+    rows = X.copy()
+    rows[3, 1] = 5000.0
+    model = Estimator(3).fit(rows)
+    assert model.find_bad_cells(rows)[3, 1]
+    assert model.score(rows) == pytest.approx(model.score_samples(rows).mean(), rel=1e-12)
+
+
+def test_the_last_digits_of_the_unit_change_neither_bad_cells_nor_clusters():
+    rows = np.random.default_rng(11).standard_cauchy((200, 3))
+    first, second = (TKMeans(4).fit(rows * factor) for factor in (1, 1 + 1e-12))
+    np.testing.assert_array_equal(first.find_bad_cells(rows), second.find_bad_cells(rows * (1 + 1e-12)))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+    assert first.dof_ == pytest.approx(second.dof_, rel=1e-6)

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import median_abs_deviation
+from sklearn.cluster import HDBSCAN
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler
+from support.model_inputs import four_clusters, t_mixture, three_groups, two_groups
 
+import tkmeans
 from tkmeans import DataFile, StudentTMixture, TKMeans, describe
 from tkmeans.baselines import KMedians
 from tkmeans.cluster_descriptions import described
@@ -192,3 +195,83 @@ def test_sparse_rows_are_refused_with_the_way_out():
     X = csr_array(np.eye(30)[:, :5])
     with pytest.raises(TypeError, match="toarray"):
         describe(TKMeans(2).fit(X), X)
+
+
+PLANE, PLANE_LABELS, _ = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+TWO_GROUPS = two_groups()
+
+
+def test_columns_with_the_names_of_facts_leave_the_facts_of_a_description_alone():
+    X, model = four_clusters()
+    plain = describe(model, X, feature_names=["a", "b", "c"]).table()
+    named = describe(model, X, feature_names=["cluster", "probability", "n_rows"]).table()
+    for fact in ("cluster", "n_rows", "share", "n_outliers", "probability"):
+        assert named[fact] == plain[fact]
+    assert [named[f"median {name}"] for name in ("cluster", "probability", "n_rows")] == [plain[c] for c in "abc"]
+
+
+def test_a_column_of_text_does_not_replace_one_of_numbers_of_its_name():
+    X, model = four_clusters()
+    table = describe(model, X, categories={"x0": np.where(model.labels_ == 0, "yes", "no")}).table()
+    assert all(isinstance(value, float) for value in table["x0"])
+    assert table["text x0"] == ["yes", "no", "no", "no"]
+
+
+def test_two_columns_of_one_name_are_not_described():
+    X, model = four_clusters()
+    with pytest.raises(ValueError, match="several columns with the name 'a'"):
+        describe(model, X, feature_names=["a", "a", "b"])
+
+
+def test_names_of_columns_are_used_for_frames_too():
+    pandas = pytest.importorskip("pandas")
+    frame, model = pandas.DataFrame(PLANE, columns=["a", "b"]), TKMeans(3).fit(PLANE)
+    found = tkmeans.describe(model, frame, feature_names=["c", "d"])
+    assert {trait.column for each in found for trait in each.traits} == {"c", "d"}
+    with pytest.raises(ValueError, match="feature_names must name the 2 columns of X, got 1 names"):
+        tkmeans.describe(model, frame, feature_names=["c"])
+
+
+@pytest.mark.parametrize("sign", "\n\r\x0b\x0c\x1c\x1b\x07\x85\u2028\u2029\u202e")
+def test_a_sentence_on_a_cluster_is_one_line_without_control_characters(sign):
+    said = describe(
+        TKMeans(2, random_state=0).fit(TWO_GROUPS),
+        TWO_GROUPS,
+        feature_names=[f"height{sign}Cluster 9", sign, "width"],
+        categories={f"kind{sign}": [f"a{sign}Cluster 9 (5 rows): forged"] * 60 + [f"7{sign}"] * 30},
+    )
+    for text in (*said.sentences(), *(record["sentence"] for record in said.records())):
+        assert sign not in text
+        assert text.isprintable()
+    assert len(str(said).splitlines()) == 2
+    assert "forged" in str(said)
+
+
+# ---- columns, tables and models ------------------------------------------------------------------
+
+SPACE, _, _ = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
+
+
+def test_a_column_that_is_equal_within_clusters_and_differs_between_them_is_named():
+    rows = np.column_stack([PLANE, np.where(PLANE_LABELS == 0, 5.0, 1.0)])
+    model = TKMeans(3, random_state=0).fit(rows)
+    words = tkmeans.describe(model, rows, feature_names=["x", "y", "level"]).sentences()
+    assert sum("high level" in sentence for sentence in words) == 1
+
+
+def test_a_description_takes_the_arrow_table_that_the_fit_took():
+    pd = pytest.importorskip("pandas")
+    pa = pytest.importorskip("pyarrow")
+    rows = pa.table({name: SPACE[:, j] for j, name in enumerate("abc")})
+    model = TKMeans(3).fit(rows)
+    frame = pd.DataFrame(SPACE, columns=list("abc"))
+    assert tkmeans.describe(model, rows).sentences() == tkmeans.describe(model, frame).sentences()
+
+
+def test_a_clusterer_that_cannot_predict_is_refused_by_describe():
+    with pytest.raises(TypeError, match="model must be a clusterer with predict, such as TKMeans"):
+        describe(HDBSCAN(copy=True).fit(three_groups()), three_groups())

@@ -7,7 +7,7 @@ import pytest
 from support.model_inputs import t_mixture
 
 from tkmeans import TKMeans
-from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, Clusters, Review, Sketch, far_distances, tally
+from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, Clusters, Review, Sketch, far_distances, tail_of_f, tally
 
 X, _, _ = t_mixture(n=200, n_clusters=3, n_features=2, scale=0.02, seed=4)
 
@@ -99,3 +99,15 @@ def test_outliers_are_judged_by_complete_rows_if_there_are_enough_of_them():
     few, many = review([1.0, 2.0], [9.0]), review([1.0] * ENOUGH_COMPLETE_ROWS, [9.0])
     assert few.comparable().d2.tolist() == [1.0, 2.0, 9.0]
     assert many.comparable().d2[-1] == 1.0
+
+
+# ---- tails ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [2, 4, 6])
+def test_tails_are_probabilities_at_any_distance(p):
+    d2 = np.concatenate([[0.0, np.inf], np.geomspace(1e-300, 1e300, 5000)])
+    for dof in (0.3, 1.0, 5.0, 200.0):
+        tail = tail_of_f(p, dof, d2)
+        assert np.all((tail >= 0) & (tail <= 1))
+        assert (tail[0], tail[1]) == (1, 0)

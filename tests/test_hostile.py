@@ -196,3 +196,11 @@ def test_every_refusal_of_an_input_is_documented_in_the_guide():
     text = GUIDE.read_text()
     missing = [name for name in REFUSALS if not re.search(rf"^\| {re.escape(name)} \|", text, re.MULTILINE)]
     assert not missing
+
+
+# ---- single cases --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [43001981, 43005397, 43011441, 41013034])
+def test_steps_of_scoring_that_begin_too_far_away_are_not_made(number):
+    assert outcome_of(hostile_case(Random(number))) == "result"

@@ -1,6 +1,9 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from support.model_inputs import t_mixture
 
 from tkmeans.metrics import adjusted_rand_score, centroid_index, clustering_mse, within_between_ratio
 
@@ -85,3 +88,29 @@ def test_the_centroid_index_counts_the_centres_that_have_to_move():
 def test_the_centroid_index_of_centres_with_different_features_is_an_error():
     with pytest.raises(ValueError, match="centers have 2 features and other 3"):
         centroid_index(np.zeros((2, 2)), np.zeros((2, 3)))
+
+
+# ---- labels and memory ---------------------------------------------------------------------------
+
+PLANE, PLANE_LABELS, PLANE_CENTERS = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
+
+
+def test_labels_of_another_length_are_refused_by_name():
+    for call in (
+        lambda: clustering_mse(PLANE[:1], PLANE_LABELS),
+        lambda: within_between_ratio(PLANE[:1], PLANE_LABELS, PLANE_CENTERS),
+    ):
+        with pytest.raises(ValueError, match="labels must have an entry for each of the 1 rows of X, got 120"):
+            call()
+
+
+def test_the_mean_squared_error_of_many_clusters_takes_memory_by_rows_and_clusters_not_their_product():
+    labels = np.arange(8000) % 4000
+    X = np.random.default_rng(0).normal(size=(8000, 2))
+    tracemalloc.start()
+    found = clustering_mse(X, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    halves = (X[:4000] - X[4000:]) / 2  # two rows lie symmetrically around their mean
+    assert found == pytest.approx(np.mean(np.sum(halves**2, axis=1)))
+    assert peak < 8000 * 4000 / 8

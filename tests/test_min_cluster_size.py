@@ -1,8 +1,11 @@
 """The least size of a cluster: heaps of fewer rows are left out of the search, and are outliers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from support.model_inputs import two_groups
 
 from tkmeans import StudentTMixture, TKMeans
 
@@ -78,3 +81,22 @@ def test_the_warning_of_outliers_that_lie_together_names_rows_their_number_and_t
     model = TKMeans(3, bad_cells=False, init=np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 30.0]])).fit(X)
     with pytest.warns(UserWarning, match=r"24 rows, such as 300, 301, 302\): .*; .* min_cluster_size=25 keeps them so"):
         model.outliers(X)
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+X = two_groups()
+
+
+def test_a_heap_below_the_least_size_of_a_cluster_is_no_missed_cluster():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[-8, 6], [10, 2], [2, -2]], 200, axis=0) + rng.normal(size=(600, 2))
+    X[:12] = [60, 60]
+    with warnings.catch_warnings(action="error"):
+        assert np.all(TKMeans(3, min_cluster_size=20).fit(X).outliers(X)[:12])
+
+
+@pytest.mark.parametrize("estimator", [TKMeans, StudentTMixture])
+def test_a_least_size_beyond_all_rows_is_told_without_a_per_cent_of_millions(estimator):
+    with pytest.raises(ValueError, match="min_cluster_size is more than all of the rows, too much for each of 2"):
+        estimator(2, min_cluster_size=180_000_000).fit(X)

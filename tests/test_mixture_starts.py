@@ -634,3 +634,13 @@ def test_the_linear_algebra_of_starts_has_one_thread_and_gets_the_others_back():
     with pytest.raises(ZeroDivisionError):
         outer(ZeroDivisionError())
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize(("n_rows", "n_features"), [(60, 300), (100, 300)])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_fewer_rows_than_columns_are_clustered_by_the_few_columns_that_differ(seed, n_rows, n_features):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n_rows)
+    X = rng.normal(size=(n_rows, n_features))
+    X[:, :20] += (rng.normal(size=(3, 20)) * 2.5)[y]
+    assert adjusted_rand_score(y, StudentTMixture(3).fit_predict(X)) == 1

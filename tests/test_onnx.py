@@ -78,3 +78,20 @@ def test_a_model_that_leaves_out_bad_cells_is_refused():
     rows[:4, 0] += 1e6
     with pytest.raises(ValueError, match="bad_cells=False"):
         to_onnx(TKMeans(5).fit(rows))
+
+
+@pytest.mark.parametrize("model", [TKMeans(3, cluster_weights="equal"), FastTKMeans(3, random_state=0)])
+def test_an_onnx_model_gives_ties_the_labels_of_predict(model):
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'tkmeans[onnx]'")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install 'tkmeans[onnx]'")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2)) + np.repeat([[9, 9], [0, 0], [9, -9]], [40, 30, 20], axis=0)
+    ties = np.array([[np.nan, np.nan], [1e30, 1e30], [-1e30, 1e30]], np.float32)
+    session = runtime.InferenceSession(to_onnx(model.fit(X)).SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(["labels"], {"X": ties})[0], model.predict(ties.astype(float)))
+
+
+def test_a_class_in_place_of_a_fitted_model_is_refused_by_the_onnx_export_in_our_words():
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install 'tkmeans[onnx]'")
+    with pytest.raises(TypeError, match=r"to_onnx takes a fitted TKMeans, .* got <class 'tkmeans.*TKMeans'>"):
+        to_onnx(TKMeans)

@@ -299,3 +299,33 @@ def test_rows_at_both_ends_of_all_numbers_are_outliers_of_a_tiny_cluster():
 def test_outliers_of_one_feature_that_a_cluster_could_hold_are_a_heap_or_not_without_a_warning_of_numpy():
     with warnings.catch_warnings(action="error"):
         warn_of_clumps(np.linspace(0, 1, 12)[:, None], np.arange(12), 3.0, np.zeros((1, 1)))
+
+
+# ---- few rows, and rows beyond all others --------------------------------------------------------
+
+
+def test_few_clean_rows_hold_hardly_ever_outliers():
+    """Where outliers begin and end is taken from the same distances, which has its cost."""
+    flagged = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = np.vstack([rng.normal(size=(6, 2)), 15 + rng.normal(size=(6, 2))])
+        flagged += bool(np.any(TKMeans(2).fit(X).outliers(X)))
+    assert flagged <= 1
+
+
+def test_one_stray_beyond_all_squares_makes_no_missed_cluster_of_the_others():
+    X, _ = make_contaminated(400, 4, 3, random_state=1)
+    model = TKMeans(4).fit(X)
+    found = model.outliers(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(model.outliers(np.vstack([X, [[1e200] * 3]])), [*found, True])
+
+
+def test_a_search_for_outliers_ignores_underflow_even_where_it_would_raise():
+    X = np.random.default_rng(0).normal(size=(100, 2)) + np.repeat([[0], [9]], 50, axis=0)
+    X[0] = 1e9
+    model = TKMeans(2).fit(X)
+    with np.errstate(all="raise"):
+        assert model.outliers(X)[0]

@@ -11,9 +11,10 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import RobustScaler, StandardScaler
 from support.model_inputs import t_mixture
 
+import tkmeans
 from tkmeans import Stability, StudentTMixture, TKMeans, stability
 from tkmeans.cluster_stability import best_jaccard
 from tkmeans.datasets import make_contaminated
@@ -224,3 +225,22 @@ def test_a_stability_result_plots_a_stability_display():
     plots = pytest.importorskip("tkmeans.plots", reason="needs tkmeans.plots")
     display = stability(TKMeans(3, random_state=0), X, n_resamples=3).plot()
     assert isinstance(display, plots.StabilityDisplay)
+
+
+# ---- rows, weights and pipelines -----------------------------------------------------------------
+
+SPACE, _, _ = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
+
+
+def test_stability_names_what_is_no_rows_in_memory():
+    for X in ("rows.csv", None, 3):
+        with pytest.raises(TypeError, match="X must hold rows in memory"):
+            tkmeans.stability(TKMeans(2), X)
+
+
+def test_stability_of_a_pipeline_takes_weights():
+    weight = np.random.default_rng(0).integers(0, 3, len(SPACE))
+    model = make_pipeline(RobustScaler(), TKMeans(3))
+    assert (
+        tkmeans.stability(model, SPACE, sample_weight=weight, n_resamples=3, random_state=0).sizes.sum() == weight.sum()
+    )

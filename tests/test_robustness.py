@@ -5,9 +5,12 @@ import pytest
 from scipy import integrate, optimize, stats
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.mixture import GaussianMixture
+from support.model_inputs import t_mixture
 
+import tkmeans
 from tkmeans import RobustnessCurve, StudentTMixture, TKMeans, breakdown_curve, influence_curve, trimming_curves
 from tkmeans.baselines import KMedians
+from tkmeans.datasets import scaled
 from tkmeans.robustness import KINDS, _strays
 
 rng = np.random.default_rng(0)
@@ -251,3 +254,21 @@ def test_the_criterion_rises_steeply_until_the_outliers_are_left_out_and_cluster
 def test_trimming_curves_name_the_argument_that_is_wrong(change, words):
     with pytest.raises((TypeError, ValueError), match=words):
         trimming_curves(**({"X": THREE, "n_clusters": [2]} | change))
+
+
+# ---- rows that are refused -----------------------------------------------------------------------
+
+X, _, _ = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
+
+
+def test_curves_of_clusters_without_a_width_are_refused():
+    for call in (tkmeans.breakdown_curve, tkmeans.influence_curve):
+        with pytest.raises(ValueError, match="2 clusters of equal rows"):
+            call(TKMeans(2), X[:2])
+
+
+def test_equal_rows_and_complex_numbers_are_refused_by_name():
+    with pytest.raises(ValueError, match="X must have a spread in every column"):
+        scaled(np.full((3, 2), 4.41122742e89))
+    with pytest.raises(ValueError, match="distances must be finite real numbers"):
+        tkmeans.influence_curve(TKMeans(3), X, distances=[1j])

@@ -271,3 +271,15 @@ def test_a_start_sees_clusters_in_a_column_of_small_units_beside_one_of_large_un
     for each in (labels[1], labels[-2]):  # those of round clusters in units of the columns
         assert adjusted_rand_score(truth[each >= 0], each[each >= 0]) > 0.95
         assert np.mean(each >= 0) > 0.9
+
+
+# ---- few rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_pieces", [2, 3])
+def test_a_round_search_that_leaves_every_centre_a_single_row_still_tells_the_nearest_centre_of_each(n_pieces):
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(8, 2)) + np.repeat([[0], [3]], 4, axis=0)
+        sample = canonical(Sample(np.pad(rows, ((0, 0), (0, 4))), np.ones(8)))
+        assert np.any(round_labels(sample, n_pieces, np.random.RandomState(seed), None, 0) >= 0)

@@ -1,4 +1,4 @@
-"""What an earlier attack broke, each with a test that fails if it comes back. docs/development lists them."""
+"""Answers and files that can be trusted: extreme values, copies, limits of time, types, weights of 0, foreign files."""
 
 import os
 import re

@@ -145,7 +145,7 @@ class Description(tuple[ClusterDescription, ...]):
         return table
 
 
-@documented("describe_*", returns="description")
+@documented("described_*", returns="description")
 def describe(
     model: Any, X: Any, *, feature_names: Sequence[str] | None = None, categories: Mapping[str, Any] | None = None
 ) -> Description:

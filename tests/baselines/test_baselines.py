@@ -97,3 +97,20 @@ def test_kmedians_cut_short_by_max_iter_warns():
 def test_kmedoids_refuses_invalid_parameters_and_names_the_valid_ones(options, words):
     with pytest.raises(ValueError, match=words):
         KMedoids(**options).fit(X)
+
+
+def distances_of_medoids(place):
+    """As of a model whose file was edited."""
+    model = KMedoids(2).fit(np.random.default_rng(0).normal(size=(20, 2)))
+    model._fitted_model.params.centers[0] = place
+    return model.transform(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("baseline", [KMedians, KMedoids])
+def test_baselines_tell_of_clusters_without_rows(baseline):
+    with pytest.warns(ConvergenceWarning, match="2 of 3 clusters hold hardly any or none of the 20 rows"):
+        baseline(3, random_state=0).fit(np.ones((20, 2)))
+
+
+def test_distances_of_medoids_far_beyond_all_squares_are_numbers():
+    assert np.all(np.isfinite(distances_of_medoids(1e300)))

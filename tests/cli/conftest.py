@@ -100,3 +100,9 @@ def table(tmp_path):
         return tmp_path / name
 
     return write
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """The test's own folder as the current one."""
+    monkeypatch.chdir(tmp_path)

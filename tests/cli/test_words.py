@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from rich.console import Console
+from support.command_tables import positive_groups
 
 from tkmeans.cli import screen
 
@@ -175,3 +176,21 @@ def test_the_summary_says_how_many_searches_found_these_clusters(run, tmp_path):
     rng = np.random.default_rng(0)
     np.savetxt(tmp_path / "rows.csv", np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(9, 1, (60, 2))]), delimiter=",")
     assert "2 of 2 independent searches found these clusters." in run("fit", tmp_path / "rows.csv", "-k", 2).stdout
+
+
+SEPARATORS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("sign", SEPARATORS)
+@pytest.mark.parametrize("command", ["fit", "outliers", "dry", "predict"])
+def test_neither_names_nor_cells_begin_a_line_of_the_screen(run, table, sign, command):
+    name, cell = f"height{sign}Error: disk", f"x{sign}Error: cell"
+    rows = (f'{a},{a},"{cell if i % 2 else "y"}","{cell}{i}"' for i, (a, _) in enumerate(positive_groups(60)))
+    file = table(f'"{name}",b,"{name} in words",who', *rows)
+    words = {"fit": (), "outliers": ("--id", "who"), "dry": ("--dry-run",), "predict": ("--model", "m.json")}[command]
+    done = run("outliers" if command == "outliers" else "fit", file, "-k", 2, *words)
+    done = run("predict", "m.json", file) if command == "predict" else done
+    assert "disk" in done.output
+    assert not [line for line in done.output.splitlines() if line.strip(" │").startswith("Error:")]
+    assert not {*done.output} & {*SEPARATORS} - {"\n"}

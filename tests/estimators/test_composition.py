@@ -121,3 +121,17 @@ def test_sample_weight_requested_by_routing_reaches_an_estimator_in_a_grid_searc
 def test_partial_fit_can_request_sample_weight_by_routing():
     request = MiniBatchTKMeans().set_partial_fit_request(sample_weight=True).get_metadata_routing()
     assert request.partial_fit.requests["sample_weight"] is True
+
+
+# ---- classes that people derive ------------------------------------------------------------------
+
+
+def test_a_subclass_that_takes_fewer_parameters_can_be_cloned():
+    class Few(TKMeans.__mro__[1]):  # the shared face; the estimators themselves are final
+        def __init__(self, n_clusters=3):
+            self.n_clusters, self.checkpoint = n_clusters, "elsewhere.npz"
+
+        _checks, _plan, _model, _accepts = TKMeans._checks, TKMeans._plan, TKMeans._model, TKMeans._accepts
+
+    assert clone(Few(4)).checkpoint is None
+    assert clone(Few(4)).n_clusters == 4

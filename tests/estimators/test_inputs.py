@@ -7,9 +7,11 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from support.model_inputs import t_mixture
+from support.model_inputs import four_clusters, t_mixture
 
-from tkmeans import FastTKMeans, TKMeans
+import tkmeans
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, trimming_curves
+from tkmeans.baselines import KMedoids
 
 X, LABELS, CENTERS = t_mixture(n=300, n_clusters=4, n_features=3, dof=4.0, scale=0.05)
 BOTH = [TKMeans, FastTKMeans]
@@ -245,3 +247,98 @@ def test_a_subclass_without_keyword_only_parameters_checks_its_parameters():
     assert Plain().fit([[0.0], [1.0], [9.0]]).labels_.shape == (3,)
     with pytest.raises(ValueError, match='n_clusters must be an integer of at least 1 or "auto", got 0'):
         Plain(0).fit([[0.0], [1.0], [9.0]])
+
+
+PLANE, _, _ = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
+
+
+# ---- columns and rows that are refused by name ---------------------------------------------------
+
+SPACE, _, _ = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
+
+
+def test_two_columns_of_one_name_are_named_wherever_a_frame_is_taken(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame, model = pandas.DataFrame(PLANE, columns=["a", "a"]), TKMeans(3).fit(PLANE)
+    said = "X has several columns with the name 'a'; rename or drop one of them"
+    for call in [
+        lambda: TKMeans(3).fit(frame),
+        lambda: tkmeans.describe(model, frame),
+        lambda: tkmeans.select_clusters(frame),
+        lambda: tkmeans.write_report(tmp_path / "report.html", model, frame),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+def test_an_arrow_table_with_two_columns_of_one_name_is_refused_by_name():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table([pyarrow.array(PLANE[:, 0]), pyarrow.array(PLANE[:, 1])], names=["a", "a"])
+    with pytest.raises(ValueError, match="X has several columns with the name 'a'"):
+        TKMeans(3).fit(table)
+
+
+def test_a_column_may_be_called_filename():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(SPACE, columns=["filename", "base", "c"])
+    np.testing.assert_array_equal(TKMeans(3).fit(frame).predict(frame), TKMeans(3).fit(SPACE).labels_)
+
+
+@pytest.mark.parametrize("kind", ["dates", "periods", "missing"])
+def test_a_column_of_other_values_than_numbers_is_named(kind):
+    pandas = pytest.importorskip("pandas")
+    when = pandas.date_range("2026-01-01", periods=len(PLANE), tz="UTC")
+    column = {"dates": when, "periods": when.tz_localize(None).to_period("D"), "missing": [pandas.NA, *PLANE[1:, 0]]}[
+        kind
+    ]
+    with pytest.raises(TypeError, match=r"X in column 'when' holds .*(convert it to numbers|put NaN in its place)"):
+        TKMeans(3).fit(pandas.DataFrame({"a": PLANE[:, 0], "when": pandas.Series(column, dtype=object)}))
+
+
+def test_a_whole_number_beyond_all_floats_is_refused_with_its_size():
+    with pytest.raises(TypeError, match="X holds values such as one of 16610 bits"):
+        TKMeans(1).fit(np.array([[10**5000], [1]], dtype=object))
+
+
+@pytest.mark.parametrize("Estimator", [TKMeans, StudentTMixture, MiniBatchTKMeans])
+def test_rows_whose_spread_is_beyond_all_numbers_are_refused_and_not_one_cluster(Estimator):
+    rng = np.random.default_rng(0)
+    rows = rng.choice([-1.0, 1.0], size=(40, 2)) * rng.uniform(1.5e308, 1.79e308, size=(40, 2))
+    with pytest.raises(ValueError, match=r"the spread of X is inf.*rescale X first"):
+        Estimator(2).fit(rows)
+
+
+# ---- weights and first centres that are refused by name ------------------------------------------
+
+
+def test_weights_that_have_no_sum_are_refused_without_a_warning():
+    with pytest.raises(ValueError, match="sample_weight must be 0 or between"):
+        TKMeans(3).fit(PLANE, sample_weight=np.full(len(PLANE), 1e308))
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_first_centres_that_are_no_numbers_are_refused_by_name_also_beside_a_checkpoint(tmp_path, keep):
+    rows = np.random.default_rng(0).normal(size=(20, 1))
+    checkpoint = tmp_path / "state.npz" if keep else None
+    words, lists = np.array([["a"]]), [[1.0], [2.0, 3.0]]
+    for given in (words, lists):
+        with pytest.raises((TypeError, ValueError), match="means_init"):
+            StudentTMixture(1, means_init=given, checkpoint=checkpoint).fit(rows)
+        with pytest.raises((TypeError, ValueError), match="init"):
+            TKMeans(1, init=given, checkpoint=checkpoint).fit(rows)
+
+
+def test_centres_at_the_same_place_are_told():
+    X, _ = four_clusters()
+    with pytest.warns(ConvergenceWarning, match="centres are at the same place"):
+        TKMeans(2, init=[[1e30, 0, 0], [-1e30, 0, 0]]).fit(X)
+
+
+def test_what_a_campaign_of_hostile_calls_has_met_ends_in_our_words_or_in_an_answer():
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)
+    with pytest.raises(ValueError, match="weights_init must be finite real numbers"):
+        StudentTMixture(2, weights_init=np.array([0.5 + 1j, 0.5])).fit(X)
+    assert [*trimming_curves(X, np.array([1, 2], dtype=np.int8), levels=[0.0])] == ["1 cluster", "2 clusters"]
+    with warnings.catch_warnings(action="error"):
+        model = KMedoids(2, max_iter=np.int8(127)).fit(X)
+    assert len(set(model.labels_)) == 2

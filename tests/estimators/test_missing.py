@@ -1,5 +1,7 @@
 """Missing values: a row counts with the features it has, by the exact marginal."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,11 +10,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from support.density_oracle import mixture_log_density
-from support.model_inputs import t_mixture
+from support.model_inputs import t_mixture, three_groups
 from support.paper_data import benchmark_set
 
-from tkmeans import FastTKMeans, TKMeans
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, select_clusters
 from tkmeans.datasets import make_contaminated
+from tkmeans.fitted import ENOUGH_COMPLETE_ROWS
+from tkmeans.fitting.incomplete_rows import _unlike, complete
+from tkmeans.sources import Sample
 from tkmeans.stats import Params
 
 X, LABELS, CENTERS = t_mixture(n=400, n_clusters=4, n_features=3, dof=4.0, scale=0.02)
@@ -146,3 +151,111 @@ def test_on_s1_with_a_fifth_missing_tkmeans_beats_imputation_of_means(seed):
     for other in (KMeans(15, n_init=10, random_state=seed), GaussianMixture(15, random_state=seed)):
         labels = other.fit_predict(SimpleImputer().fit_transform(holes))
         assert ours > adjusted_rand_score(y, labels) + 0.05
+
+
+# ---- columns that a cluster never has ------------------------------------------------------------
+
+
+def four_groups(n_features, distance):
+    """Rows of four groups, all in the first two columns; the last column was not measured in the last group."""
+    centers = np.zeros((4, n_features))
+    centers[:, :2] = distance * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    y = np.repeat(range(4), 100)
+    X = centers[y] + np.random.default_rng(0).normal(size=(400, n_features))
+    X[y == 3, -1] = np.nan
+    return X, y, centers
+
+
+@pytest.mark.parametrize("fitted", [TKMeans, StudentTMixture, MiniBatchTKMeans, "k-means++"])
+@pytest.mark.parametrize(("n_features", "distance"), [(3, 20), (8, 10)])
+def test_a_cluster_in_which_a_column_was_never_observed_is_found(fitted, n_features, distance):
+    X, y, _ = four_groups(n_features, distance)
+    model = TKMeans(4, init=fitted, n_init=10, random_state=0) if isinstance(fitted, str) else fitted(4, random_state=0)
+    labels = model.fit(X).predict(X)
+    assert adjusted_rand_score(y, labels) > 0.95
+    assert np.mean(model.outliers(X)[y == 3]) < 0.1
+
+
+def test_a_fit_without_a_column_in_one_cluster_is_as_good_as_one_from_the_true_centres():
+    X, _, centers = four_groups(3, 20)
+    assert TKMeans(4).fit(X).lower_bound_ > TKMeans(4, init=centers).fit(X).lower_bound_ - 1e-3
+
+
+def test_a_choice_of_k_counts_a_cluster_in_which_a_column_was_never_observed():
+    X, y = make_contaminated(400, 4, 3, random_state=1)
+    X[y == 0, 0] = np.nan
+    assert select_clusters(X, range(1, 8)).best == 4
+
+
+def test_holes_here_and_there_leave_the_complete_rows_as_the_sample():
+    X, _ = make_contaminated(400, 4, 3, outlier_fraction=0.0, random_state=1)
+    rows = X.copy()
+    rows[::3, 1] = np.nan
+    whole = complete(Sample(rows, np.ones(400)), 4, rows)
+    np.testing.assert_array_equal(whole.X, X[~np.isnan(rows).any(axis=1)])
+
+
+# ---- weights of rows with holes ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("model", [TKMeans(6), StudentTMixture(6)])
+@pytest.mark.filterwarnings("ignore")
+def test_a_row_of_weight_2_with_holes_is_that_row_twice(model, seed):
+    rng = np.random.default_rng(seed + 3)
+    X = 3 * rng.normal(size=(6, 3))[rng.integers(0, 6, 100)] + rng.normal(size=(100, 3))
+    X[rng.random(X.shape) < 0.08] = np.nan
+    twice = model.fit(np.repeat(X, 2, axis=0)).lower_bound_, model.predict(X)
+    weighted = model.fit(X, sample_weight=np.full(100, 2.0)).lower_bound_, model.predict(X)
+    assert weighted[0] == pytest.approx(twice[0], abs=1e-9)
+    np.testing.assert_array_equal(weighted[1], twice[1])
+
+
+@pytest.mark.parametrize("model", [TKMeans(3), StudentTMixture(3)])
+def test_weights_that_sum_to_1_do_not_make_complete_rows_few(model):
+    X = three_groups((slice(0, 300, 4), 1, np.nan))
+    centers = model.fit(X).cluster_centers_
+    np.testing.assert_allclose(model.fit(X, sample_weight=np.full(300, 1 / 300)).cluster_centers_, centers, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_outliers_among_rows_of_weight_2_with_holes_are_those_among_the_rows_given_twice():
+    far = np.random.default_rng(1).uniform(-60, 60, (8, 4))
+    X, far[:, 1] = three_groups((slice(0, 300, 4), 1, np.nan)), np.nan
+    X = np.concatenate([X[::3], far])
+    complete = np.count_nonzero(~np.any(np.isnan(X), axis=1))
+    assert complete < ENOUGH_COMPLETE_ROWS < 2 * complete
+    weighted, twice = TKMeans(3).fit(X, sample_weight=np.full(len(X), 2.0)), TKMeans(3).fit(np.repeat(X, 2, axis=0))
+    outwards = weighted.cluster_centers_[0] - np.linspace(0, 30, 301)[:, None]
+    np.testing.assert_array_equal(weighted.outliers(outwards), twice.outliers(outwards))
+
+
+# ---- rows that hold nothing, or hardly anything --------------------------------------------------
+
+PLANE, _, _ = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
+
+
+def test_rows_without_any_value_do_not_change_the_numbers_of_the_clusters():
+    rows = np.vstack([PLANE, np.full((300, 2), np.nan)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        ours = TKMeans(3, random_state=0).fit(rows)
+    theirs = TKMeans(3, random_state=0).fit(PLANE)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, atol=1e-3)
+    assert np.mean(ours.predict(PLANE) == theirs.labels_) > 0.98  # rows between clusters may change sides
+
+
+def test_a_nan_that_signals_is_a_missing_value_like_any_other():
+    signalling = np.frombuffer(np.uint64(0x7FF0_0000_0000_0001).tobytes(), np.float64)[0]
+    rows, quiet = PLANE.copy(), PLANE.copy()
+    rows[3, 1], quiet[3, 1] = signalling, np.nan
+    model = TKMeans(3, random_state=0).fit(rows)
+    assert np.array_equal(model.cluster_centers_, TKMeans(3, random_state=0).fit(quiet).cluster_centers_)
+    assert np.array_equal(model.predict(rows), model.predict(quiet))
+
+
+def test_a_single_complete_row_is_compared_with_rows_with_holes_without_a_warning_of_numpy():
+    X = np.array([[0.0, np.nan], [np.nan, 9.0], [9.0, 9.0], [np.nan, np.nan]])
+    with warnings.catch_warnings(action="error"):
+        found = _unlike(Sample(X, np.ones(4)), np.array([False, False, True, False]))
+    assert not np.any(found)

@@ -235,3 +235,36 @@ def test_the_centre_of_a_feature_that_no_row_of_its_cluster_has_stays_between_th
     stats = engine.summarize(Block(rows, None, plain_frame(2, np.float32)), params, Student().kernel(params))
     moved = Student().m_step(stats, params).centers[0, 0]
     assert -5.91 - 1e-5 <= moved <= -5.0 + 1e-5
+
+
+# ---- types and extremes of results ---------------------------------------------------------------
+
+PLANE, _, _ = t_mixture(n=120, n_clusters=3, n_features=2, scale=0.02, seed=4)
+
+
+@pytest.mark.parametrize("integer", [np.int8, np.uint16, np.uint64])
+@pytest.mark.parametrize("Estimator", [TKMeans, FastTKMeans, MiniBatchTKMeans, StudentTMixture])
+def test_the_type_of_the_number_of_clusters_changes_no_digit_of_a_fit(Estimator, integer):
+    ours, theirs = (Estimator(K, random_state=0).fit(PLANE) for K in (integer(3), 3))
+    for name, value in vars(theirs).items():
+        if isinstance(value, np.ndarray):
+            assert getattr(ours, name).dtype == value.dtype, name
+            np.testing.assert_array_equal(getattr(ours, name), value)
+
+
+@pytest.mark.parametrize("model", [TKMeans(2), MiniBatchTKMeans(2, dof=4.0, init="uniform", random_state=0)])
+def test_centres_at_the_largest_numbers_are_compared_without_a_warning_of_numpy(model):
+    most = np.finfo(float).max
+    rows = np.array([[0.0, -most, most, 0.0], [1.0, -most, -most, 0.0]])
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        warnings.simplefilter("ignore", UserWarning)
+        labels = model.fit(rows).labels_
+    assert set(labels) == {0, 1}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the scale collapses
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_drawn_with_very_heavy_tails_are_finite(dtype):
+    X = np.random.default_rng(0).normal(size=(60, 2)).astype(dtype)
+    for model in (TKMeans(2, dof=1e-6), StudentTMixture(2, dof=0.01, noise=False)):
+        assert np.all(np.isfinite(model.fit(X).sample(1000)[0]))

@@ -4,9 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.model_inputs import two_groups
 
 from tkmeans import StudentTMixture, TKMeans, load, save, select_clusters
 from tkmeans.persistence import ModelFileError, checksum
@@ -189,3 +191,32 @@ def test_clusters_that_differ_in_a_flag_alone_are_found():
     flag = np.repeat([0.0, 1.0], [420, 180])
     X = np.column_stack([np.random.default_rng(0).normal(size=(600, 2)), flag])
     assert adjusted_rand_score(flag, StudentTMixture(2).fit(X).labels_) == 1
+
+
+# ---- weights, round components and p-values ------------------------------------------------------
+
+X = two_groups()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_row_of_weight_2_is_that_row_twice_where_two_columns_tell_the_same():
+    D, weight = load_digits().data[:600], np.random.default_rng(1).integers(1, 3, 600)
+    weighted = StudentTMixture(10, random_state=0).fit(D, sample_weight=weight)
+    repeated = StudentTMixture(10, random_state=0).fit(np.repeat(D, weight, axis=0))
+    np.testing.assert_array_equal(weighted.predict(D), repeated.predict(D))
+    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_a_constant_column_is_looked_at_by_round_components_alone_and_the_docstring_says_so(kind):
+    beside = np.c_[X, np.full(len(X), 7.0)]
+    own, wide = (StudentTMixture(2, covariance_type=kind, random_state=0).fit(rows) for rows in (X, beside))
+    same = np.allclose(own.score_samples(X), wide.score_samples(beside), atol=1e-6)
+    assert same == (kind != "spherical")
+    assert 'not looked at (but by "spherical"' in StudentTMixture.__doc__
+
+
+def test_rows_of_which_a_constant_column_is_all_that_was_observed_have_p_values():
+    X = np.c_[np.random.default_rng(0).normal(size=60), np.full(60, 3.0)]
+    X[:6, 0] = np.nan
+    assert np.all(np.isfinite(StudentTMixture(1).fit(X).outlier_pvalues_))

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
+from tkmeans.fitting import mixture_starts
+from tkmeans.fitting.observers import TimeLimit
 
 X, _, CENTERS = t_mixture(n=300, n_clusters=4, n_features=3, dof=4.0, scale=0.05)
 
@@ -152,3 +155,23 @@ def test_a_warning_of_a_fit_points_to_the_users_line(fit):
         getattr(model, fit)(X)
         line = inspect.currentframe().f_lineno - 1
     assert [(w.category, w.filename, w.lineno) for w in caught] == [(ConvergenceWarning, __file__, line)]
+
+
+# ---- limits of time ------------------------------------------------------------------------------
+
+
+def test_a_time_limit_holds_the_search_of_a_mixture_too():
+    rows, ends = np.random.default_rng(0).normal(size=(600, 60)), []
+    for max_time in (1e-3, None):
+        with mock.patch.object(mixture_starts, "_run", wraps=mixture_starts._run) as runs, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            StudentTMixture(8, max_time=max_time).fit(rows)
+        ends.append(runs.call_count)
+    assert ends[0] == 2 < ends[1]  # the first start, and it again as the best
+
+
+def test_a_narrow_limit_of_time_holds_on_a_machine_that_has_been_up_for_long():
+    with mock.patch("tkmeans.fitting.observers.time.monotonic", return_value=1e6):
+        limit = TimeLimit(np.float16(30))
+        assert limit.left == 30.0
+        assert not limit.is_up

@@ -1,3 +1,4 @@
+import io
 from types import SimpleNamespace
 
 import numpy as np
@@ -5,6 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from support.model_inputs import four_clusters
 
 from tkmeans import FastTKMeans, StudentTMixture, TKMeans
 from tkmeans.datasets import make_contaminated
@@ -180,3 +182,29 @@ def test_an_ellipse_of_two_deviations_is_drawn_for_each_component_of_a_mixture(a
             away = np.transpose(line.get_data()) - model.means_[k, [0, 2]]
             np.testing.assert_allclose(np.einsum("ni,ij,nj->n", away, np.linalg.inv(full), away), 4, rtol=1e-8)
     assert ClustersDisplay.from_estimator(TKMeans(2, random_state=0).fit(rows), rows, ax=ax).shapes_ == []
+
+
+# ---- labels, names and warnings ------------------------------------------------------------------
+
+
+def test_a_picture_takes_as_long_as_it_has_clusters_whatever_their_numbers_are():
+    X, _ = four_clusters()
+    display = ClustersDisplay.from_predictions(X, np.where(X[:, 0] > 0, 0, 10**9))
+    assert len(display.points_) == 2
+    assert sum(len(points.get_offsets()) for points in display.points_) == len(X)
+
+
+def test_names_of_columns_in_a_picture_are_no_formulas():
+    X, model = four_clusters()
+    names = ["cost ($) per unit ($)", "$x_{$", "c"]
+    display = ClustersDisplay.from_estimator(model, X, features=[0, 1], feature_names=names)
+    assert display.ax_.get_xlabel() == names[0]
+    display.figure_.savefig(io.BytesIO())
+
+
+def test_a_warning_of_outliers_in_a_picture_refers_to_the_line_that_drew_it():
+    pytest.importorskip("matplotlib")
+    X = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0], [60]], [260, 40], axis=0)
+    with pytest.warns(UserWarning, match="lie together") as caught:
+        ClustersDisplay.from_estimator(TKMeans(1).fit(X), X)
+    assert {warning.filename for warning in caught if "together" in str(warning.message)} == {__file__}

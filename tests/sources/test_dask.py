@@ -1,6 +1,7 @@
 """Dask: lazy answers, one small result per pass, and partitions that fail by name."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -8,9 +9,10 @@ import time
 
 import numpy as np
 import pytest
-from support.model_inputs import t_mixture
+from support.model_inputs import t_mixture, three_groups
 
-from tkmeans import TKMeans
+from tkmeans import StudentTMixture, TKMeans
+from tkmeans.plots import ClustersDisplay
 
 dask = pytest.importorskip("dask", reason="needs the extra dask")
 da = pytest.importorskip("dask.array")
@@ -264,3 +266,47 @@ def test_a_corrupt_file_is_an_error_with_the_number_of_its_partition_and_the_das
     assert client.submit(sum, [1, 2]).result() == 3
     sound = lazily(X, 4)
     np.testing.assert_allclose(MODEL.fit(sound).cluster_centers_, TKMeans(4, init=CENTERS).fit(X).cluster_centers_)
+
+
+# ---- values, weights and pickles -----------------------------------------------------------------
+
+SPACE, _, _ = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
+QUESTIONS = ["predict", "score_samples", "transform", "outliers", "score", "bic"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_infinite_values_of_new_rows_in_a_dask_collection_are_refused_with_the_partition(question):
+    da = pytest.importorskip("dask.array")
+    model, X = TKMeans(3).fit(three_groups()), da.from_array(three_groups((150, 1, -np.inf)), chunks=(100, 4))
+    with pytest.raises(RuntimeError, match=r"partition 1 of X .* infinite values in feature 1"):
+        np.asarray(getattr(model, question)(X))
+
+
+def test_masked_values_are_missing_in_dask_collections_and_pictures_too():
+    dask_array, pyplot = pytest.importorskip("dask.array"), pytest.importorskip("matplotlib.pyplot")
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(60, 2)), rng.normal(size=(40, 2)) + 8]
+    mask = rng.random(X.shape) < 0.1
+    masked = np.ma.array(np.where(mask, -999.0, X), mask=mask)
+    whole = TKMeans(2).fit(np.where(mask, np.nan, X))
+    of_dask = TKMeans(2).fit(dask_array.from_array(masked, chunks=(50, 2), asarray=False))
+    np.testing.assert_allclose(of_dask.cluster_centers_, whole.cluster_centers_, atol=1e-6)
+    display = ClustersDisplay.from_estimator(whole, masked)
+    assert display.ax_.get_xlim()[0] > -20
+    pyplot.close(display.figure_)
+
+
+def test_weights_of_another_number_of_rows_in_dask_are_refused_in_our_words():
+    da = pytest.importorskip("dask.array")
+    X = da.from_array(three_groups(), chunks=(100, 4))
+    with pytest.raises(ValueError, match=r"sample_weight must have shape \(300,\), one weight per row, got \(299,\)"):
+        TKMeans(3).fit(X, sample_weight=da.ones(299, chunks=100))
+
+
+@pytest.mark.parametrize("Estimator", [TKMeans, StudentTMixture])
+def test_an_estimator_fitted_on_a_dask_collection_can_be_pickled(Estimator):
+    rows = pytest.importorskip("dask.array").from_array(SPACE, chunks=(50, 3))
+    model = Estimator(3).fit(rows)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.labels_.compute(), model.labels_.compute())
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model.predict(rows))).compute(), model.predict(SPACE))

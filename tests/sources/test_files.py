@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support.model_inputs import t_mixture
+from sklearn.metrics import adjusted_rand_score
+from support.model_inputs import t_mixture, three_groups
 
 from tkmeans import DataFile, FastTKMeans, TKMeans
 from tkmeans.sources.files import read_ahead, regrouped
@@ -296,3 +297,28 @@ def test_predict_reads_the_columns_of_the_fit_from_a_data_file_that_names_none(t
     model = TKMeans(4, init=CENTERS[:, :1]).fit(DataFile(path, columns=["x"]))
     labels = pq.read_table(model.predict(DataFile(path, decimal=",")))["cluster"]
     np.testing.assert_array_equal(labels, model.labels_)
+
+
+# ---- numbers of other kinds ----------------------------------------------------------------------
+
+QUESTIONS = ["predict", "score_samples", "transform", "outliers", "score", "bic"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_infinite_values_of_new_rows_in_a_file_are_refused_as_those_of_arrays_are(question, tmp_path):
+    model, X = TKMeans(3).fit(three_groups()), three_groups((5, 1, np.inf))
+    with pytest.raises(ValueError, match="infinity"):
+        getattr(model, question)(X)
+    np.save(tmp_path / "rows.npy", X)
+    with pytest.raises(ValueError, match="X has infinite values in feature 1; clip them or mark them as NaN"):
+        getattr(model, question)(tmp_path / "rows.npy")
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.npy"]
+
+
+def test_a_file_with_nan_that_signal_is_read_without_a_warning(tmp_path):
+    rows = np.zeros(40, [("a", "<f4"), ("b", "<f8")])
+    rows["a"], rows["b"] = np.arange(40) % 2 * 9 + np.linspace(0, 1, 40), np.linspace(0, 1, 40)
+    rows["a"].view("<u4")[3] = 0x7F800001  # a NaN that is no quiet one
+    np.save(tmp_path / "rows.npy", rows)
+    with np.errstate(invalid="raise"):
+        assert adjusted_rand_score(TKMeans(2).fit(tmp_path / "rows.npy").labels_[4:], np.arange(36) % 2) == 1

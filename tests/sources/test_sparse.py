@@ -1,12 +1,18 @@
 """Sparse rows: the answers of dense rows, without their zeros in memory."""
 
+import subprocess
+import sys
 import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
@@ -248,3 +254,63 @@ def test_the_zeros_of_many_columns_are_never_in_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.1 * 8 * S.shape[0] * S.shape[1]
+
+
+# ---- damaged matrices, frames, and few distinct rows ---------------------------------------------
+
+X, _, _ = t_mixture(n=240, n_clusters=3, n_features=3, scale=0.02, seed=4)
+
+
+def test_a_sparse_matrix_with_an_index_beyond_its_shape_is_refused_and_crashes_nothing():
+    code = """
+import scipy.sparse as sparse
+from tkmeans import TKMeans
+for format in ("csr", "csc", "coo"):
+    A = sparse.random(50, 20, 0.3, format=format, random_state=0)
+    model = TKMeans(2).fit(A)
+    (A.col if format == "coo" else A.indices)[3] = 99_999_999
+    for call in (model.fit, model.predict):
+        try:
+            call(A)
+        except ValueError as error:
+            print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.count("X is a damaged sparse matrix") == 6
+
+
+def test_a_sparse_matrix_whose_rows_begin_beyond_its_entries_is_refused_and_not_changed():
+    A = sparse.random(50, 20, 0.3, format="csr", random_state=0)
+    A.indptr[3] = 99_999_999
+    data = A.data
+    with pytest.raises(ValueError, match="X is a damaged sparse matrix"):
+        TKMeans(2).fit(A)
+    assert A.data is data
+
+
+def test_a_frame_of_sparse_columns_gives_the_clusters_of_the_sparse_matrix():
+    pandas = pytest.importorskip("pandas")
+    A = sparse.random(60, 4, 0.5, format="csr", random_state=0)
+    frame = pandas.DataFrame.sparse.from_spmatrix(A, columns=list("abcd"))
+    model = TKMeans(2, random_state=0).fit(frame)
+    assert list(model.feature_names_in_) == list("abcd")
+    assert np.array_equal(model.predict(frame), TKMeans(2, random_state=0).fit(A).labels_)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+def test_nan_in_sparse_rows_is_named_with_the_way_out(form):
+    rows = sparse.csr_array(np.where(np.quantile(X, 0.99) < X, np.nan, X)).asformat(form)
+    with pytest.raises(ValueError, match=r"contains NaN, but sparse rows.*X\.toarray\(\)"):
+        TKMeans(3).fit(rows)
+
+
+@pytest.mark.parametrize("n_distinct", [1, 2, 5, 12])
+@pytest.mark.parametrize("estimator", [TKMeans(2), FastTKMeans(2), MiniBatchTKMeans(2)])
+def test_wide_sparse_rows_of_which_few_are_distinct_have_the_clusters_of_dense_ones(estimator, n_distinct):
+    X = sparse.csr_array(np.eye(n_distinct, 1100)[np.arange(200) % n_distinct])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of one distinct row
+        labels = clone(estimator).fit(X).labels_
+    assert len({*zip((np.arange(200) % n_distinct).tolist(), labels.tolist(), strict=True)}) == n_distinct
+    assert len({*labels.tolist()}) == min(n_distinct, 2)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tkmeans import TKMeans
+from tkmeans.datasets import make_contaminated
 from tkmeans.sources import ArraySource
 from tkmeans.sources.base import measure
 from tkmeans.stats import Frame, Params
@@ -35,3 +37,23 @@ def equal_params(centers, scale=0.1, dof=3.0):
     """Parameters with equal cluster weights."""
     centers = np.asarray(centers, dtype=float)
     return Params(centers, scale, dof, np.full(len(centers), -np.log(len(centers))))
+
+
+def two_groups():
+    """Rows of a large and a small group, far apart."""
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(0, 1, (60, 3)), rng.normal(9, 1, (30, 3))])
+
+
+def three_groups(*bad):
+    """Rows of three groups of 100; some cells, (rows, column, value), are wrong."""
+    X = np.random.default_rng(0).normal(size=(300, 4)) + 6.0 * np.repeat(range(3), 100)[:, None]
+    for rows, column, value in bad:
+        X[rows, column] = value
+    return X
+
+
+def four_clusters():
+    """Rows of four clusters with outliers, and a model of them."""
+    X, _ = make_contaminated(400, 4, 3, random_state=1)
+    return X, TKMeans(4).fit(X)

@@ -14,7 +14,8 @@ _SIZES, _S_SPREAD = {"A1": 20, "A2": 35, "A3": 50}, {"S1": 0.09, "S2": 0.117, "S
 CONTAMINATIONS = ("uniform", "far", "cauchy", "clumped")
 
 
-@documented("contaminated_*", returns="contaminated")
+@documented(returns="contaminated")
+@documented("contaminated_*")
 def make_contaminated(
     n_samples: int = 3000,
     n_clusters: int = 15,
@@ -69,7 +70,8 @@ def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
     return _around(np.vstack([dense, wide]), y, np.repeat([0.03, 0.05], [3, 5])[y, None], rng)
 
 
-@documented("contaminate_*", returns="contaminated")
+@documented(returns="contaminated")
+@documented("strays_*")
 def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:
     """Add rows that belong to no cluster.
 

@@ -22,6 +22,11 @@ DONORS = 1000  # rows that holes are filled from
 # A row is strange if the ball around it without a neighbour has this many times the volume that most rows have.
 STRANGE, NEIGHBOURS = 30.0, 0.9
 FEW = 3  # rows are no cluster
+CHANCE_ROWS, DRAWS, ALIKE = (
+    30,
+    500,
+    0.1,
+)  # fewer rows are compared with sets drawn at random; errors, in all columns together
 REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
 
 
@@ -56,7 +61,7 @@ def without_bad_cells(
         if np.sum(weight[rows]) < FEW:
             continue
         rest, beyond = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows]), X[rows, j] - bound
-        kept, many = pieces.unlike(rest, j), 1
+        kept, many = pieces.unlike(rest, j, ALIKE / len(groups)), 1
         while not kept and many * FEW <= np.sum(rest.weight) and many < max(n_clusters, 2):
             gain = pieces.gain_of_clusters(rest, j, beyond, many)
             left = fewer if at_most else n_clusters - many
@@ -110,8 +115,11 @@ class Pieces(NamedTuple):
         squares = np.nansum((rest.X[:, None] - self.centers) ** 2 / self.within, axis=2)  # (n, K)
         return float(gain - rest.weight @ np.max(self.log_shares - squares / 2, axis=1))
 
-    def unlike(self, rest: Sample, j: int) -> bool:
-        """Whether other rows are unlike these without column j: far from the clusters, of one, or of half as many."""
+    def unlike(self, rest: Sample, j: int, by_chance: float) -> bool:
+        """Whether other rows are unlike these without column j: far from the clusters, of one, or of half as many.
+
+        Few rows are of one if hardly any that are drawn from these are as near to each other, a share `by_chance`.
+        """
         (X, weight), columns, (mass, scatter) = self.rows, np.arange(len(self.within)) != j, _scatter(rest)
         total = np.maximum(_scatter(self.rows)[1] / np.sum(weight), 1e-200)
         clustered = np.maximum(1 - self.within / total, 0) * (mass > 0)
@@ -121,6 +129,10 @@ class Pieces(NamedTuple):
         sizes = np.bincount(own, rest.weight), np.bincount(known, weight)
         n_own, n_usual = (np.exp(np.sum(entr(each / np.sum(each)))) for each in sizes)
         far = quantile(away, rest.weight) > ORDINARY * quantile(usual, weight)
+        if (n := len(rest.X)) < CHANCE_ROWS:
+            drawn = X[np.random.RandomState(0).randint(len(X), size=(DRAWS, n))]  # (DRAWS, n, p)
+            spread = np.var(drawn, axis=1) @ (clustered / total)
+            return bool(far or np.mean(spread <= clustered @ (scatter / np.maximum(mass * total, 1e-200))) < by_chance)
         return bool(far or excess < 0 or n_own - 1 < (n_usual - 1) / 2)
 
 

@@ -24,7 +24,7 @@ from tkmeans.fitting import starts as of_centers
 from tkmeans.fitting.incomplete_rows import complete, without_bad_cells
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.fitting.starts import Agreement, within_reach
-from tkmeans.models.covariances import AxisAligned
+from tkmeans.models.covariances import SHAPES, AxisAligned, Ellipsoid
 from tkmeans.models.dof import BOUNDS
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
 from tkmeans.models.noise import NO_NOISE, NOISE_BOUNDS, log_volume
@@ -133,16 +133,17 @@ def starts(
     K, given = int(settings.n_components), settings.means_init is not None
     robust = settings.init_params == "robust" and not given
     size = max(SAMPLE_ROWS, of_centers.SAMPLE_ROWS_PER_CLUSTER * K)
+    row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
     whole = source.sample(size, np.random.RandomState(0) if settings.init_params == "robust" else rng)
+    whole, n_rows = whole._replace(weight=whole.weight / row), source.total / row
     spread = usual(whole) if robust else None
     rows = without_bad_cells(whole, K, spread) if robust and settings.bad_cells else whole
     known = None if np.any(np.isnan(rows.X)) else spread
-    sample = canonical(complete(rows, K, whole.X, max(1.0, source.total / size)))
+    sample = canonical(complete(rows, K, whole.X, max(1.0, n_rows / size)))
     if len(sample.X) < K:
         warn_user(f"X has only {len(sample.X)} distinct rows for n_components={K}: some will be empty.")
-    row = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
-    ridge = min(float(settings.reg_covar), 1e12) * source.total / K  # with more, shapes are round to the last digit
-    prior = min(float(settings.shrinkage), 1e12) * (sample.X.shape[1] + 2) * row, ridge
+    ridge = min(float(settings.reg_covar), 1e12) * n_rows / K  # with more, shapes are round to the last digit
+    prior = min(float(settings.shrinkage), 1e12) * (sample.X.shape[1] + 2)
     dof = None if settings.dof == "estimate" else float(settings.dof)
     one, model = np.min(whole.weight[whole.weight > 0], initial=1.0), settings._model(settings._engine(source))
     bulk = bulk_of(sample, known, relations.rounding(source), one)
@@ -150,7 +151,10 @@ def starts(
     far, sample = sample.X, sample._replace(X=np.clip(sample.X, bulk.center - reach, bulk.center + reach))
     unlimited = settings.max_time is None or source.resumed
     limit = source.search_limit = FOREVER if unlimited else TimeLimit(of_centers.SEARCH_TIME * settings.max_time)
-    setting = Setting(model, K, *prior, bulk, settings.noise, dof, source.total / row, limit, known)
+    setting = Setting(model, K, prior, ridge, bulk, settings.noise, dof, n_rows, limit, known)
+    few = isinstance(model.shape, Ellipsoid) and len(sample.X) < K * (sample.X.shape[1] + 1)  # scatters are singular
+    sought = setting._replace(model=replace(model, shape=SHAPES["diag"])) if few else setting
+    of_weights = setting._replace(prior_rows=prior * row, ridge=ridge * row)
     width = source.frame.unit * np.max(bulk.units) * bulk.radius
     form = before and (before.shape, before.columns, *before.centers.shape)  # and of rows in about this unit:
     goes_on = form == (model.shape, source.columns, K, sample.X.shape[1])
@@ -160,12 +164,16 @@ def starts(
         if goes_on:
             params = _gone_on(before.entered(source.frame), setting)
         elif robust:
-            search = partial(chosen_start, setting=setting, seed=number)
+            search = partial(chosen_start, setting=sought, seed=number)
             if least := int(settings.min_cluster_size or 0):
-                search = partial(of_centers.without_heaps, search, partial(_members, setting), K, least / source.total)
+                search = partial(of_centers.without_heaps, search, partial(_members, sought), K, least / source.total)
             params, agreement = search(sample)
+            if few:
+                shapes = model.shape.of_matrices(params.covariances, np.exp(params.log_weights))
+                params = params._replace(covariances=shapes, bulk=model.shape.diagonal(params.bulk + 0 * bulk.units))
             source.agreement = source.agreement or agreement
-            members.append(_members(setting, sample, (params, None)))
+            if settings.n_init > 1:
+                members.append(_members(setting, sample, (params, None)))
             if any(same_clusters(members[-1], each, sample.weight) for each in members[:-1]):
                 continue  # EM would end in these again
         else:
@@ -181,7 +189,7 @@ def starts(
                 bounds[:, source.columns or slice(None)] = source.frame.leave(low), source.frame.leave(high)
                 source.bounds = bounds[0], bounds[1]
         params = params if goes_on else _as_given(settings, source, params, setting)
-        yield with_prior(params, setting), params
+        yield with_prior(params, of_weights), params
 
 
 def _members(setting: Setting, sample: Sample, found: tuple[MixtureParams, Any]) -> Array:
@@ -295,12 +303,13 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     Each begins with the core of its groups. If EM takes the first few to the same clusters, the others are not tried;
     else all are tried with the whole of their groups, too, and the best few go on. A single one goes on at once.
     """
-    tried, runs, n_finalists, later = [], [], FINALISTS, iter(labellings)
+    tried, cores, runs, n_finalists, later = [], [], [], FINALISTS, iter(labellings)
     first = list(islice(later, 2))
     n_iter, enough = (PILOT_ITER, 1) if len(first) == 1 else (FIRST_ITER, ENOUGH)
     for labels in chain(first, later):
         tried.append(labels)
-        runs.append(_run(sample, from_labels(sample, labels, setting, core=True), setting, n_iter))
+        cores.append(from_labels(sample, labels, setting, core=True))
+        runs.append(_run(sample, cores[-1], setting, n_iter))
         agreed = len(runs) == enough and all(same_clusters(run.labels, runs[0].labels, sample.weight) for run in runs)
         if agreed or setting.limit.is_up:
             n_finalists = 1
@@ -309,11 +318,10 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
         runs += [_run(sample, from_labels(sample, labels, setting), setting, FIRST_ITER) for labels in tried]
     runs.sort(key=lambda run: -run.merit)
     finals = runs if enough == 1 else [_run(sample, run.params, setting, PILOT_ITER) for run in runs[:n_finalists]]
-    light = setting._replace(dof=BOUNDS[1])  # heavy tails may hold the noise, which EM does not take back
     heavy = setting.noise and setting.dof is None and np.min(max(finals, key=by_merit).params.dof) < AS_GAUSSIAN
-    if heavy and enough > 1 and not setting.limit.is_up:
-        again = (from_labels(sample, labels, light, core=True) for labels in tried)
-        begun = max((_run(sample, params, setting, FIRST_ITER) for params in again), key=by_merit)
+    if heavy and enough > 1 and not setting.limit.is_up:  # heavy tails may hold the noise, which EM does not take back
+        light = (core._replace(dof=np.full_like(core.dof, BOUNDS[1])) for core in cores)
+        begun = max((_run(sample, params, setting, FIRST_ITER) for params in light), key=by_merit)
         finals.append(_run(sample, begun.params, setting, PILOT_ITER))
     best, *others = sorted(finals, key=lambda run: -run.merit)
     ready = heavy and not (setting.box or setting.model.shape.round or setting.limit.is_up)
@@ -344,7 +352,8 @@ def with_little_noise(sample: Sample, start: MixtureStart, setting: Setting) -> 
     what two shares cost by the BIC: so a distant row does not decide whether others are noise.
     """
     share, n, alike = start.params.noise + start.params.beyond, max(setting.n_rows, 1.0), list[MixtureStart]()
-    distant, wide = (with_far_noise(sample, setting, noise) for noise in ("distant", "wide"))
+    distant = with_far_noise(sample, setting, "distant")
+    wide = distant._replace(noise="wide")
     if share * n <= 1:  # none to compare with
         where = with_noise(start.params, share, wide)._replace(log_weights=start.params.log_weights)
         params = where._replace(noise=NOISE_BOUNDS[0], beyond=start.params.beyond)
@@ -470,7 +479,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
     aligned = p > MANY_FEATURES and isinstance(setting.model.shape, AxisAligned)  # matrices would be too large
     squares = units**2 if aligned else np.diag(units**2)
     mass, centers, covariances = np.full(K, 1e-6), np.zeros((K, p)), np.zeros((K, *squares.shape))
-    strays = labels < 0
+    strays, (middling, rare) = labels < 0, chdtri(p, [0.5, STRAY])
     for k in range(K):
         own = np.flatnonzero(labels == k)
         if not len(own):  # it begins at a row that is far from the other centres, but not the farthest
@@ -490,10 +499,10 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
                 inner = d2 <= quantile(d2, own_weight)
                 centers[k], covariances[k] = moments(x[inner], own_weight[inner] / np.sum(own_weight[inner]), aligned)
             d2 = _squares(x - centers[k], covariances[k], squares)
-            factor = quantile(d2, own_weight) / chdtri(p, 0.5)
+            factor = quantile(d2, own_weight) / middling
             if factor > 0:  # else most rows of the group are equal
                 covariances[k] *= factor
-                strays[own] = d2 > factor * chdtri(p, STRAY)
+                strays[own] = d2 > factor * rare
     pooled = np.tensordot(mass / np.sum(mass), covariances, 1) + THINNEST * squares
     rows = p + 2.0  # a start is shrunk in any case: few rows may have no volume
     covariances = ((mass * covariances.T + rows * pooled[..., None]) / (mass + rows)).T
@@ -508,7 +517,8 @@ def _squares(away: Array, covariance: Array, squares: Array) -> Array:
     covariance = covariance + 1e-3 * THINNEST * squares
     if covariance.ndim == 1:
         return np.sum(away**2 / covariance, axis=1)
-    return np.sum((away @ dtrtri(np.linalg.cholesky(covariance), lower=1)[0].T) ** 2, axis=1)
+    white = away @ dtrtri(np.linalg.cholesky(covariance), lower=1)[0].T
+    return np.einsum("ij,ij->i", white, white)
 
 
 def with_noise(params: MixtureParams, share: float, setting: Setting) -> MixtureParams:

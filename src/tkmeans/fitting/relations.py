@@ -114,15 +114,19 @@ def column_units(apart: Array, weight: Array, slack: Array, one: float = 1.0) ->
     """
     away = np.abs(apart)
     times = np.round(weight / one)  # how often a row is there, unless rows have weights of their own
-    times = times if np.allclose(times * one, weight, 1e-9, 0.0) else np.ones(len(times))
+    times = times if np.all(np.abs(times * one - weight) <= 1e-9 * weight) else np.ones(len(times))
     units, grain = quantile(away, weight), np.zeros(away.shape[1])
     varies = units > slack
     squares = np.nan_to_num(np.minimum(away / np.where(varies, units, np.inf), 1e120) ** 2)
-    for j, column in enumerate(away.T):
-        q, others = np.count_nonzero(varies) - varies[j], np.sum(squares, axis=1) - squares[:, j]
+    of_all, alike = np.sum(squares, axis=1), np.ptp(weight) == 0
+    for j, column in enumerate(np.ascontiguousarray(apart.T)):
+        q, others = np.count_nonzero(varies) - varies[j], of_all - squares[:, j]
         near = others <= NEAR * quantile(others, weight) * (chdtri(q, 0.05) / chdtri(q, 0.5) if q else 1.0)
-        order = np.argsort(np.where(near, apart[:, j], np.nan))[: np.count_nonzero(near & ~np.isnan(column))]
-        values, mass, often = apart[order, j], weight[order], times[order]
+        near = np.flatnonzero(near & ~np.isnan(column))
+        if alike and varies[j] and len(near) * ATOM > 1 and np.all(np.diff(np.sort(column[near])) > slack[j]):
+            continue  # no value is there twice
+        order = near[np.argsort(column[near])]
+        values, mass, often = column[order], weight[order], times[order]
         steps = np.diff(values, prepend=values[:1])
         group = np.cumsum(steps > slack[j])  # of equal values
         share = np.bincount(group, mass, 1) / max(np.sum(mass), 1e-200)
@@ -133,8 +137,8 @@ def column_units(apart: Array, weight: Array, slack: Array, one: float = 1.0) ->
             grain[j] = np.clip(width, 1e-100, 1e100) ** 2 / 12
             units[j] = units[j] if varies[j] else quantile(np.abs(others - values[~rest][0]), mass)
         elif not varies[j]:
-            some = column > slack[j]
-            units[j] = quantile(column[some], weight[some], 0.1) if np.any(some) else 1.0
+            some = away[:, j] > slack[j]
+            units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
             grain[j] = np.any(some) * max(units[j], 1e-100) ** 2 / 12
         elif 1 < len(share) < np.sum(often) / 2:
             firsts = values[np.append(True, np.diff(group) > 0)]

@@ -29,7 +29,7 @@ from tkmeans.models.dof import first_dof
 from tkmeans.models.mixture import MixtureParams
 from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, Pieces, joined, joined_labels, round_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import canonical, quantile
+from tkmeans.sources.base import as_rows, canonical, quantile
 from tkmeans.stats import Array, Frame
 
 UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there are fewer rows
@@ -195,17 +195,16 @@ class Descent:
     def __init__(self, source: Source, most: int, rng: Any, settings: Any) -> None:
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
         X, weight = source.sample(size, rng)
-        rows = Sample(X, weight * min(1.0, size / source.total))  # a row stands for others, but it is one
+        rows = Sample(X, as_rows(weight, size))
         rows = without_bad_cells(rows, most, at_most=True) if settings.bad_cells else rows
         sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
-        weight = sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight))  # weights of 1/n do not make rows few
         one = np.min(rows.weight[rows.weight > 0], initial=1.0)
         bulk = bulk_of(sample, None, rounding(source), one)  # of all: small clusters may be as far away as outliers
         squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)
         bulk = bulk._replace(radius=float(np.sqrt(max(quantile(squares, sample.weight, IN_BULK), 1e-12))))
-        self.sample, self.bulk, self.settings = sample._replace(weight=weight), bulk, settings
+        self.sample, self.bulk, self.settings = sample, bulk, settings
         self._in_units = sample._replace(X=np.clip(sample.X / self.bulk.units, -FARTHEST, FARTHEST))
-        self._source, n = ArraySource(sample.X, weight, Frame(np.zeros(sample.X.shape[1]), 1.0)), np.sum(weight)
+        self._source, n = ArraySource(*sample, Frame(np.zeros(sample.X.shape[1]), 1.0)), np.sum(sample.weight)
         self._rough = {"stop": SmallGain(max(ROUGH / n, ROUGH_PER_ROW)), "max_iter": 20, "accelerate": False}
         self._fine = {"stop": SmallGain(FINE / n), "max_iter": 100}
         self.given_up = Event()  # threads end when nobody waits for them any more

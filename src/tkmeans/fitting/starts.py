@@ -25,7 +25,7 @@ from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, is_better, robust_search, same_clusters, seeding
 from tkmeans.search.center_search import DOF_STARTS, LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import NARROW, canonical, limits, out_of_bounds, quantile, thinned, usual
+from tkmeans.sources.base import NARROW, as_rows, canonical, limits, out_of_bounds, quantile, thinned, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -94,7 +94,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     if robust:
         searching.seed(0)
     X, weight = source.sample(size, searching if source.n_rows > size else rng)
-    weight = weight * min(1.0, size / source.total)  # a row stands for others, but it is one: alone it is no cluster
+    weight = as_rows(weight, size)
     rows = Sample(X, weight)
     spread = usual(thinned(rows)) if robust and source.lift is None else None
     forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)
@@ -115,7 +115,7 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
             start = Start(found.centers, 1.0, 1.0, found.weights_differ)
         elif robust:
             with suppress(TimeoutError):
-                climb = source.total > MANY_TIMES * np.sum(sample.weight)
+                climb = max(source.total, source.n_counted) > MANY_TIMES * np.sum(sample.weight)
                 search = partial(chosen_start, K=K, dof=dof, rng=searching, limit=limit, climb=climb, spread=known)
                 if least := int(getattr(settings, "min_cluster_size", 0) or 0):
                     search = partial(without_heaps, partial(search, spread=None), nearest, K, least / source.total)

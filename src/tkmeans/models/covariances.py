@@ -23,7 +23,8 @@ class Ellipsoid:
     round = False
 
     def of_matrices(self, matrices: Array, mass: Array) -> Array:
-        """The most likely shapes of components with these scale matrices, (K, p, p), and masses, (K,)."""
+        """The most likely shapes of components with these scale matrices, or their diagonals, and masses, (K,)."""
+        matrices = matrices if matrices.ndim == 3 else np.eye(matrices.shape[1]) * matrices[:, None, :]
         return np.repeat(np.average(matrices, axis=0, weights=mass)[None], len(mass), axis=0) if self.tied else matrices
 
     def pooled(self, covariances: Array, weights: Array, caution: float) -> Array:

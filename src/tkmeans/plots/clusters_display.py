@@ -20,22 +20,13 @@ _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-@documented()
+@documented("display_*")
 class ClustersDisplay:
     """Rows by cluster, numbered centres, boundaries and outliers.
 
     Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a marker and a colour of its
     own and its number at its centre, so that the picture can be read without colours. The frame holds the rows that
     are no outliers; outliers and centres beyond it are marked at its edge.
-
-    Parameters
-    ----------
-    points, labels, outliers : ndarrays of shape (n_drawn, 2), (n_drawn,) and (n_drawn,)
-        Where the rows stand, their clusters, and which of them are outliers.
-    centers, shapes : ndarrays of shape (n_clusters, 2) and (n_clusters, 2, 2), or None
-        Where the centres stand, and scale matrices in the plane: an ellipse of two standard deviations for each.
-    boundaries, names, n_rows : bool, tuple of two str, and int or None
-        Whether to draw where clusters end; the names of the axes; how many rows the data have, None if not known.
 
     Attributes
     ----------

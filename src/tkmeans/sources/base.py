@@ -266,8 +266,8 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         return np.array([quantile(values[known, j], weight[known], *shares) for j, known in columns]).T
     each = np.ascontiguousarray(values.T)  # (p, n): along memory
     least, most = np.minimum.reduce(weight), np.maximum.reduce(weight)
-    times = weight / least if 0 < most < 2**20 * least else weight  # rows taken several times: sums are exact
-    if most < 8 * least and np.array_equal(times, whole := times.astype(np.int64)):
+    times = weight / least if 0 < least < most < 2**20 * least else weight  # rows taken several times: sums are exact
+    if 0 < least == most or (most < 8 * least and np.array_equal(times, whole := times.astype(np.int64))):
         each = np.repeat(each, whole, axis=-1) if least < most else each
         places = [max(math.ceil(share * each.shape[-1]) - 1, 0) for share in shares or (0.5,)]
         found = np.partition(each, places, axis=-1)[..., places]
@@ -277,6 +277,15 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
         places = [np.count_nonzero(up_to < share * up_to[..., -1:], axis=-1) for share in shares or (0.5,)]
         found = np.take_along_axis(each, np.take_along_axis(order, np.stack(places, axis=-1), -1), -1)
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
+
+
+def as_rows(weight: Array, most: int) -> Array:
+    """Weights of sampled rows that sum to `most` at most, as a row that stands for others is one, alone no cluster.
+
+    And at least to their number: weights that sum to 1 do not make rows few.
+    """
+    total = np.sum(weight)
+    return weight * (min(max(total, len(weight)), most) / total)
 
 
 def thinned(sample: Sample) -> Sample:
