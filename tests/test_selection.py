@@ -12,6 +12,7 @@ from support.paper_data import benchmark_set
 
 from tkmeans import StudentTMixture, TKMeans, load, save, select_clusters, select_n_clusters, stability
 from tkmeans.datasets import make_contaminated
+from tkmeans.fitting import selections
 from tkmeans.fitting.evidence import Judged, log_peak, shape_integrals
 from tkmeans.fitting.selections import Selection, best_of
 
@@ -144,6 +145,18 @@ def test_amounts_that_are_often_zero_do_not_add_clusters():
     X = np.array([[0, 0], [6, 1], [2, 7]])[rng.choice(3, 600)] + rng.normal(size=(600, 2))
     spent = np.where(rng.uniform(size=600) < 0.6, 0, rng.exponential(10, 600))
     assert select_clusters(np.column_stack([X, spent]), range(1, 9)).best == 3
+
+
+@pytest.mark.parametrize(("n_features", "most"), [(2, 8), (9, 5), (30, 5)])
+def test_a_choice_of_the_number_begins_with_no_more_components_than_the_rows_can_give_a_shape(
+    n_features, most, monkeypatch
+):
+    # Twice the largest number, if each then has two rows for every dimension and one more; else hardly more than it.
+    tried, climb = [], selections.climb
+    monkeypatch.setattr(selections, "climb", lambda *a, **o: tried.append(len(a[2].centers)) or climb(*a, **o))
+    rows = np.random.default_rng(0).normal(size=(100, n_features))
+    select_clusters(rows, range(1, 5))
+    assert max(tried) == most
 
 
 def test_of_the_mixtures_of_a_number_the_best_counts_for_each_criterion():

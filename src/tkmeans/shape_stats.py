@@ -75,3 +75,4 @@ class ShapeRows(NamedTuple):
     log_density: Array  # (n,)
     trust: Array  # (n,) sum over components of tau u: near 0 for outliers
     noise: Array  # (n,) the probability of the noise
+    entropy: Array  # (n,) of the memberships, the noise included

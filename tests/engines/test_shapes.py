@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import logsumexp
+from scipy.special import entr, logsumexp
 from scipy.stats import multivariate_t
 from support.shape_oracle import assert_everything_agrees, assert_sums_agree, shape_case
 
@@ -45,6 +45,7 @@ def test_log_densities_and_memberships_without_noise_are_those_of_a_mixture_of_m
         np.testing.assert_array_equal(said.noise, 0)
         tau = np.exp(log_f - logsumexp(log_f, axis=1, keepdims=True))
         np.testing.assert_allclose(engine.memberships(block, kernel), tau, atol=1e-11)
+        np.testing.assert_allclose(said.entropy, entr(tau).sum(axis=1), atol=1e-11)
 
 
 @pytest.mark.parametrize("box", [False, True])
@@ -66,6 +67,8 @@ def test_noise_is_flat_in_the_bulk_and_falls_with_the_radius_and_its_logarithm_b
         said = engine.rows(block, kernel)
         np.testing.assert_allclose(said.log_density, log_density, rtol=1e-11)
         np.testing.assert_allclose(said.noise, np.exp(log_q - log_density), rtol=1e-10)
+        tau = np.exp(np.column_stack([log_f, log_q]) - log_density[:, None])
+        np.testing.assert_allclose(said.entropy, entr(tau).sum(axis=1), atol=1e-10)
         beyond = engine.summarize(block, kernel).beyond
         assert beyond == pytest.approx(np.sum(np.exp(log_q - log_density)[r > 1]), rel=1e-10)
 

@@ -30,6 +30,7 @@ class _EStep(NamedTuple):
     noise: Array  # (n,)
     beyond: Array  # (n,) whether outside the ellipsoid of the noise
     log_density: Array  # (n,)
+    entropy: Array  # (n,)
 
 
 def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
@@ -39,18 +40,12 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
     weight = xp.ones_like(e.log_density) if block.weight is None else like(block.weight, e.tau)
     tau = e.tau * weight[:, None]  # (n, K)
     wtau = tau * e.u
-    scatters = []
-    for k, away in enumerate(e.away):
-        part = xp.sqrt(wtau[:, k])[:, None] * away  # (n, p)
-        scatters.append(part.T @ part if kernel.factors.ndim == 3 else xp.sum(part * part, axis=0))
-    probabilities = xp.concat([e.tau, e.noise[:, None]], axis=1)
-    logarithms = xp.log(xp.where(probabilities > 0, probabilities, xp.ones_like(probabilities)))
+    parts = [xp.sqrt(wtau[:, k])[:, None] * away for k, away in enumerate(e.away)]  # K times (n, p)
+    scatters = [part.T @ part if kernel.factors.ndim == 3 else xp.sum(part * part, axis=0) for part in parts]
     wx = xp.stack([wtau[:, k] @ away for k, away in enumerate(e.away)])
     sums = xp.sum(tau, axis=0), xp.sum(wtau, axis=0), wx, xp.stack(scatters), -xp.sum(tau * e.log_base, axis=0)
-    beyond = xp.where(e.beyond, e.noise, xp.zeros_like(e.noise))
-    noise, of_it_beyond, log_likelihood = (float(xp.sum(weight * each)) for each in (e.noise, beyond, e.log_density))
-    entropy = -float(xp.sum(weight[:, None] * probabilities * logarithms))
-    return ShapeStats(*sums, noise, of_it_beyond, log_likelihood, entropy)
+    of_rows = e.noise, xp.where(e.beyond, e.noise, xp.zeros_like(e.noise)), e.log_density, e.entropy
+    return ShapeStats(*sums, *(float(xp.sum(weight * each)) for each in of_rows))
 
 
 def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
@@ -60,7 +55,7 @@ def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
     label = xp.argmax(e.log_f, axis=1)
     own = xp.arange(e.d2.shape[1], device=e.d2.device)[None, :] == label[:, None]  # (n, K)
     d2 = xp.sum(xp.where(own, e.d2, xp.zeros_like(e.d2)), axis=1)
-    return ShapeRows(label, d2, e.log_density, xp.sum(e.tau * e.u, axis=1), e.noise)
+    return ShapeRows(label, d2, e.log_density, xp.sum(e.tau * e.u, axis=1), e.noise, e.entropy)
 
 
 def memberships(block: Block, kernel: ShapeKernel) -> Array:
@@ -100,7 +95,10 @@ def _e_step(block: Block, kernel: ShapeKernel) -> _EStep:
     f, q = xp.exp(log_f - top[:, None]), xp.exp(log_q - top)
     whole = xp.sum(f, axis=1) + q
     u = like(kernel.gain, x) / (1 + ratio)
-    return _EStep(away, d2, log_base, log_f, f / whole[:, None], u, q / whole, beyond, top + xp.log(whole))
+    tau, noise = f / whole[:, None], q / whole
+    all_tau = xp.concat([tau, noise[:, None]], axis=1)
+    entropy = -xp.sum(all_tau * xp.log(xp.where(all_tau > 0, all_tau, xp.ones_like(all_tau))), axis=1)
+    return _EStep(away, d2, log_base, log_f, tau, u, noise, beyond, top + xp.log(whole), entropy)
 
 
 def _square(away: Array, factor: Array, largest: bool = False) -> Array:

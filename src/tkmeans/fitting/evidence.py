@@ -53,18 +53,18 @@ def judged(sample: Sample, setting: Setting, params: MixtureParams, stats: Shape
     grain = shape.diagonal(np.zeros(p) if shape.round else bulk.grain)
     scatter = shape.around(stats.scatter, w, step) + n.reshape(column) * (shape.diagonal(RIDGE * bulk.units**2) + grain)
     pooled = np.sum(scatter, axis=0, keepdims=True) / total
-    covariances = (scatter + rows * pooled) / (n + rows).reshape(column)
-    covariances = np.repeat(pooled, K, axis=0) if shape.tied else covariances
+    covariances = np.repeat(pooled, K, axis=0) if shape.tied else (scatter + rows * pooled) / (n + rows).reshape(column)
     log_weights, centers = np.log(n / total) + math.log1p(-noise), params.centers + step
     factors, log_det = shape.whitening(covariances, p)
     kernel = model.kernel(params._replace(centers=centers, log_weights=log_weights), whitening=(factors, log_det))
     rounded = shape.squares(factors, grain)  # (K,) what the squared distance of a row is more, on average over its cell
     kernel = kernel._replace(height=kernel.height - rounded / 2)
-    block, engine = Block(*sample, Frame(np.zeros(p), 1.0)), model.engine_for(kernel)
-    found, of_rows = engine.summarize(block, kernel), ShapeRows(*map(np.asarray, engine.rows(block, kernel)))
-    entropy = found.entropy - float(sample.weight @ (entr(of_rows.noise) + entr(1 - of_rows.noise)))
+    of_rows = model.engine_for(kernel).rows(Block(*sample, Frame(np.zeros(p), 1.0)), kernel)
+    of_rows = ShapeRows(*map(np.asarray, of_rows))
+    entropy = float(sample.weight @ (of_rows.entropy - entr(of_rows.noise) - entr(1 - of_rows.noise)))
     of_rows = of_rows._replace(d2=of_rows.d2 + rounded[of_rows.label])
-    log_likelihood = found.log_likelihood + light_tails(kernel, n + rows, w, sample.weight, of_rows, 2 * rounded < p)
+    log_likelihood = float(sample.weight @ of_rows.log_density)
+    log_likelihood += light_tails(kernel, n + rows, w, sample.weight, of_rows, 2 * rounded < p)
     log_prior = log_noise(centers, bulk)
     log_prior = log_prior - STRONG * (log_prior < -bulk.log_volume)
     integrals = np.minimum(p / 2 * np.log(2 * math.pi / w) + log_det / 2 + log_prior, 0.0)  # over centres, and shapes

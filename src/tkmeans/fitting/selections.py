@@ -27,7 +27,7 @@ from tkmeans.fitting.relations import rounding
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof
 from tkmeans.models.mixture import MixtureParams
-from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, Pieces, joined, joined_labels, round_labels
+from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, PIECE_ROWS, Pieces, joined, joined_labels, round_labels
 from tkmeans.sources import ArraySource, Sample, Source
 from tkmeans.sources.base import as_rows, canonical, quantile
 from tkmeans.stats import Array, Frame
@@ -211,7 +211,8 @@ class Descent:
 
     def found(self, numbers: Collection[int], tick: Callable[[], None], shape: str) -> dict[int, Judged]:
         """Every number once, the largest first; then the best again, with more of EM and from other starts."""
-        K = max(most := max(numbers), min(math.ceil(ABOVE * max(numbers)), len(self.sample.X) // 2))
+        (n, p), most = self.sample.X.shape, max(numbers)
+        K = max(most, min(math.ceil(ABOVE * most), n // 2, max(most + 1, n // (PIECE_ROWS * (p + 1)))))
         found, params = dict[int, Judged](), next(self._starts(K, shape, quick=False))
         while most < K:  # numbers that nobody has asked for: several at a time
             params = self._tried(params, shape, self._rough | {"accelerate": True}, judge=False).params

@@ -26,7 +26,7 @@ LIGHT_TAILS = 10.0  # the nu of a search that sees clusters which touch
 FARTHEST = 1e4  # units: what is farther is as far, and an ellipse that holds it has a determinant
 SAME_UNIT = 1.05  # columns whose units differ by less are in one unit
 PIECES_PER_COMPONENT, LEAST_PIECES = 3, 24
-ROWS_PER_PIECE = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
+PIECE_ROWS = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
 NEIGHBOURS = 12  # of a piece, with which it may be joined
 RIDGE = 1e-4  # of the pooled variances: rows on a line have a volume
 _MATRIX_ENTRIES = 2**22  # at once
@@ -76,7 +76,7 @@ def joined_labels(sample: Sample, log_volume: float, K: int, rng: RandomState, q
     """Many round pieces, joined until there are as many as components: with noise, and if that matters, without."""
     n, p = sample.X.shape
     many = min(max(PIECES_PER_COMPONENT * K, LEAST_PIECES) * (2 if quick else 3) // 3, n // 3)
-    many = min(many, max(K + 1, n // (ROWS_PER_PIECE * (p + 1))))
+    many = min(many, max(K + 1, n // (PIECE_ROWS * (p + 1))))
     if many <= K or p > MANY_FEATURES:
         return
     labels = round_labels(sample, many, rng, None, 0 if quick else QUIET_BREATHS)

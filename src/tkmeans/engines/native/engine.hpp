@@ -65,7 +65,7 @@ struct ShapeModel {
 template <class In>
 struct ShapeFunctions {
     using Fill = bool (*)(const Block<In, double>&, const ShapeModel&, double* out);
-    Fill summarize, rows, memberships, distances;  // the last three (5, n), (n, K) and (n, K)
+    Fill summarize, rows, memberships, distances;  // the last three (6, n), (n, K) and (n, K)
 };
 
 // Rows without their zeros; columns ascend. They have all features, so a `Model` has one entry in each of its tables.

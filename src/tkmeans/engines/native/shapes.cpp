@@ -37,7 +37,8 @@ bool rows(const Block<In, double>& block, const ShapeModel& model, double* value
     return for_each_tile(block, model, [&](ShapeEStep& step, Index first) {
         const EStep<double>& e = step.e;
         double *label = values + first, *d2 = label + block.rows, *log_density = d2 + block.rows,
-               *trust = log_density + block.rows, *noise = trust + block.rows;
+               *trust = log_density + block.rows, *noise = trust + block.rows,
+               *entropy = noise + block.rows;
         const Index n = step.tile.rows();
         step.find_log_shares();
         for (Index i = 0; i < n; ++i) trust[i] = -ordinary_base;  // at first, the largest log share of a row
@@ -54,6 +55,7 @@ bool rows(const Block<In, double>& block, const ShapeModel& model, double* value
             trust[i] /= e.total[i];
             log_density[i] = ln2 * e.top[i] + ::log(e.total[i]);
             noise[i] = e.f[model.components][i] / e.total[i];
+            entropy[i] = ::log(e.total[i]) - ln2 * e.f_log_f[i] / e.total[i];
         }
     });
 }

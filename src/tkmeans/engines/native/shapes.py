@@ -28,7 +28,7 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
 def rows(block: Block, kernel: ShapeKernel) -> ShapeRows:
     """The model's answers for each row."""
     n = block.X.shape[0]
-    label, *others = _filled(_native.rows_of_shapes, 5 * n, block, kernel).reshape(5, n)
+    label, *others = _filled(_native.rows_of_shapes, 6 * n, block, kernel).reshape(6, n)
     return ShapeRows(label.astype(np.int64), *others)
 
 

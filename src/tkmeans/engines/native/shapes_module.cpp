@@ -35,7 +35,7 @@ void bind_functions(nb::module_& m) {
                 require(frame.shape(0) == 2 && frame.shape(1) == p, "frame must be of shape (2, p)");
                 require(!weight || weight->shape(0) == n, "weight must have one entry per row");
                 const size_t K = size_t(model.components),
-                             lengths[] = {4 + K * (3 + p + factors.size() / centers.shape(0)), 5 * n, n * K};
+                             lengths[] = {4 + K * (3 + p + factors.size() / centers.shape(0)), 6 * n, n * K};
                 require(out.shape(0) == lengths[length], "out must have the length of the result");
                 const double *weights = weight ? weight->data() : nullptr, *origin = frame.data();
                 nb::gil_scoped_release release;
@@ -48,7 +48,7 @@ void bind_functions(nb::module_& m) {
     };
     using F = ShapeFunctions<In>;
     bind("summarize_shapes", &F::summarize, sums, "Fill zeros with the sums of an E-step.");
-    bind("rows_of_shapes", &F::rows, rows, "Fill the model's answers for each row, (5, n).");
+    bind("rows_of_shapes", &F::rows, rows, "Fill the model's answers for each row, (6, n).");
     bind("memberships_of_shapes", &F::memberships, pairs, "Fill the probability of every component, (n, K).");
     bind("distances_to_shapes", &F::distances, pairs, "Fill the distance to every center in its metric, (n, K).");
 }
