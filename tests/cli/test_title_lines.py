@@ -66,8 +66,17 @@ def test_repeated_lines_of_names_are_to_be_deleted_and_not_missing(run, table, a
     for i in at:
         rows.insert(i, "len,wid,colour")
     message = said(run("fit", table("len,wid,colour", *rows), "-k", 2, code=1))
-    assert f"delete {'that row' if len(at) == 1 else 'these rows'}: the names of the columns are repeated" in message
+    rows = "that row" if len(at) == 1 else "these rows"
+    assert f"delete {rows}, where the names of the columns are repeated, or add --without len" in message
     assert "--missing" not in message
+
+
+def test_predict_names_no_option_that_it_lacks_in_the_advice_on_repeated_names(run, table, tmp_path):
+    run("fit", table("len,wid,colour", *ROWS), "-k", 2, "--model", tmp_path / "m.json")
+    file = table("len,wid,colour", *ROWS[:9], "len,wid,colour", *ROWS[9:], name="new.csv")
+    message = said(run("predict", tmp_path / "m.json", file, code=1))
+    assert "where the names of the columns are repeated" in message
+    assert "--without" not in message
 
 
 @pytest.mark.parametrize("rule", ["---", ":---:", "-----:"])

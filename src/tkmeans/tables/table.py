@@ -318,9 +318,9 @@ def complaint(source: str, column: Column) -> str:
     elif column.bad_above and column.n_bad <= _FEW_ABOVE:
         way_out = f"delete {those} if {hold} units or second names, or {way_out}"
     if {*words} == {column.name}:
-        way_out = f"delete {those}: the names of the columns are repeated there; or add {leave}"
+        way_out = f"delete {those}, where the names of the columns are repeated, or add {leave}"
     elif all(re.fullmatch("[ :]*[-=_]{2,}[ :]*", word) for word in words):
-        way_out = f"delete {those}, as a line of a Markdown table is no row; or add {leave}"
+        way_out = f"delete {those}, as a line of a Markdown table is no row, or add {leave}"
     named = [f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS]]
     named += [f"and {column.n_bad - len(named)} more"] if column.n_bad > len(named) else []
     numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad}"
