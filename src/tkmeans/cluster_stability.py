@@ -26,17 +26,10 @@ from tkmeans.stats import Array
 Progress = Callable[[int, int], None]  # called with how much is done, and of how much
 
 
+@documented("similarity_*")
 @dataclass(frozen=True, eq=False)
 class Stability:
     """How well each cluster came back from the resamples.
-
-    Parameters
-    ----------
-    jaccard : ndarray of shape (n_resamples, n_clusters)
-        The Jaccard similarity of each cluster with the most similar one of each resample: rows in both over rows in
-        either, among the rows that were drawn. 1 is the same cluster again; 0 means that none of its rows were drawn.
-    clusters, sizes : ndarrays of shape (n_clusters,)
-        The numbers of the clusters, as in the labels, and their rows, or the summed weight of these.
 
     Examples
     --------

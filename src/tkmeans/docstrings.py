@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
 _BETWEEN = re.compile(rf"\n\n(?=(?:{'|'.join(_SECTIONS)})\n---)")
 _ENTRIES = re.split(r"\n(?=\S)", Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").rstrip())
-_NAMED = (re.findall(r"^(?:\[(\w+)\] )?((\w+).*)", entry, re.DOTALL)[0] for entry in _ENTRIES)
+_NAMED = (re.findall(r"^(?:\[(\w+)\] )?(\**(\w+).*)", entry, re.DOTALL)[0] for entry in _ENTRIES)
 _SHARED = {name or first: entry for name, entry, first in _NAMED}  # by names in brackets, or by their first names
 
 

@@ -18,18 +18,13 @@ __all__ = ["adjusted_rand_score", "centroid_index", "clustering_mse", "within_be
 LARGEST = 1e150  # whose square is a number
 
 
-@documented(returns="index : int\n    0 if both clusterings have the same clusters.")
+@documented("centroid_*", returns="index : int\n    0 if both clusterings have the same clusters.")
 def centroid_index(centers: Any, other: Any) -> int:
     """Count the clusters whose centre another clustering lacks.
 
     Each centre of one clustering is assigned to the nearest one of the other, and those that none is assigned to are
     counted; then the other way round, and the larger count is the index. It is 0 if both have the same clusters, and c
     if c centres would have to move. It counts clusters, where the adjusted Rand index counts pairs of rows.
-
-    Parameters
-    ----------
-    centers, other : array-likes of shape (n_clusters, n_features) and (n_other, n_features)
-        The centres of two clusterings, for example the true ones; their order does not matter.
 
     References
     ----------
@@ -50,7 +45,7 @@ def centroid_index(centers: Any, other: Any) -> int:
     return max(d2.shape[axis] - len(np.unique(d2.argmin(axis=axis))) for axis in (0, 1))  # centres that none chose
 
 
-@documented(returns="mse : float\n    0 if all rows of a cluster are equal.")
+@documented("mse_*", returns="mse : float\n    0 if all rows of a cluster are equal.")
 def clustering_mse(X: Any, labels: Any) -> float:
     r"""Compute the mean squared distance of the rows to the mean of their cluster.
 
@@ -59,11 +54,6 @@ def clustering_mse(X: Any, labels: Any) -> float:
 
     It looks at the labels alone. k-means minimises it, so no method can do better than the best k-means run: a robust
     method that leaves outliers out of its centres is not after this number.
-
-    Parameters
-    ----------
-    X, labels : array-likes of shape (n_samples, n_features) and (n_samples,)
-        The rows, and the cluster of each.
 
     Examples
     --------
@@ -77,7 +67,7 @@ def clustering_mse(X: Any, labels: Any) -> float:
     return float(np.mean(((X - means[number]) ** 2).sum(axis=1)))
 
 
-@documented(returns="ratio : float\n    Smaller for narrow clusters that are far apart.")
+@documented("between_*", returns="ratio : float\n    Smaller for narrow clusters that are far apart.")
 def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
     r"""Compute W/B, the scatter within clusters over the scatter between them.
 
@@ -86,11 +76,6 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
 
     with the centres that the method *returned*, which need not be means: then W + B is not the total scatter, and
     centres that lie far out make B larger and the ratio smaller. Infinite if all centres are the mean of the rows.
-
-    Parameters
-    ----------
-    X, labels, centers : array-likes of shape (n_samples, n_features), (n_samples,) and (n_clusters, n_features)
-        The rows, the cluster of each as a row number of `centers`, and the centres.
 
     Examples
     --------

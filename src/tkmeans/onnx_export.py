@@ -26,18 +26,15 @@ NODES = (
 )
 
 
-@documented(returns="model : onnx.ModelProto\n    For ``onnx.save`` and onnxruntime. Needs the extra ``onnx``.")
+@documented(
+    "onnx_*", returns="model : onnx.ModelProto\n    For ``onnx.save`` and onnxruntime. Needs the extra ``onnx``."
+)
 def to_onnx(model: Any) -> Any:
     """Turn a fitted model into an ONNX model of the same answers.
 
     Its input ``X`` holds rows in single precision, of shape (n_samples, n_features), with NaN for missing values. Its
     outputs are ``labels`` (as of `predict`), ``distances`` (`transform`) and ``probabilities`` (`predict_proba`), the
     latter two in single precision; what is between is computed in double precision.
-
-    Parameters
-    ----------
-    model : TKMeans, FastTKMeans or MiniBatchTKMeans
-        A fitted estimator. Of a pipeline, convert the scaler with skl2onnx and this one with `to_onnx`.
 
     Examples
     --------

@@ -145,18 +145,16 @@ def influence_curve(
     return RobustnessCurve(at, {"influence": moved[:, None] / spread * (np.sum(labels == k) + 1)})
 
 
-@documented("rows", "n_jobs", returns="curves : dict of str to RobustnessCurve\n    By name, such as '2 clusters'.")
+@documented(
+    "trimming_*",
+    "rows",
+    "n_jobs",
+    returns="curves : dict of str to RobustnessCurve\n    By name, such as '2 clusters'.",
+)
 def trimming_curves(
     X: Any, n_clusters: Sequence[int], *, levels: Any = TRIMMED, estimator: Any = None, n_jobs: int | None = None
 ) -> dict[str, RobustnessCurve]:
     """Find out how clusters change as more of the least probable rows are left out, as tclust's ctlcurves do.
-
-    Parameters
-    ----------
-    n_clusters, levels : sequences of int and of float, the latter default=0 to 0.2 in steps of 0.02
-        The numbers of clusters to compare, and the shares of all rows to leave out, below 1.
-    estimator : object, default=None
-        A mixture with `score_samples` and `predict_proba`; copies are fitted. None: ``StudentTMixture(noise=False)``.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """What a fitted model answers for each row, asked by its public methods: for the command, descriptions and reports."""
 
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 from tkmeans.stats import Array
 
 UNSURE = 0.8  # rows of a lower probability lie between clusters
+_NAMED_CELLS = 3  # bad ones that are named
 _BLOCK = 50_000  # rows whose probabilities for all clusters are in memory at one time
 
 
@@ -36,19 +38,19 @@ class RowAnswers(NamedTuple):
         """How many rows lie between clusters; outliers are far from all of them."""
         return 0 if self.probability is None else int(np.sum(self.probability[self.core] < UNSURE))
 
-    @property
-    def sentence(self) -> str:
-        """How many outliers there are, and how many rows lie between clusters."""
+    def sentence(self, named: Callable[[Any], Iterable[str]]) -> str:
+        """How many outliers there are, which cells are bad, and how many rows lie between clusters."""
         parts = []
         if self.outlier is not None:
             are = "is an outlier" if (n := int(np.sum(self.outlier))) == 1 else "are outliers"
             some = f"{n} of {len(self.label)} rows {are}: far from every cluster."
             parts.append(some if n else "No row is an outlier.")
         if self.bad_cells is not None:
-            n_cells, n_rows = int(np.sum(self.bad_cells)), int(np.sum(np.any(self.bad_cells, axis=1)))
-            cells, rows = (f"{n} {word}{'s' * (n != 1)}" for n, word in ((n_cells, "value"), (n_rows, "row")))
-            are, were = ("is", "was") if n_cells == 1 else ("are", "were")
-            parts.append(f"{cells} in {rows} {are} far from all others of the column and {were} treated as missing.")
+            n = len(places := np.argwhere(self.bad_cells))
+            cells = [*named(places[:_NAMED_CELLS].tolist()), *[f"and {n - _NAMED_CELLS} more"] * (n > _NAMED_CELLS)]
+            one = "1 value is far from all others of its column", "It counts"
+            are, count = one if n == 1 else (f"{n} values are far from all others of their columns", "They count")
+            parts.append(f"{are}: {'; '.join(cells)}. {count} in the test for outliers, but not in the clusters.")
         if n := self.n_unsure:
             parts.append(f"{n} {'row lies' if n == 1 else 'rows lie'} between clusters (probability below {UNSURE}).")
         return " ".join(parts)

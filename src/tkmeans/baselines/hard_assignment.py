@@ -248,17 +248,9 @@ def medoid(metric: str, x: Array, weight: Array) -> Array:
 
 
 @final
-@documented("n_clusters", "init", "n_init", "inertia_", "n_features_in_")
+@documented("medoids_*", "n_clusters", "init", "n_init", "inertia_", "n_features_in_")
 class KMedoids(Clusterer, ClusterMixin, BaseEstimator):
     """k-medoids: every centre is one of the rows; those of :class:`KMedians` are medians.
-
-    Parameters
-    ----------
-    metric : {"euclidean", "cityblock", "sqeuclidean", "cosine"}, default="euclidean"
-        The distance.
-    method : {"swap", "alternate"}, default="swap"
-        "swap" exchanges a medoid for a row whenever that helps (PAM, as in Schubert and Rousseeuw 2021), with all
-        pairwise distances in memory. "alternate" labels rows and moves medoids in turn, like k-means: quicker, worse.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def fit(
         screen.print_json(summary.as_document(data, estimator, found, description, in_units, labels))
     else:
         summary.print_clusters(data, estimator, found, description, in_units)
-        screen.tell(found.sentence)
+        summary.print_outliers(found, data.table, data.columns, data.values)
         summary.print_written({output.out: summary.TABLE, model: "the model", report: "the report"})
         again, given = options.typed_again(choice, reading), () if selection else ("-k", k)
         same = options.typed_again(settings._replace(k=None), choice, reading)
@@ -123,9 +123,10 @@ def predict(
     units = [(n, [x.translate(_UNITS)[4:] or "no unit" for x in both]) for n, *both, x in written if np.any(x == x)]
     others = [f"{name} ({ours} here, {theirs} there)" for name, (ours, theirs) in units if ours != theirs]
     strange = [name for name, x in zip(columns, X.T, strict=True) if table.indicated(name) and not np.nansum(x)]
-    encoded = [parted[0] for parted in map(table.indicated, columns) if parted]  # a single one stands for two values
+    known = [*columns, *getattr(steps[0], "_other_values", ())]  # of old models a single one stands for two values
+    encoded = [parted[0] for parted in map(table.indicated, known) if parted]
     several = (name for name in dict.fromkeys(encoded) if encoded.count(name) > 1)
-    new = [each for name in several for each in indicators(table, name) if each not in columns]
+    new = [each for name in several for each in indicators(table, name) if each not in known]
     about = {"no row has": strange, "the model does not know": new, "missing, as in the fit, are also the values": gone}
     about["not in the units that the model was fitted in; convert if need be:"] = others
     remarks = [*missing_values(X), *(f"{what} {listed(names)}" for what, names in about.items() if names)]
@@ -140,7 +141,7 @@ def predict(
         screen.print_json(document | {"outliers": summary.outlier_places(found, table), "notes": notes})
     elif str(output.out) != "-":
         screen.print_table(summary.sizes_of(found, len(steps[-1].cluster_centers_)))
-        screen.tell(found.sentence)
+        summary.print_outliers(found, table, columns, X.T)
         summary.print_written({output.out: summary.TABLE})
 
 
@@ -188,11 +189,11 @@ def outliers(
         described = _described(data, estimator, found, strays)
         screen.print_json({"file": data.table.source, "rows": data.table.n_rows, "outliers": described})
     elif str(output.out) != "-":
-        screen.tell(found.sentence)
+        summary.print_outliers(found, data.table, data.columns, data.values)
         if not len(strays):
             screen.tell("The least typical rows are:")
         shown = _described(data, estimator, found, strays[:top] if len(strays) else strangest[: min(5, top)])
-        cells = {data.table.row_word: [str(row[data.table.row_word]) for row in shown]}
+        cells = {data.table.row_word: [str(row.get("place", row[data.table.row_word])) for row in shown]}
         cells |= {} if data.id_column is None else {data.id_column: [row["name"] for row in shown]}
         cells |= {"nearest cluster": [str(row["cluster"]) for row in shown]}
         cells |= {"p-value": [f"{row['outlier_pvalue']:.2g}" for row in shown]}
@@ -211,11 +212,13 @@ def _described(data: Data, estimator: Any, found: RowAnswers, rows: Array) -> li
 
     away = (data.Z[rows] - estimator.cluster_centers_[found.label[rows]]) / deviations(estimator)[found.label[rows]]
     worst = np.argmax(np.nan_to_num(np.abs(away), nan=-1.0), axis=1)
+    places = summary.places_of(data.table, rows.tolist())
     return [
-        {data.table.row_word: place, "name": data.row_names and data.row_names[i], "cluster": int(found.label[i])}
+        place
+        | {"name": data.row_names and data.row_names[i], "cluster": int(found.label[i])}
         | {"outlier_pvalue": float(found.pvalue[i]), "column": data.columns[j]}
         | {"value": float(data.values[j][i]), "spreads": float(spreads[j])}
-        for i, j, spreads, place in zip(rows, worst, away, data.table.places(rows.tolist()), strict=True)
+        for i, j, spreads, place in zip(rows, worst, away, places, strict=True)
     ]
 
 

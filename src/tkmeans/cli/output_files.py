@@ -19,7 +19,7 @@ from tkmeans.cli.prepared_data import Data
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Added, Table, TableError, check_format, write_table
-from tkmeans.tables.roles import RESULTS
+from tkmeans.tables.roles import LEVELS, RESULTS, indicators
 from tkmeans.tables.table import WrongUse
 
 
@@ -90,6 +90,9 @@ def save_model(estimator: Any, data: Data, path: Path) -> None:
     written = [data.table.notation(name) for name in data.columns]
     facts: dict[str, Any] = {"feature_names_in_": data.columns, "_missing": data.table.missing}
     facts["_notations"] = written if {*written} != {"1.5"} else ()
+    encoded = dict.fromkeys(parted[0] for parted in map(data.table.indicated, data.columns) if parted)
+    values = [made for name in encoded if len(made := indicators(data.table, name)) <= LEVELS]
+    facts["_other_values"] = [each for made in values for each in made if each not in data.columns]
     vars(first).update({name: np.array(words, dtype=object) for name, words in facts.items() if words})
     steps = [("scale", first), ("cluster", estimator)]
     save(first if data.scaler is None else Pipeline(steps), path, training_rows=False)
@@ -100,7 +103,7 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     from tkmeans.report import write_report
 
     table = data.table
-    called = data.row_names or [f"{table.row_word} {place}" for place in table.places(range(table.n_rows))]
+    called = data.row_names or table.where(range(table.n_rows))
     facts: dict[str, Any] = {"feature_names": data.columns, "row_names": called, "scaler": data.scaler}
     facts |= {"categories": data.categories, "selection": selection, "call": shlex.join(["tkmeans", *sys.argv[1:]])}
     with screen.counting(f"writing {path}"):

@@ -1,6 +1,8 @@
 """The data of a command: a table, its chosen columns, and its rows scaled for clustering."""
 
 import csv
+import re
+from collections.abc import Iterator
 from contextvars import copy_context
 from typing import Any, NamedTuple
 
@@ -12,11 +14,14 @@ from tkmeans.stats import Array
 from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 from tkmeans.tables.file_content import WATCH
 from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
+from tkmeans.tables.table import one_line
 
 # scikit-learn's, and what they scale a column by
 _SCALERS = {Scale.robust: ("RobustScaler", "its median and interquartile range")}
 _SCALERS |= {Scale.standard: ("StandardScaler", "its mean and standard deviation")}
 _SCALERS |= {Scale.minmax: ("MinMaxScaler", "its least and largest value")}
+_LIKE_NUMBER, _PLAIN = re.compile(r"\W*[0-9][0-9.,]*[KMBkmb]?\W*"), re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_LOOKED_AT, _MOST = 1000, 0.9  # cells of a column of text, and the share of them that is most
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
 
 
@@ -82,7 +87,8 @@ def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
     scaler, notes = _scaler(table, values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
     Z = np.column_stack(values)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
-    notes = print_notes(table, f"{clustered}: {listed(names)}", *chosen.notes, *missing_values(Z), *notes)
+    notes = [*chosen.notes, *_like_numbers(table, chosen.roles), *missing_values(Z), *_stand_ins(names, values), *notes]
+    notes = print_notes(table, f"{clustered}: {listed(names)}", *notes)
     row_names = None if id_column is None else table.cells(id_column)
     if scaler is not None:
         Z = scaler.set_params(copy=False).transform(Z)
@@ -128,6 +134,26 @@ def missing_values(X: Array) -> list[str]:
     remark += "; such a row counts with the values it has" if n_rows > n_lost else ""
     lost = f"; {screen.count(n_lost, 'row')} without any value {'gets' if n_lost == 1 else 'get'} no cluster"
     return [remark + (lost if n_lost else "")]
+
+
+def _like_numbers(table: Table, roles: list[Role]) -> Iterator[str]:
+    """Remarks on columns of text whose cells are numbers in a way, or in several ways, that cannot be read."""
+    for name in (role.name for role in roles if role.reason == "text"):
+        cells = [cell for cell in table.cells(name) if cell][:_LOOKED_AT]
+        odd = [cell for cell in cells if _LIKE_NUMBER.fullmatch(cell) and not _PLAIN.fullmatch(cell)]
+        if odd and sum(map(bool, map(_LIKE_NUMBER.fullmatch, cells))) >= _MOST * len(cells):
+            like = f"column {one_line(name)} is text, though its cells look like numbers, such as {odd[0]!r}"
+            yield f"{like}; write all of them in one way, such as 1234.5, to cluster by it"
+
+
+def _stand_ins(names: list[str], columns: list[Array]) -> Iterator[str]:
+    """Remarks on numbers of nines that occur again and again, far from all others: -999 may be a missing value."""
+    for name, x in zip(names, columns, strict=True):
+        for value in (end for end in (np.nanmin(x), np.nanmax(x)) if re.fullmatch("-?99+", f"{end:g}")):
+            n, others = np.count_nonzero(x == value), x[(x != value) & ~np.isnan(x)]
+            if n > 1 and len(others) and np.min(np.abs(others - value)) > np.ptp(others):
+                found = f"{n} values of {one_line(name)} are {value:g}, far from all others"
+                yield f"{found}; add missing=['{value:g}'] if that stands for a missing value"
 
 
 def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:

@@ -1,7 +1,7 @@
 """The summary of a fit, as it is printed: words, a table, or JSON."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tkmeans.cli.prepared_data import Data
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
 from tkmeans.tables import Table
+from tkmeans.tables.table import one_line
 
 TABLE = "the table with the cluster of each row"  # is what a file holds
 _MOST_CLUSTERS, _MOST_COLUMNS = 30, 60  # that are printed
@@ -63,10 +64,27 @@ def labels_of(found: RowAnswers, *, mark_outliers: bool) -> list[int | None]:
     return [int(label) if known else None for label, known in zip(labels, found.known, strict=True)]
 
 
+def print_outliers(found: RowAnswers, table: Table, names: list[str], columns: Any) -> None:
+    """A sentence on the outliers; it names the cells that are bad, and where they are."""
+
+    def named(cells: Sequence[tuple[int, int]]) -> Iterator[str]:
+        for (i, j), place in zip(cells, table.where([i for i, _ in cells]), strict=True):
+            yield f"{one_line(names[j])} = {screen.number(columns[j][i])} ({place})"
+
+    screen.tell(escape(found.sentence(named)))
+
+
+def places_of(table: Table, rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Where rows are, for machines: in a folder also the file and the place there."""
+    there = ({"place": words} for words in table.where(rows)) if table.tables else ({} for _ in rows)
+    return [{table.row_word: place} | words for place, words in zip(table.places(rows), there, strict=True)]
+
+
 def outlier_places(found: RowAnswers, table: Table) -> dict[str, Any]:
     """How many outliers there are, and where in the file: in lines of text, else in rows."""
     strays = [] if found.outlier is None else np.flatnonzero(found.outlier).tolist()
-    return {"count": len(strays), f"{table.row_word}s": table.places(strays)}
+    places = {"places": table.where(strays)} if table.tables else {}
+    return {"count": len(strays), f"{table.row_word}s": table.places(strays)} | places
 
 
 def sizes_of(found: RowAnswers, n_clusters: int) -> dict[str, list[str]]:
@@ -113,8 +131,8 @@ def as_document(data: Data, model: Any, found: RowAnswers, description: Any, cen
     document = {"file": data.table.source, "rows": data.table.n_rows, "columns": data.columns, "carried": carried}
     document |= {"scaling": scaling, "n_clusters": len(centers), "clusters": clusters, "labels": labels}
     bad = np.empty((0, 2), int) if found.bad_cells is None else np.argwhere(found.bad_cells)
-    places = zip(data.table.places(bad[:, 0].tolist()), bad[:, 1], strict=True)
-    document["bad_cells"] = [{data.table.row_word: place, "column": data.columns[j]} for place, j in places]
+    places = zip(places_of(data.table, bad[:, 0].tolist()), bad[:, 1], strict=True)
+    document["bad_cells"] = [place | {"column": data.columns[j]} for place, j in places]
     document |= {"outliers": outlier_places(found, data.table), "unsure": found.n_unsure, "dof": model.dof_}
     estimated = {"scale": "scale_", "noise": "noise_weight_", "agreement": "agreement_"}  # None where it is not
     document |= {name: getattr(model, attribute, None) for name, attribute in estimated.items()}

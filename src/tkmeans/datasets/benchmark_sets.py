@@ -21,7 +21,7 @@ SYNTHETIC = ("A1", "A2", "A3", "S1", "S2", "S3", "S4", "unbalance", "dim032", "d
 REAL = ("bezdekiris", "iris", "seed", "wine")
 
 
-@documented(returns="dataset")
+@documented("fetch_*", returns="dataset")
 def fetch_benchmark(
     name: str, *, data_home: str | os.PathLike[str] | None = None, return_X_y: bool = False, base_url: str = _HOME
 ) -> Any:
@@ -30,16 +30,6 @@ def fetch_benchmark(
     bezdekiris is scikit-learn's iris. The others are looked for as ``<name>.npz`` or ``<name>.mat`` in the folder that
     the environment variable ``TKMEANS_DATA`` names; then in the cache, which is filled from the public home of the
     paper's code on first use (with ``pip install 'tkmeans[datasets]'``). Every .mat file is checked by its SHA-256.
-
-    Parameters
-    ----------
-    name : str
-        A1, A2, A3, S1, S2, S3, S4, unbalance, dim032, dim064 (synthetic, with labels), bezdekiris, iris, seed or wine
-        (real); "dim32" and capitals, as in the paper, are understood.
-    data_home, base_url : path and str
-        The folder of the cache (None is the system's usual place) and where files are fetched from, such as a mirror.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
 
     Examples
     --------

@@ -44,15 +44,9 @@ def make_contaminated(
     return _with_outliers(X, y, rng.uniform(-outlier_range, outlier_range, (n_outliers, n_features)))
 
 
-@documented("random_state", returns="labelled")
+@documented("like_*", "random_state", returns="labelled")
 def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
     """Make rows and labels of the size and the difficulty of one of the paper's synthetic sets.
-
-    Parameters
-    ----------
-    name : str, default="S1"
-        "A1" to "A3" are 20, 35 and 50 round clusters of the plane, "S1" to "S4" 15 that overlap more and more, "dim032"
-        and "dim064" 16 far apart in so many dimensions; "unbalance" is three dense clusters and five small wide ones.
 
     Examples
     --------

@@ -30,24 +30,13 @@ _LOCAL = ("checkpoint", "n_jobs", "verbose")
 _ENVELOPE = {"format", "version", "tkmeans", "scikit-learn", "checksum", "pipeline", "scaler", "estimator"}
 
 
+@documented("save_*")
 def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = True) -> None:
     """Write a fitted estimator to a model file, as a whole or not at all.
 
     The file is JSON, readable by a person, and no pickle: reading it cannot run code. :func:`load` is the way back.
     It holds what the fit has found, by which `predict` and the other methods answer: editing or replacing a fitted
     attribute such as `cluster_centers_` changes neither.
-
-    Parameters
-    ----------
-    estimator : estimator or Pipeline
-        A fitted TKMeans, FastTKMeans, MiniBatchTKMeans (of which `partial_fit` cannot go on), StudentTMixture,
-        KMedians or KMedoids, or a pipeline of a StandardScaler, RobustScaler or MinMaxScaler and one of these.
-    path : path-like
-        Where to write; a file that is there is replaced.
-    training_rows : bool, default=True
-        Whether to keep the attributes that have an entry for every training row (`labels_` and `outlier_pvalues_`).
-        Without them the file is small, and `predict` gives them again. What a fit of a dask collection would still
-        have to compute is never kept, nor is `selection_`, and tensors come back as NumPy arrays.
 
     Examples
     --------
@@ -82,16 +71,11 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
         file.write(data)
 
 
-@documented(returns="estimator : object\n    The estimator or pipeline.")
+@documented("load_*", returns="estimator : object\n    The estimator or pipeline.")
 def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator or pipeline, fitted as it was to the last bit, from a file.
 
     Parameters of the machine it was written on (`checkpoint`, `n_jobs`, `verbose`) are not in the file.
-
-    Parameters
-    ----------
-    path : path-like
-        A file that :func:`save` or ``tkmeans fit --model`` has written.
 
     Raises
     ------

@@ -20,21 +20,13 @@ _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+@documented("display_*")
 class ClustersDisplay:
     """Rows by cluster, numbered centres, boundaries and outliers.
 
     Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a marker and a colour of its
     own and its number at its centre, so that the picture can be read without colours. The frame holds the rows that
     are no outliers; outliers and centres beyond it are marked at its edge.
-
-    Parameters
-    ----------
-    points, labels, outliers : ndarrays of shape (n_drawn, 2), (n_drawn,) and (n_drawn,)
-        Where the rows stand, their clusters, and which of them are outliers.
-    centers, shapes : ndarrays of shape (n_clusters, 2) and (n_clusters, 2, 2), or None
-        Where the centres stand, and scale matrices in the plane: an ellipse of two standard deviations for each.
-    boundaries, names, n_rows : bool, tuple of two str, and int or None
-        Whether to draw where clusters end; the names of the axes; how many rows the data have, None if not known.
 
     Attributes
     ----------
@@ -64,25 +56,16 @@ class ClustersDisplay:
     shapes: Array | None = None
 
     @classmethod
-    @documented(returns="display : ClustersDisplay")
+    @documented("of_estimator_*", returns="display : ClustersDisplay")
     def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> Self:
-        """Draw rows with the clusters that a fitted estimator predicts for them.
-
-        Parameters
-        ----------
-        estimator, X : object, and array-like of shape (n_samples, n_features)
-            A fitted estimator with `predict` and `cluster_centers_` or `means_`, and the rows, in its units. The rows
-            that its `outliers` flags, if it has such a method, are marked.
-        **options
-            For :meth:`from_predictions` and :meth:`plot`.
-        """
+        """Draw rows with the clusters that a fitted estimator predicts for them."""
         rows = as_numbers(X, "X")  # of a file the answers would be files
         outliers = estimator.outliers(rows) if hasattr(estimator, "outliers") else None
         found = {"centers": centers_of(estimator), "covariances": full_covariances(estimator), "outliers": outliers}
         return cls.from_predictions(X, estimator.predict(rows), **found, **options)
 
     @classmethod
-    @documented("ax", returns="display : ClustersDisplay")
+    @documented("predictions_*", "ax", returns="display : ClustersDisplay")
     def from_predictions(
         cls,
         X: Any,
@@ -98,28 +81,7 @@ class ClustersDisplay:
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw rows with labels that were computed elsewhere.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows. One that lacks a drawn value is left out; in the principal plane that of its centre replaces it.
-        labels, outliers : array-likes of shape (n_samples,)
-            The cluster of each row, where a negative one marks an outlier, and which other rows are outliers.
-        centers, covariances : array-likes of shape (K, n_features) and (K, n_features, n_features), default=None
-            The centres, without which there are no boundaries, and scale matrices of the clusters, to draw an ellipse
-            of two standard deviations around each centre.
-        features, feature_names : pair of int or str, and sequence of str, default=None
-            The columns to draw; None: both if there are two, else the principal plane of the rows that are no outliers.
-            Names of the columns; those of a data frame are known.
-        boundaries : bool or "auto", default="auto"
-            Whether to draw the borders of the nearest centres. "auto" does so if they tell at least 95 % of the
-            drawn rows' clusters, and there are no ellipses to draw.
-        max_rows : int, default=20000
-            Of more rows a sample is drawn, which holds the outliers.
-        **options
-            For :meth:`plot`.
-        """
+        """Draw rows with labels that were computed elsewhere."""
         if hasattr(X, "tocsr"):
             raise TypeError("X is sparse, and a picture shows every value; pass X.toarray(), or some of its columns")
         names = list(X.columns) if feature_names is None and hasattr(X, "columns") else feature_names
@@ -150,17 +112,9 @@ class ClustersDisplay:
         borders = bool(boundaries) and placed is not None
         return cls(**rows, centers=placed, boundaries=borders, names=view.names).plot(ax=ax, **options)
 
-    @documented(returns="display : ClustersDisplay\n    The display itself.")
+    @documented("clusters_plot_*", returns="display : ClustersDisplay\n    The display itself.")
     def plot(self, ax: Any = None, *, limits: tuple[Pair, Pair] | None = None, legend: bool = True) -> Self:
-        """Draw into the axes.
-
-        Parameters
-        ----------
-        ax, legend : matplotlib Axes, default=None, and bool, default=True
-            Where to draw, where None makes a figure, and whether to explain the marks.
-        limits : pair of pairs of float, default=None
-            The frame, as (left, right), (bottom, top). None fits it to the rows that are no outliers.
-        """
+        """Draw into the axes."""
         self.ax_ = style.axes_for(ax, figsize=(6.4, 5.6))
         self.figure_ = self.ax_.figure
         low, high = self._frame() if limits is None else np.transpose(limits)

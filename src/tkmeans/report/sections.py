@@ -27,7 +27,16 @@ def lead(found: Clustering, estimator: Any) -> str:
     """The result in two sentences; the second is the command's."""
     n, p = found.values.shape
     facts = {"rows": count(n, "row"), "columns": count(p, "column"), "clusters": count(len(found.centers), "cluster")}
-    return fragment("lead", **facts, method=text(type(estimator).__name__), sentence=text(found.rows.sentence))
+    sentence = found.rows.sentence(lambda cells: (_cell_name(found, *place) for place in cells))
+    return fragment("lead", **facts, method=text(type(estimator).__name__), sentence=text(sentence))
+
+
+def _cell_name(found: Clustering, i: int, j: int) -> str:
+    return f"{found.names[j]} = {cell(found.values[i, j], found.digits[j])} ({_row_name(found, i)})"
+
+
+def _row_name(found: Clustering, i: int) -> str:
+    return f"row {i}" if found.row_names is None else found.row_names[i]
 
 
 def tiles(found: Clustering, estimator: Any) -> str:
@@ -102,7 +111,9 @@ def data_facts(found: Clustering, scaler: Any) -> str:
     gaps = f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
     gaps += "nothing was filled in: a row counts with the values it has"
     rows = {"Rows": count(len(missing), "row"), "Columns": count(missing.shape[1], "column")}
-    rows["Missing values"] = gaps if missing.any() else "none"
+    n_bad = 0 if found.rows.bad_cells is None else int(np.sum(found.rows.bad_cells))
+    bad = f"; {count(n_bad, 'value')} far from all others of the column did not count in the clusters" * bool(n_bad)
+    rows["Missing values"] = (gaps if missing.any() else "none") + bad
     rows["Scaling"] = fragment(f"scaled-by-{type(scaler).__name__}", name=text(type(scaler).__name__))
     rows |= {"Row numbers": "begin with 0"} if found.row_names is None else {}
     return facts(rows.items())
@@ -283,7 +294,7 @@ def _reason(found: Clustering, i: int) -> str:
 
 def _row_heading(found: Clustering, i: int) -> str:
     """The name of a row, as a button that shows it in the picture."""
-    name = f"row {i}" if found.row_names is None else found.row_names[i]
+    name = _row_name(found, i)
     return tag("th", fragment("pointer", row=int(i), name=named(name)), scope="row", data_v=name)
 
 

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from tkmeans.docstrings import documented
 from tkmeans.fit_warnings import warn_user
 from tkmeans.sources.arrays import BlockSource
 from tkmeans.sources.base import BLOCK_ROWS, T
@@ -17,26 +18,9 @@ from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 
 
 @final
+@documented("file_*")
 class DataFile:
     r"""A table on disk, for :meth:`TKMeans.fit` and its like; a plain path will do where the file tells all.
-
-    Parameters
-    ----------
-    path : str, path or pyarrow dataset
-        CSV or other text, Parquet, Feather (Arrow), NPY, JSON, a workbook (xlsx, ods) or a DuckDB database, compressed
-        or not, or a folder of these, whose files are read in the order of their names. Text, Parquet, Feather and NPY
-        are read in chunks, and may be larger than memory; others are read as a whole.
-    columns : list of str, default=None
-        The columns to read, in this order; None: all of numbers that are neither identifiers nor constant, or in
-        `predict`, those of the fit. A date is read as days since 1970, ``"species=Gentoo"`` as 1 for Gentoo, else 0.
-    without, keep : lists of str, default=()
-        Columns to leave out, and columns to read though they look like identifiers or dates, or are constant.
-    delimiter, decimal, thousands, encoding, header : str, default=None, and bool, default=None
-        How a text file is written, and whether its first line has the names of the columns; None means to find out.
-    missing : list of str, default=()
-        Further words for a missing value; a number such as ``"-999"`` is one however it is written.
-    table : str, default=None
-        The sheet of a workbook, or the table of a database; of a database also a query.
 
     Examples
     --------

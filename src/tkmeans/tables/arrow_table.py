@@ -173,7 +173,7 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
         except json.JSONDecodeError as fault:
             if fault.msg != "Extra data":
                 raise
-            rows = [json.loads(line) for line in re.split("[\r\n]+", text) if line.strip()]
+            rows = [_from_line(line) for line in re.finditer(r"[^\r\n]*\S[^\r\n]*", text)]
     except (ValueError, RecursionError) as fault:
         raise TableError(f"{source} is not JSON throughout: {fault}; correct it, or save the table as CSV") from None
     names: list[str] = []
@@ -195,13 +195,21 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
     return _typed_cells(source, names, rows, reading) if names else _titled(source, rows, reading)[0]
 
 
+def _from_line(line: re.Match[str]) -> Any:
+    """The value in a line of JSON lines; a fault is that of the whole text, and so of its line there."""
+    try:
+        return json.loads(line[0])
+    except json.JSONDecodeError as fault:
+        raise json.JSONDecodeError(fault.msg, line.string, line.start() + fault.pos) from None
+
+
 def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     """A sheet of a workbook of Excel or LibreOffice."""
     source = content.source
     calamine = imported("python_calamine", f"{source}: workbooks need python-calamine: pip install 'tkmeans[io]'")
     try:
         data = content.read()
-        errors = _check_extent(source, data) if data.startswith(b"PK") else []
+        notes = _check_sheets(source, data) if data.startswith(b"PK") else []
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         if reading.table is not None and reading.table not in sheets:
@@ -224,27 +232,33 @@ def read_workbook(content: Content, reading: Reading) -> ArrowTable:
     of = f" (of {', '.join(map(repr, sheets))}; add table='...' for another)" if len(sheets) > 1 else ""
     table, header = _titled(f"{source}: sheet {name!r}{of}", [[rows[i - 1][j] for j in used] for i in places], reading)
     table.source, table.row_places = source, places[header:]
-    table.notes += [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
+    table.notes += notes
     if len(sheets) > 1 and reading.table is None:
         table.notes.insert(0, f"sheet {name!r} of {len(sheets)} was read; add table='...' for another")
     return table
 
 
-def _check_extent(source: str, data: bytes) -> list[str]:
-    """Refuse a workbook with a few cells so far apart that what is between them has no room; errors in its cells."""
-    errors: list[str] = []
+def _check_sheets(source: str, data: bytes) -> list[str]:
+    """Refuse a workbook with a few cells so far apart that what is between them has no room; notes on its cells."""
+    errors, n_waiting = list[str](), 0
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         for name in packed.namelist():
             if re.fullmatch(r"xl/worksheets/[^/]+\.xml", name):
                 text = packed.read(name)
                 errors += map(bytes.decode, re.findall(rb't="e"[^>]*>(?:<f[^<]*(?:</f>)?)?<v>([^<]*)', text))
+                formulas = re.findall(rb"<c ([^>]*)><f(?:[^>]*/>|[^<]*</f>)(?:<v ?/>|<v></v>)?</c>", text)
+                n_waiting += sum(b't="str"' not in about for about in formulas)  # else the result is empty text
                 columns, rows = (re.findall(what, text) for what in (rb' r="([A-Z]+)[0-9]', rb'<row [^>]*?r="([0-9]+)'))
                 last = max(set(columns), key=lambda letters: (len(letters), letters), default=b"A")
                 n_columns = sum(26**i * (sign - 64) for i, sign in enumerate(reversed(last)))
                 if (n_rows := max(map(int, rows), default=0)) * n_columns > 1e8 + 100 * len(columns):
                     apart = f"{len(columns)} cells are strewn over {n_rows} rows and {n_columns} columns"
                     raise TableError(f"{source}: in {name} {apart}; delete those far from the table")
-    return errors
+    notes = [f"errors in cells, such as {errors[0]}, are read as missing values"] if errors else []
+    if n_waiting:
+        waiting = f"{n_waiting} cells hold formulas that no program has calculated, and are read as missing values"
+        notes.append(f"{waiting}; open the workbook in a spreadsheet program and save it")
+    return notes
 
 
 def read_duckdb(content: Content, reading: Reading) -> ArrowTable:

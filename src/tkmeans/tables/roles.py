@@ -21,7 +21,7 @@ _SPANS = [(2e4, 6e4), *((10.0**n, 4.2 * 10.0 ** (n + 1)) for n in (8, 11, 14, 17
 _NUMBERING, _INDEXED, _FIRST, _MOMENTS = ({*WORDS[key]} for key in ("numberings", "indexed", "first", "moments"))
 _NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
 _NEARLY, _LONG = 0.95, 9  # of the values are distinct where they identify rows; digits, more than a measurement has
-_ENOUGH, _LEVELS = 10, 50  # rows in which a pattern is no accident, and values, at most, of an encoded category
+_ENOUGH, LEVELS = 10, 50  # rows in which a pattern is no accident, and values, at most, of an encoded category
 
 
 class Role(NamedTuple):
@@ -57,7 +57,9 @@ def choose(
     aside = {why: [role.name for role in left if role.reason == why] for why in dict.fromkeys(r.reason for r in left)}
     others = "; ".join(f"{listed(names)} ({reason})" for reason, names in aside.items())
     if not names:
-        raise TableError(f"{table.sheet} has no column of numbers to cluster by: {others or 'all were left out'}")
+        notes = [*table.notes, *["add delimiter='...' if another sign divides its cells"] * (len(table.names) == 1)]
+        why = "; ".join([others or "all were left out", *(notes if table.format == "text" else table.notes)])
+        raise TableError(f"{table.sheet} has no column of numbers to cluster by: {why}")
     if columns is not None:
         asked = [column for column in table.first(CHUNK) if column.name in names]
         check_numbers(table, asked)
@@ -105,13 +107,13 @@ def _why_not(column: Column, varies: bool = False) -> str:
     if (any(word.endswith(_DATED) for word in words) or is_moment) and _are_dates(distinct, is_moment):
         return "a date, by its name and its values"
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
+        is_long = known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min()))
+        if is_long and 2 * np.count_nonzero(known % 10) > len(known):  # amounts are round
+            return "a key: long numbers that hardly repeat"
         counts = words[-1] not in ("index", "idx") or {*words[:-1]} <= _INDEXED  # and is no body mass index
         named = (counts and words[-1] in _NUMBERING) or words[0] in _FIRST or _NUMBERED.fullmatch(words[-1])
         if named or "unnamed" in words or words[:2] == ["index", "level"]:  # as pandas calls it
             return "an identifier, by its name and its distinct values"
-        is_long = known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min()))
-        if is_long and 2 * np.count_nonzero(known % 10) > len(known):  # amounts are round
-            return "a key: long numbers that hardly repeat"
     return ""
 
 
@@ -154,8 +156,8 @@ def levels(table: Table, names: Sequence[str]) -> list[str]:
     """The indicators that stand for categories: one for each value, or one in all if there are two."""
     found = []
     for name in (column_named(table, name) for name in names):
-        if not 2 <= len(made := indicators(table, name)) <= _LEVELS:
-            raise TableError(f"{table.source}: column {name!r} has {len(made)} values; 2 to {_LEVELS} can be encoded")
+        if not 2 <= len(made := indicators(table, name)) <= LEVELS:
+            raise TableError(f"{table.source}: column {name!r} has {len(made)} values; 2 to {LEVELS} can be encoded")
         made = made if len(made) > 2 else made[1:]
         if clash := [each for each in made if name not in (table.indicated(each) or ())[:1]]:
             raise TableError(f"{table.source}: {clash[0]!r} could be of another column than {name!r}; rename one")

@@ -14,6 +14,7 @@ import numpy as np
 from tkmeans.stats import Array
 
 _NAMED_CELLS, KEPT_BAD = 5, 20  # bad cells that a message names, and that are kept
+_FEW_ABOVE = 3  # rows above the first number that may be no rows
 CHUNK = 65_536  # rows that are read at once where the format does not decide it
 WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_bytes())  # names and beginnings of files
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -77,6 +78,7 @@ class Column(NamedTuple):
     bad: tuple[tuple[str, str], ...] = ()  # places, as "line 22", and the first cells that are not numbers, unless text
     n_bad: int = 0
     kind: str = "number"  # or "boolean", "date", "code" (with leading zeros), "text"
+    bad_above: bool = False  # whether all bad cells stand above the first number
 
     @property
     def n_numbers(self) -> int:
@@ -115,6 +117,7 @@ class Table(ABC):
     encoding = "utf-8"  # of what is written as text
     is_matrix = False  # whether it is an array without names, in which every column is data
     row_word = "row"  # what rows are counted in
+    tables: Sequence["Table"] = ()  # the files of a folder
     row_places: Sequence[int] | None = None  # where each is; None if they are counted from 1
     known_rows: int | None = None
     missing: tuple[str, ...] = ()  # further words for a missing value
@@ -146,7 +149,8 @@ class Table(ABC):
     def notation(self, name: str) -> str:
         """How a column writes numbers, by an example such as 1.5, 1,5 or 1.5 %."""
         decimal, kind = "." if self.numerals is None else self.numerals.decimal, self.notations.get(name, "")
-        kind = "date" if self.kinds.get(name) == "date" else "" if kind in self.KINDS else kind
+        held = self.kinds.get(name, "")
+        kind = held if held in ("date", "boolean") else "" if kind in self.KINDS else kind
         return f"1{decimal}5 {kind}".rstrip()
 
     def places(self, rows: Sequence[int]) -> list[int]:
@@ -251,7 +255,8 @@ class Table(ABC):
             texts = cells.texts if cells.texts is None or not wrong else texts_of(cells.texts)
             words = [str(cells.values[i] if texts is None else texts[i]) for i in wrong]
             bad += zip(self.where([start + i for i in wrong]), words, strict=True)
-        return column._replace(bad=tuple(bad))
+        first = int(np.argmax(~np.isnan(values))) if len(values) else 0
+        return column._replace(bad=tuple(bad), bad_above=all(np.all(at + c.wrong < first) for at, c in parts))
 
 
 def one_line(text: str) -> str:
@@ -307,10 +312,15 @@ def complaint(source: str, column: Column) -> str:
     way_out = f"add missing={words!r} if {stand}, or {leave}" if few else f"correct them, or add {leave}"
     if sign := next((sign for sign in ",." if all(re.fullmatch(rf"[+-]?\d*[{sign}]\d+", word) for word in words)), ""):
         way_out = f"add decimal={sign!r} if that is the sign before decimals, or {way_out}"
-    hints = {"line 1": "add header=True if that is the name of the column"}
-    hints |= dict.fromkeys(("line 2", "row 2"), "delete that row if it holds units or second names")
-    if column.n_bad == 1 and column.bad[0][0] in hints:
-        way_out = f"{hints[column.bad[0][0]]}, or {way_out}"
+    those, hold = ("that row", "it holds") if column.n_bad == 1 else ("these rows", "they hold")
+    if column.n_bad == 1 and column.bad[0][0] == "line 1":
+        way_out = f"add header=True if that is the name of the column, or {way_out}"
+    elif column.bad_above and column.n_bad <= _FEW_ABOVE:
+        way_out = f"delete {those} if {hold} units or second names, or {way_out}"
+    if {*words} == {column.name}:
+        way_out = f"delete {those}, where the names of the columns are repeated, or add {leave}"
+    elif all(re.fullmatch("[ :]*[-=_]{2,}[ :]*", word) for word in words):
+        way_out = f"delete {those}, as a line of a Markdown table is no row, or add {leave}"
     named = [f"{place}: {word!r}" for place, word in column.bad[:_NAMED_CELLS]]
     named += [f"and {column.n_bad - len(named)} more"] if column.n_bad > len(named) else []
     numbers = f"{column.n_numbers} cells of column {column.name!r} are numbers, but {column.n_bad}"

@@ -25,7 +25,7 @@ from tkmeans.tables.text_table import TextTable, read_text
 # What other files begin with, and what to do about them; what files are written as; and which of a folder are read.
 _STRANGERS = {begin.encode("latin-1"): meaning for begin, meaning in WORDS["strangers"].items()}
 _FORMATS = {suffix: form for form, suffixes in WORDS["formats"].items() for suffix in suffixes}
-NOT_WRITTEN, _IN_FOLDERS = WORDS["not written"], WORDS["in folders"]
+NOT_WRITTEN, _IN_FOLDERS, _ALONE_IN_FOLDERS = WORDS["not written"], WORDS["in folders"], WORDS["alone in folders"]
 
 
 @final
@@ -136,7 +136,8 @@ def _folder(path: Any, reading: Reading) -> Table:
     """The tables below a folder, one after the other; what is passed over is named, if it is not hidden."""
     below = [file.relative_to(path) for file in sorted(Path(path).rglob("*")) if not file.is_dir()]
     below = [name for name in below if not re.search(r"(^|[/\\])\.", str(name))]
-    named = [name for name in below if name.suffix.lower() in _IN_FOLDERS]
+    kinds = ([name for name in below if name.suffix.lower() in each] for each in (_IN_FOLDERS, _ALONE_IN_FOLDERS))
+    named = next(filter(None, kinds), [])
     files = [name for name in named if not re.search(r"(^|[/\\])_", str(name)) and not Path(path, name).is_fifo()]
     tables, empty, usual = dict[Path, Table](), [], reading._replace(usual=",")
     for name in files:
@@ -146,7 +147,11 @@ def _folder(path: Any, reading: Reading) -> Table:
         except NoRows:
             empty.append(str(name))
     if not tables:
-        rows = f"with rows; there are none in {listed(empty)}" if empty else f"of the kinds {', '.join(_IN_FOLDERS)}"
+        rows = (
+            f"with rows; there are none in {listed(empty)}"
+            if empty
+            else f"of the kinds {', '.join(_IN_FOLDERS + _ALONE_IN_FOLDERS)}"
+        )
         raise FileNotFoundError(f"folder {str(path)!r} holds no file {rows}")
     signs = {name: table.numerals for name, table in tables.items() if isinstance(table, TextTable)}
     if {each.decimal for each in signs.values() if each.sure} != {","}:  # which would hold for the others, too
@@ -223,13 +228,14 @@ class Concatenated(Table):
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """The files of rows, and their places there."""
-        found = []
-        for row in rows:
-            files = iter(self.tables)
-            while (n_rows := (table := next(files)).known_rows) is not None and row >= n_rows:  # all before it are read
-                row -= n_rows
-            found.append(f"{table.source}, {table.where([row])[0]}")
-        return found
+        found, start = dict[int, str](), 0
+        for table in self.tables:
+            stop = np.inf if table.known_rows is None else start + table.known_rows  # all before it are read
+            own = [row for row in rows if start <= row < stop]
+            within = table.where([row - start for row in own]) if own else ()
+            found |= zip(own, (f"{table.source}, {place}" for place in within), strict=True)
+            start = int(min(stop, 2**62))
+        return [found[row] for row in rows]
 
     def cells(self, name: str, as_they_are: bool = False) -> list[str]:
         """A column as text, as it stands in the files; empty where missing."""

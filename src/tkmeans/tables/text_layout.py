@@ -30,6 +30,7 @@ _LIKE_NUMBER, _NUMBER = re.compile("[+-]?[.,]?[0-9]"), re.compile(r"[+-]?[0-9]{1
 # Probabilities of a first row below which it is none, and may be none; more numbers have no equal steps by accident.
 _CLEAR, _DOUBTFUL, _MANY = 1e-3, 1e-2, 4
 _LIKE_ASCII = ("utf-8", "cp1252", "latin-1")
+_TITLES = 20  # records among which names may stand below titles
 _BLOCK = 1 << 20  # bytes that are looked at at once
 
 
@@ -191,15 +192,34 @@ def _is_value(cell: str, notations: Iterable[Numerals]) -> bool:
 
 def has_header(sample: Sequence[list[str]], numerals: Numerals, reading: Reading, source: str) -> tuple[bool, str]:
     """Whether the first record holds names: words above numbers, not one number, or numbers, of which a note tells."""
-    words = []  # whether those above numbers are
-    for j, cell in enumerate(sample[0]):
-        kind = numerals.kind_of(row[j] for row in sample[1:] if j < len(row))
-        if kind not in ("", "text") and not numerals.is_missing(cell):
-            words.append(bool(numerals.values([cell], kind)[1]))
+    if reading.header is None:
+        _check_title(sample, numerals, source)
+    words = _above_numbers(sample, numerals)
     if any(words) or (not words and all(numerals.number(cell) is None or not cell.strip() for cell in sample[0])):
         return True, ""
     note = _numbered(sample, reading, source) if reading.header is None else ""
     return bool(note), note
+
+
+def _above_numbers(sample: Sequence[list[str]], numerals: Numerals) -> list[bool]:
+    """Whether cells of the first record are words, for those above numbers."""
+    words = []
+    for j, cell in enumerate(sample[0]):
+        kind = numerals.kind_of(row[j] for row in sample[1:] if j < len(row))
+        if kind not in ("", "text") and not numerals.is_missing(cell):
+            words.append(bool(numerals.values([cell], kind)[1]))
+    return words
+
+
+def _check_title(sample: Sequence[list[str]], numerals: Numerals, source: str) -> None:
+    """Complain about a first record that is mostly empty if one below it has a word above each column of numbers."""
+    width, filled = len(sample[0]), [sum(map(bool, map(str.strip, row))) for row in sample[:_TITLES]]
+    numerals = Numerals(numerals.decimal, numerals.thousands)  # whatever words for a missing value there are
+    for i in range(1, len(filled)) if 2 * filled[0] <= width else ():
+        if filled[i] == len(sample[i]) == width and {*_above_numbers(sample[i:], numerals)} == {True}:
+            found = f"its first line fills {filled[0]} of {width} cells, and a later one begins with"
+            way_out = "delete the lines above the names of the columns, or add header=True if the first line has them"
+            raise TableError(f"{source}: {found} {sample[i][0]!r}, {sample[i][1]!r}; {way_out}")
 
 
 def _numbered(sample: Sequence[list[str]], reading: Reading, source: str) -> str:

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import compress, islice, zip_longest
+from itertools import compress, islice, pairwise, zip_longest
 from typing import Any, BinaryIO, NamedTuple, final
 
 import numpy as np
@@ -217,7 +217,9 @@ class TextTable(Table):
             first = layout.first_line - _n_lines(layout.header)
             found = f"line {first} has {len(self.names)} cells divided by {sign}, but {named}{rest}"
             is_title = 2 * n_wrong >= record.line and all(len(each.cells) > len(self.names) for each in wrong)
+            is_note = all(re.match(r"[^\w\s\"'+.-]", each.raw) and len(each.cells) == 1 for each in wrong)
             way_out = "give every column a name, delete lines such as a title above these names, " * is_title
+            way_out += "delete lines that are no rows, such as comments and totals, " * is_note
             way_out += "put quotation marks around cells that contain the delimiter, or add delimiter='...'"
             raise TableError(f"{self.source}: {found}; {way_out}")
 
@@ -264,7 +266,7 @@ def read_text(content: Content, reading: Reading) -> TextTable:
         preamble, text = preamble.removesuffix(above.raw), above.raw + text
         head, sample, is_named, note = [above, *head], [above.cells, *sample], True, ""
     with_names = is_named if reading.header is None else reading.header
-    names, trailing = _column_names(head, with_names, delimiter, numerals, source)
+    names, trailing = _column_names(head, with_names, reading, numerals, source)
     header = head[0].raw if with_names else ""
     first = head[0].line + _n_lines(header)
     n_bytes = len(found.mark + "".join(islice(io.StringIO(found.head, newline=""), first - 1)).encode(found.encoding))
@@ -275,18 +277,33 @@ def read_text(content: Content, reading: Reading) -> TextTable:
     return table
 
 
-def _column_names(head: list[Record], header: bool, cut: str, numbers: Numerals, source: str) -> tuple[list[str], bool]:
+def _column_names(
+    head: list[Record], header: bool, reading: Reading, numbers: Numerals, source: str
+) -> tuple[list[str], bool]:
     """Names of the columns, empty without a header, and whether records end with one more delimiter than it."""
     if not (below := [len(record.cells) for record in head[header:]]):
         raise NoRows(f"{source} has the names of columns but no rows; add header=False if its only line is data")
     names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
-    if len(names) == 1 and cut == "," and all(width == 2 for width in below):
+    if len(names) == 1 and reading.delimiter == "," and all(width == 2 for width in below):
         found = f"line {head[0].line} has one name, but there are two cells in the lines below"
         raise TableError(f"{source}: {found}; add decimal=',' if these are decimal commas")
     if header and all(width == len(names) + 1 for width in below):
         trailing = 2 * sum(not record.cells[-1].strip() for record in head[1:]) > len(below)
-        names = names if trailing or not _are_row_names(head[1:], numbers) else ["", *names]  # as R writes it
+        is_of_r = not trailing and _are_row_names(head[1:], numbers)
+        if is_of_r and reading.decimal is None and reading.delimiter == "," and (cut := _cut_number(head[1:])):
+            found = f"lines have one cell more than there are names, and {cut!r} may be one number"
+            way_out = "put quotation marks around numbers with decimal commas, or divide cells by semicolons"
+            raise TableError(f"{source}: {found}; {way_out}; add decimal='.' if lines begin with names of rows")
+        names = ["", *names] if is_of_r else names
     return names, trailing
+
+
+def _cut_number(rows: list[Record]) -> str:
+    """The first of numbers that commas between cells may have cut in two in every row, as in p1,29,7; or nothing."""
+    columns = [*zip(*(row.cells for row in rows), strict=True)]
+    pairs = ([*map(",".join, zip(*both, strict=True))] for both in pairwise(columns))
+    cut = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*),[0-9]+\s*")
+    return next((cells[0].strip() for cells in pairs if all(map(cut.fullmatch, cells))), "")
 
 
 def _are_row_names(rows: list[Record], numerals: Numerals) -> bool:
