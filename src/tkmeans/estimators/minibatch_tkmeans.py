@@ -248,7 +248,8 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
             last = last._replace(log_weights=np.full_like(last.log_weights, -np.log(len(last.log_weights))))
         stream = stream._replace(tracked=stream.tracked._replace(params=last))
         with in_memory(self, X, weight, stream.frame) as source:
-            source.least_dof = known.dof if known.dof > BOUNDS[1] else 0.0  # of very many columns
+            lifted = source.array_library == "scipy.sparse" and known.dof > BOUNDS[1]  # of very many columns
+            source.least_dof = known.dof if lifted else 0.0
             stream = stream.learn(source, self._stepwise(source, stream.remembered, last), self.batch_size)
         params = Clusters.leaving(Outcome(*stream.tracked[:2], [], 0, False), stream.frame, X.dtype).params
         fitted = FittedModel(self._model(None), params, params.frame(X.dtype))

@@ -8,7 +8,7 @@ from scipy.special import digamma, gammaln
 from tkmeans.stats import Array
 
 # Below 1 tails are heavier than Cauchy's; above 200 rows cannot tell a t from a Gaussian: the estimate would drift.
-BOUNDS = (1.0, 200.0)
+BOUNDS, PER_COLUMN, LIGHTEST = (1.0, 200.0), 100.0, 1e4
 # The most that a row on a centre may weigh more than an ordinary one where nothing is known yet: u(0) = 1 + p/nu.
 MOST_TRUST = 9.0
 # From here on asymptotic series are exact to double precision; the difference of nearly equal large numbers is not.
@@ -21,6 +21,14 @@ def first_dof(n_features: int) -> float:
     Seeds are rows. With nu = 1 in many dimensions a row with a centre on it outweighs all others of its cluster.
     """
     return max(BOUNDS[0], n_features / (MOST_TRUST - 1))
+
+
+def most_dof(n_features: float) -> float:
+    """The lightest tails of a round model: its squared distances vary by 2/nu more than the 2/p of a Gaussian.
+
+    So in many columns 200 is not light; above 1e4 single precision has no digits left.
+    """
+    return min(max(BOUNDS[1], PER_COLUMN * n_features), LIGHTEST)
 
 
 def least_dof(n_clusters: int, n_features: int, n_rows: float) -> float:

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import digamma, zeta
 
 from tkmeans.engines import reference
-from tkmeans.models.dof import BOUNDS, log_gamma_ratio, log_minus_digamma, solve_dof
+from tkmeans.models.dof import BOUNDS, log_gamma_ratio, log_minus_digamma, most_dof, solve_dof
 from tkmeans.models.protocols import log_shares, normalized
 from tkmeans.stats import Array, Block, Kernel, Params, Stats
 
@@ -86,7 +86,7 @@ class Student:
         scale = float(scatter / (stats.cells * expansion))  # eqn:alpha; `cells` is p times the sum of tau
         dof, log_weights = params.dof, params.log_weights
         if self.estimate_dof:
-            dof = solve_dof(eta(stats, expansion), (self.least_dof, max(self.least_dof, BOUNDS[1])))
+            dof = solve_dof(eta(stats, expansion), (self.least_dof, max(self.least_dof, most_dof(step.shape[1]))))
         if self.estimate_weights:
             log_weights = log_shares(stats.n)
         return Params(params.centers + step, max(scale, self.scale_floor), dof, log_weights)
@@ -117,7 +117,7 @@ class Student:
         if t > HEAVIER / nu and nu < LIGHT:
             return None
         most = min(max(HEAVIER / nu, 1 / LIGHT), 1 / self.least_dof)
-        t = min(max(t, 1 / max(self.least_dof, BOUNDS[1])), most)
+        t = min(max(t, 1 / max(self.least_dof, most_dof(step.shape[1]))), most)
         log_scale = math.log(params.scale) + (rise := (by_scale - both * (t - 1 / nu)) / scales)
         if not abs(rise) < FARTHEST_RISE:
             return None
@@ -132,7 +132,7 @@ class Student:
         # No more than a hundredfold away from that.
         scale = min(max(math.exp(min(rest[0], 700.0)), like.scale / 100), like.scale * 100)
         if self.estimate_dof:
-            dof = 1 / min(max(float(rest[1]), 1 / max(self.least_dof, BOUNDS[1])), 1 / self.least_dof)
+            dof = 1 / min(max(float(rest[1]), 1 / max(self.least_dof, most_dof(n_features))), 1 / self.least_dof)
         if self.estimate_weights:
             log_weights = normalized(rest[-n_clusters:])
         return Params(centers.reshape(n_clusters, n_features), max(scale, self.scale_floor), dof, log_weights)
