@@ -38,8 +38,7 @@ def summarize(block: Block, kernel: ShapeKernel) -> ShapeStats:
     xp = namespace(e.tau)
     weight = xp.ones_like(e.log_density) if block.weight is None else like(block.weight, e.tau)
     tau = e.tau * weight[:, None]  # (n, K)
-    wtau = tau * e.u
-    scatters = []
+    wtau, scatters = tau * e.u, []
     for k, away in enumerate(e.away):
         part = xp.sqrt(wtau[:, k])[:, None] * away  # (n, p)
         scatters.append(part.T @ part if kernel.factors.ndim == 3 else xp.sum(part * part, axis=0))
