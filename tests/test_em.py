@@ -5,6 +5,7 @@ import pytest
 from support.lloyd import Lloyd
 from support.model_inputs import equal_params, never, source_of, t_mixture
 
+from tkmeans import engines
 from tkmeans.em import Anderson, Plateau, Progress, SmallGain, SmallMove, em
 from tkmeans.models import Fast, Student
 
@@ -53,6 +54,31 @@ def test_stopping_rules_stop_at_a_tolerance_that_is_just_met():
     assert SmallMove(0.5)(Progress([0.0], movement=0.5))
     assert Plateau(0.5, times=1)(Progress([1.0, 1.5]))
     assert not Plateau(0.5, times=2)(Progress([1.0, 1.0, 2.0, 2.0]))
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_em_ends_before_a_visit_to_the_rows_that_cannot_gain_the_tolerance(tol):
+    rows, _, centers = t_mixture(n=2000, n_features=5, dof=5.0, spacing=30.0)
+    source = source_of(rows)
+    start = equal_params(source.frame.enter(centers + 0.05), scale=1e-4, dof=5.0)
+    fit = em(source, Student(), start, stop=SmallGain(tol))
+    longer = em(source, Student(), start, stop=never, max_iter=40)
+    assert fit.converged
+    assert fit.history == longer.history[: len(fit.history)]
+    assert fit.history[-1] - fit.history[-2] > tol  # without the slope there would be one more
+    assert longer.history[-1] - fit.history[-1] <= tol
+
+
+def test_em_that_creeps_makes_the_last_visit_to_the_rows(monkeypatch):
+    rng = np.random.default_rng(5)  # 100 clusters, many of which touch
+    centers, shares = rng.normal(scale=3.0, size=(100, 6)), rng.dirichlet(np.full(100, 2.0))
+    source = source_of(centers[rng.choice(100, 10_000, p=shares)] + rng.standard_normal((10_000, 6)))
+    start = equal_params(source.frame.enter(centers + 0.3), scale=source.frame.unit**-2, dof=50.0)
+    model, ahead = Student(engine=engines.select("auto"), estimate_weights=True), Student.ahead
+    fit = em(source, model, start, stop=SmallGain(1e-6))
+    assert ahead(model, fit.stats, fit.params)[1] is not None
+    monkeypatch.setattr(Student, "ahead", lambda *given: (ahead(*given)[0], None))
+    assert fit.history == em(source, model, start, stop=SmallGain(1e-6)).history
 
 
 def test_em_with_the_rule_never_ends_only_at_max_iter():

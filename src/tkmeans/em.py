@@ -57,6 +57,7 @@ class Observer(ABC):
 # ---- when to stop: values with a name ----------------------------------------------
 
 ROUNDING = 1e-14  # of an objective that is a sum over many rows
+SHORT = 1 / 3  # of the gain of a step, by the slope at its end: it went less than 4/5 of the way to the top
 
 StoppingRule = Callable[[Progress], bool]
 
@@ -133,8 +134,8 @@ def em(
     interrupted: BaseException | None = None
     try:
         while not converged and len(run.history) <= max_iter:
-            before, run = run, _step(source, model, run)
-            if len(run.history) == len(before.history):  # no step was accepted
+            before, run = run, _step(source, model, run, stop)
+            if len(run.history) == len(before.history):  # no step was accepted, or none is worth a visit
                 converged = True
                 break
             requests = [observer.step(run) for observer in observers]
@@ -150,19 +151,26 @@ def em(
     return Outcome(run.params, run.stats, run.history, run.n_passes, converged, interrupted, (model, run.mixer))
 
 
-def _step(source: Visited, model: Any, run: Progress) -> Progress:
+def _step(source: Visited, model: Any, run: Progress, stop: StoppingRule) -> Progress:
     """A leap, the model's own or a mix of steps, if it does not lose, else the plain step; none if rounding decides."""
-    ahead = model.ahead(run.stats, run.params) if run.mixer is not None and hasattr(model, "ahead") else None
-    like = model.m_step(run.stats, run.params) if ahead is None else run.params
+    scores = run.mixer is not None and hasattr(model, "ahead")
+    goal, slope = model.ahead(run.stats, run.params) if scores else (None, None)
+    like = model.m_step(run.stats, run.params) if goal is None else run.params
     params, n_passes = like, run.n_passes + 1
     if run.mixer is not None:
-        leap = run.mixer.extrapolate(model.pack(run.params), model.pack(like) if ahead is None else ahead)
-        leap = ahead if leap is None else leap
+        leap = run.mixer.extrapolate(here := model.pack(run.params), model.pack(like) if goal is None else goal)
+        leap = goal if leap is None else leap
         params = like if leap is None else model.unpack(leap, like)
+        if slope is not None and run.n_iter and len(run.mixer.images) > 1:
+            last, gain = here - (run.mixer.images[-2] - run.mixer.residuals[-2]), run.history[-1] - run.history[-2]
+            short = np.add.reduce(slope * last) > SHORT * gain * run.total  # the objective still rises along the step
+            most = np.add.reduce(np.abs(slope * (model.pack(params) - here))) / run.total  # of the next; half is usual
+            if not short and stop(run._replace(history=[*run.history, run.history[-1] + float(most)])):
+                return run
     stats = source.reduce(model.e_step(params))
     if run.mixer is not None and params is not like and not stats.objective >= run.stats.objective:
         run.mixer.forget()
-        params = like if ahead is None else model.m_step(run.stats, run.params)
+        params = like if goal is None else model.m_step(run.stats, run.params)
         stats, n_passes = source.reduce(model.e_step(params)), n_passes + 1
     if model.climbs and stats.objective < run.stats.objective:
         return run._replace(n_passes=n_passes)

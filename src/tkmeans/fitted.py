@@ -337,8 +337,7 @@ def _tail_cubics(p: float, dof: float) -> tuple[Array, float]:
     last = math.sqrt(-math.log(betaincinv(a, b, LEAST_TAIL)))
     t = np.linspace(0.0, last, TAIL_CUBICS + 1)
     t[0] = 1e-100  # in place of 0, where the slope is a limit
-    tail = fdtrc(p, dof, dof / p * np.expm1(t * t))
-    step = last / TAIL_CUBICS
+    tail, step = fdtrc(p, dof, dof / p * np.expm1(t * t)), last / TAIL_CUBICS
     slope = -2 * step * t * np.exp((b - 1) * np.log(-np.expm1(-t * t)) - a * t * t - betaln(a, b)) / tail
     first, rise = np.log(tail[:-1]), np.diff(np.log(tail))
     cubics = np.stack([first, slope[:-1], 3 * rise - 2 * slope[:-1] - slope[1:], slope[:-1] + slope[1:] - 2 * rise])

@@ -116,8 +116,7 @@ class Components(NamedTuple):
 
     def entered(self, frame: Frame) -> MixtureParams:
         """The parameters in the coordinates of a frame."""
-        square = frame.unit**2
-        centers = frame.enter(self.centers.astype(np.float64))
+        square, centers = frame.unit**2, frame.enter(self.centers.astype(np.float64))
         log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny)) + np.log1p(-self.noise - self.beyond)
         bulk_center = frame.enter(np.asarray(self.bulk_center, np.float64)) if self.noise else 0.0
         noise = self.noise, self.beyond, bulk_center, self.bulk / square if self.noise else 1.0, self.box

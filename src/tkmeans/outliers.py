@@ -147,8 +147,7 @@ def noise_of(fitted: FittedModel, strays: OutlierModel | None, block: Block) -> 
     if strays is None:
         return Answer(fitted.fields(block, "noise"))
     (d2,), n_observed = fitted.fields(block, "d2"), observed_features(block.X)
-    numbers = np.broadcast_to(to_numpy(n_observed), d2.shape)
-    found = np.zeros(d2.shape)
+    numbers, found = np.broadcast_to(to_numpy(n_observed), d2.shape), np.zeros(d2.shape)
     for number in np.unique(numbers):
         own = numbers == number
         found[own] = stray_probability(to_numpy(d2)[own].astype(float), int(number), strays, block.X.shape[1])

@@ -246,6 +246,47 @@ def test_the_literal_limit_of_a_vanishing_scale_puts_every_centre_on_a_row():
         assert np.all(nearest < 1e-6) == on_a_row
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_slope_that_scoring_tells_of_is_the_derivative_of_the_log_likelihood(missing):
+    X, _, centers = t_mixture(n=40, spacing=30.0)
+    X[::7, 1] = np.nan if missing else X[::7, 1]
+    model = Student(estimate_weights=True)
+    params = Params(centers + 0.05, 0.12, 4.0, np.log([0.1, 0.2, 0.3, 0.4]))
+    stats = as_is(X).reduce(model.e_step(params))
+    slope, here = model.ahead(stats, params)[1], model.pack(params)
+
+    def log_likelihood(vector):
+        at = model.unpack(vector, params)  # which makes weights sum to 1
+        return mixture_log_density(X, at).sum()
+
+    step = 1e-5 * np.eye(len(here))
+    wanted = [(log_likelihood(here + each) - log_likelihood(here - each)) / 2e-5 for each in step]
+    np.testing.assert_allclose(slope, wanted, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize(("dof", "n_features"), [(3.0, 2), (5.0, 16), (50.0, 8)])
+def test_one_step_of_scoring_is_nearly_all_the_way_where_clusters_stand_apart(dof, n_features):
+    X, _, centers = t_mixture(n=4000, n_features=n_features, dof=dof, spacing=60.0)
+    rng, model = np.random.default_rng(1), Student()
+    start = equal_params(centers, dof=dof)
+    top = em(as_is(X), model, start, stop=never, max_iter=40)
+    off = top.params._replace(centers=top.params.centers + 0.05 * rng.normal(size=centers.shape))
+    stats = as_is(X).reduce(model.e_step(off))
+    left = []
+    for params in (model.unpack(model.ahead(stats, off)[0], off), model.m_step(stats, off)):
+        left.append(top.stats.objective - as_is(X).reduce(model.e_step(params)).objective)
+    assert left[0] < 0.01 * (top.stats.objective - stats.objective)
+    assert left[0] < 0.3 * left[1]  # a step of EM
+
+
+def test_scoring_promises_nothing_where_clusters_overlap():
+    X, _, centers = t_mixture(spacing=0.5)
+    model, params = Student(), equal_params(centers)
+    goal, slope = model.ahead(as_is(X).reduce(model.e_step(params)), params)
+    assert goal is not None
+    assert slope is None
+
+
 def test_packing_and_unpacking_parameters_of_student_changes_nothing():
     params = Params(np.arange(6.0).reshape(3, 2), 0.25, 4.0, np.log([0.5, 0.25, 0.25]))
     for estimate_dof in (True, False):

@@ -170,9 +170,8 @@ def n_starts(init: Any, n_init: Any) -> int:
     """What `n_init` means for this `init`."""
     if not isinstance(init, str) and not callable(init):
         return 1
-    if n_init == "auto":
-        return 10 if callable(init) or init in ("random", "uniform") else 1
-    return int(n_init)
+    auto = 10 if callable(init) or init in ("random", "uniform") else 1
+    return auto if n_init == "auto" else int(n_init)
 
 
 # ---- the best of several searches ------------------------------------------------------------

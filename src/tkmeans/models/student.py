@@ -35,6 +35,7 @@ from tkmeans.stats import Array, Block, Kernel, Params, Stats
 
 # No scoring to tails so many times as heavy: it began too far away. EM strides there itself, but not from light tails.
 HEAVIER, LIGHT, FARTHEST_RISE = 1.5, 10.0, 5.0  # the last of ln alpha
+APART = 0.05  # of the rows, as if they belonged to any cluster: with less entropy tails, not overlap, hide the centres
 
 
 @final
@@ -97,32 +98,41 @@ class Student:
         weights = [params.log_weights] if self.estimate_weights else []
         return np.concatenate([np.ravel(params.centers), [math.log(params.scale), *tails], *weights])
 
-    def ahead(self, stats: Stats, params: Params) -> Array | None:
-        """The next parameters, packed, with alpha and nu by a step of Fisher scoring (Lange, Little and Taylor 1989).
+    def ahead(self, stats: Stats, params: Params) -> tuple[Array | None, Array | None]:
+        """The next parameters by Fisher scoring (Lange, Little and Taylor 1989), and the slope where we are, packed.
 
         It need not climb, but EM creeps where tails are light: the u, which are missing, tell nearly all of nu. The
         information is that of clusters apart; where they overlap, the step is short. None if EM is the better choice.
+        The slope is None where they overlap: EM creeps there, and little gain in a step is no sign of the top.
         """
         if not self.estimate_dof or stats.cells == 0:
-            return None
-        nu, total, step = params.dof, stats.total, stats.step
-        scatter = np.add.reduce(stats.wd2) - np.add.reduce(stats.observed * step**2, axis=None)
-        p, excess = stats.cells / total, float(np.add.reduce(stats.log_u) - np.add.reduce(stats.w)) / total
-        by_scale = p / 2 * (float(scatter) / (stats.cells * params.scale) - 1)  # the slope in ln alpha, per row
+            return None, None
+        nu, total, p = params.dof, stats.total, stats.cells / stats.total
+        beyond, apart = (nu + p) * (nu + p + 2), stats.entropy < APART * total * math.log(len(stats.n) + 1)
+        excess = float(np.add.reduce(stats.log_u) - np.add.reduce(stats.w)) / total
+        by_scale = p / 2 * (float(np.add.reduce(stats.wd2)) / (stats.cells * params.scale) - 1)  # in ln alpha, per row
         by_tail = -nu * nu / 2 * (log_minus_digamma(nu / 2) + 1 + excess)  # and in t = 1/nu
-        beyond = (nu + p) * (nu + p + 2)
+        slope = [np.ravel(stats.wx / params.scale), np.array([by_scale, by_tail]) * total]
+        # What they are around the new centres: as the u are now, or as expected of rows that lie around these.
+        step = stats.step * (1 + 2 / (nu + p) if apart else 1.0)
+        nearer = float(np.add.reduce(stats.observed * step**2, axis=None)) / (params.scale * total)
+        if apart:
+            nearer *= (nu + p) / (beyond * (nu + p + 4))
+            by_tail += nearer * nu * (p - nu)
+            nearer *= (nu + 2) * (nu + p)
+        by_scale -= nearer / 2
         scales, both = p * nu * (nu + p) / 2 / beyond, p * nu * nu / beyond  # the information
         tails = nu**4 * (float(zeta(2, nu / 2) - zeta(2, (nu + p) / 2)) / 4 - p * (nu + p + 4) / (2 * nu * beyond))
         t = 1 / nu + (scales * by_tail - both * by_scale) / (scales * tails - both * both)
-        if t > HEAVIER / nu and nu < LIGHT:
-            return None
-        most = min(max(HEAVIER / nu, 1 / LIGHT), 1 / self.least_dof)
+        heavier, most = t > HEAVIER / nu and nu < LIGHT, min(max(HEAVIER / nu, 1 / LIGHT), 1 / self.least_dof)
         t = min(max(t, 1 / max(self.least_dof, most_dof(step.shape[1]))), most)
         log_scale = math.log(params.scale) + (rise := (by_scale - both * (t - 1 / nu)) / scales)
-        if not abs(rise) < FARTHEST_RISE:
-            return None
-        weights = [log_shares(stats.n)] if self.estimate_weights else []
-        return np.concatenate([np.ravel(params.centers + step), [log_scale, t], *weights])
+        if heavier or not abs(rise) < FARTHEST_RISE:
+            return None, None
+        goal = [np.ravel(params.centers + step), np.array([log_scale, t])]
+        if self.estimate_weights:
+            goal, slope = [*goal, log_shares(stats.n)], [*slope, stats.n - total * np.exp(params.log_weights)]
+        return np.concatenate(goal), np.concatenate(slope) if apart else None
 
     def unpack(self, vector: Array, like: Params) -> Params:
         """The admissible parameters nearest to an extrapolated vector."""

@@ -36,8 +36,7 @@ def reproduce(what: str, out: Path, reps: int, start: Hook = int, tick: Hook = i
     results = experiment_runs.perform(keys, out / "runs.csv", tick=tick) if keys else {}
     out.mkdir(parents=True, exist_ok=True)
     cells = published_values.summarised(results)
-    tables = {name: published_values.rows(name, cells) for name in names}
-    written = []
+    tables, written = {name: published_values.rows(name, cells) for name in names}, []
     for name, rows in tables.items():
         title = published_values.publication()["titles"][name]
         texts = {"md": f"# {title}\n\n{agreement(rows)}\n\n{markdown(rows)}\n", "csv": published_values.as_csv(rows)}

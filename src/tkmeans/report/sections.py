@@ -252,8 +252,7 @@ def _examples(found: Clustering, k: int, shown: Array) -> str:
 
 def _centers(found: Clustering) -> str:
     shown = np.sort(found.telling[:_TABLE_COLUMNS])
-    header = ["Cluster", "Rows", *(named(found.names[j]) for j in shown)]
-    rows = []
+    header, rows = ["Cluster", "Rows", *(named(found.names[j]) for j in shown)], []
     for k, cluster in enumerate(found.description):
         rows.append([tag("th", f"{swatch(k)} {k}", scope="row", data_v=k), _td(f"{cluster.n_rows}", cluster.n_rows)])
         for j, value in zip(shown, found.centers[k, shown], strict=True):

@@ -39,8 +39,7 @@ def random_rows(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> 
 def kmeans_plusplus(sample: Sample, n_clusters: int, rng: np.random.RandomState) -> Array:
     """Greedy k-means++: of a few rows drawn by weight times D^2, the one that helps most."""
     X, weight = sample
-    n_trials = 2 + int(np.log(n_clusters))
-    chosen = [drawn(weight, rng.random_sample())]
+    n_trials, chosen = 2 + int(np.log(n_clusters)), [drawn(weight, rng.random_sample())]
     nearest = cdist(X, X[chosen], "sqeuclidean")[:, 0]  # (m,)
     for _ in range(n_clusters - 1):
         odds = weight * nearest

@@ -44,8 +44,7 @@ class _Again(Exception):
 class TextTable(Table):
     """A text file: Arrow reads its numbers, and what Arrow does not understand is read cell by cell."""
 
-    format = "text"
-    row_word = "line"
+    format, row_word = "text", "line"
 
     def __init__(self, content: Content, names: list[str], layout: Layout, sample: Sequence[Sequence[str]]) -> None:
         unique, notes = unique_names(names)
@@ -143,8 +142,7 @@ class TextTable(Table):
     def _columns_by_arrow(self, names: Sequence[str], as_text: Collection[str]) -> Iterator[list[Any]]:
         """Columns as Arrow reads them: numbers, or text where somebody should look at the cells."""
         arrow, csv = (pyarrow("to read text files", module) for module in ("pyarrow", "pyarrow.csv"))
-        layout = self._layout
-        text = arrow.dictionary(arrow.int32(), arrow.string())
+        layout, text = self._layout, arrow.dictionary(arrow.int32(), arrow.string())
         texts = {name for name, kind in self.notations.items() if kind not in ("", "number", "code")}
         texts |= self._by_cells | {*as_text}
         behind, encoding = ["\0"] * layout.trailing, layout.found.encoding.replace("utf-8", "utf8")

@@ -46,8 +46,7 @@ def shifted_plusplus(X: Array, n_clusters: int, rng: np.random.RandomState) -> A
 
 def roulette(X: Array, first: int, uniforms: Array) -> Array:
     """Row `first`, then for each number the first row whose cumulated normalised D^2 exceeds it."""
-    seeds = [X[first]]
-    nearest = np.full(len(X), np.inf)
+    seeds, nearest = [X[first]], np.full(len(X), np.inf)
     for number in uniforms:
         nearest = np.minimum(nearest, cdist(seeds[-1:], X, "sqeuclidean")[0])
         seeds.append(X[min(np.searchsorted(np.cumsum(nearest / nearest.sum()), number, side="right"), len(X) - 1)])
