@@ -309,3 +309,15 @@ def test_ctrl_c_before_the_first_iteration_leaves_em_with_nothing_to_return(monk
     monkeypatch.setattr(Student, "m_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         em(SOURCE, Student(), START, stop=never, max_iter=9)
+
+
+def test_a_fit_that_needs_as_many_iterations_as_it_may_have_has_converged():
+    rows, _, centers = t_mixture(n=2000, n_features=5, dof=5.0, spacing=30.0)
+    source = source_of(rows)
+    start = equal_params(source.frame.enter(centers + 0.05), scale=1e-4, dof=5.0)
+    free = em(source, Student(), start, stop=SmallGain(1e-6))
+    bound = em(source, Student(), start, stop=SmallGain(1e-6), max_iter=len(free.history) - 1)
+    assert free.converged
+    assert bound.converged
+    assert bound.history == free.history
+    assert not em(source, Student(), start, stop=SmallGain(1e-6), max_iter=len(free.history) - 2).converged

@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple, final
@@ -142,6 +143,9 @@ def em(
             converged = stop(run) or "stop: converged" in requests
             if "stop: early" in requests:
                 break
+        else:  # a limit is no reason to warn where no further step is worth a visit
+            last = run._replace(mixer=deepcopy(run.mixer))
+            converged = converged or (last.mixer is not None and not _ahead(model, last, stop)[2])
         for observer in observers:
             observer.end()
     except KeyboardInterrupt as fault:
@@ -152,25 +156,14 @@ def em(
 
 
 def _step(source: Visited, model: Any, run: Progress, stop: StoppingRule) -> Progress:
-    """A leap, the model's own or a mix of steps, if it does not lose, else the plain step; none if rounding decides."""
-    scores = run.mixer is not None and hasattr(model, "ahead")
-    goal, slope = model.ahead(run.stats, run.params) if scores else (None, None)
-    like = model.m_step(run.stats, run.params) if goal is None else run.params
-    params, n_passes = like, run.n_passes + 1
-    if run.mixer is not None:
-        leap = run.mixer.extrapolate(here := model.pack(run.params), model.pack(like) if goal is None else goal)
-        leap = goal if leap is None else leap
-        params = like if leap is None else model.unpack(leap, like)
-        if slope is not None and run.n_iter and len(run.mixer.images) > 1:
-            last, gain = here - (run.mixer.images[-2] - run.mixer.residuals[-2]), run.history[-1] - run.history[-2]
-            short = np.add.reduce(slope * last) > SHORT * gain * run.total  # the objective still rises along the step
-            most = np.add.reduce(np.abs(slope * (model.pack(params) - here))) / run.total  # of the next; half is usual
-            if not short and stop(run._replace(history=[*run.history, run.history[-1] + float(most)])):
-                return run
-    stats = source.reduce(model.e_step(params))
-    if run.mixer is not None and params is not like and not stats.objective >= run.stats.objective:
+    """The next parameters if they do not lose, else the plain step; none if rounding decides, or it is not worth it."""
+    params, plain, worth = _ahead(model, run, stop)
+    if not worth:
+        return run
+    stats, n_passes = source.reduce(model.e_step(params)), run.n_passes + 1
+    if run.mixer is not None and params is not plain and not stats.objective >= run.stats.objective:
         run.mixer.forget()
-        params = like if goal is None else model.m_step(run.stats, run.params)
+        params = model.m_step(run.stats, run.params) if plain is None else plain
         stats, n_passes = source.reduce(model.e_step(params)), n_passes + 1
     if model.climbs and stats.objective < run.stats.objective:
         return run._replace(n_passes=n_passes)
@@ -178,6 +171,24 @@ def _step(source: Visited, model: Any, run: Progress, stop: StoppingRule) -> Pro
     steps = params.centers - run.params.centers
     movement = math.sqrt(np.einsum("kj,kj->", steps, steps) / len(steps))
     return Progress([*run.history, stats.objective / total], movement, params, stats, total, n_passes, run.mixer)
+
+
+def _ahead(model: Any, run: Progress, stop: StoppingRule) -> tuple[Any, Any, bool]:
+    """A leap, the model's own or a mix of steps; the plain step if it is known; and whether a visit may be worth it."""
+    scores = run.mixer is not None and hasattr(model, "ahead")
+    goal, slope = model.ahead(run.stats, run.params) if scores else (None, None)
+    plain = model.m_step(run.stats, run.params) if goal is None else None
+    if run.mixer is None:
+        return plain, plain, True
+    leap = run.mixer.extrapolate(here := model.pack(run.params), model.pack(plain) if goal is None else goal)
+    leap = goal if leap is None else leap
+    params = plain if leap is None else model.unpack(leap, run.params if plain is None else plain)
+    if slope is None or not run.n_iter or len(run.mixer.images) < 2:
+        return params, plain, True
+    last, gain = here - (run.mixer.images[-2] - run.mixer.residuals[-2]), run.history[-1] - run.history[-2]
+    short = np.add.reduce(slope * last) > SHORT * gain * run.total  # the objective still rises along the step
+    most = np.add.reduce(np.abs(slope * (model.pack(params) - here))) / run.total  # of the next; half is usual
+    return params, plain, bool(short) or not stop(run._replace(history=[*run.history, run.history[-1] + float(most)]))
 
 
 # ---- acceleration ------------------------------------------------------------------
