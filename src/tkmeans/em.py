@@ -143,9 +143,8 @@ def em(
             converged = stop(run) or "stop: converged" in requests
             if "stop: early" in requests:
                 break
-        else:  # a limit is no reason to warn where no further step is worth a visit
-            last = run._replace(mixer=deepcopy(run.mixer))
-            converged = converged or (last.mixer is not None and not _ahead(model, last, stop)[2])
+        if not converged and run.n_iter >= max_iter and run.mixer is not None:  # the limit may have come in time
+            converged = not _ahead(model, run._replace(mixer=deepcopy(run.mixer)), stop)[2]
         for observer in observers:
             observer.end()
     except KeyboardInterrupt as fault:
@@ -187,7 +186,7 @@ def _ahead(model: Any, run: Progress, stop: StoppingRule) -> tuple[Any, Any, boo
         return params, plain, True
     last, gain = here - (run.mixer.images[-2] - run.mixer.residuals[-2]), run.history[-1] - run.history[-2]
     short = np.add.reduce(slope * last) > SHORT * gain * run.total  # the objective still rises along the step
-    most = np.add.reduce(np.abs(slope * (model.pack(params) - here))) / run.total  # of the next; half is usual
+    most = np.add.reduce(np.abs(slope * (leap - here))) / run.total  # of the next; half is usual
     return params, plain, bool(short) or not stop(run._replace(history=[*run.history, run.history[-1] + float(most)]))
 
 
