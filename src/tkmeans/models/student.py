@@ -112,7 +112,7 @@ class Student:
         excess = float(np.add.reduce(stats.log_u) - np.add.reduce(stats.w)) / total
         by_scale = p / 2 * (float(np.add.reduce(stats.wd2)) / (stats.cells * params.scale) - 1)  # in ln alpha, per row
         by_tail = -nu * nu / 2 * (log_minus_digamma(nu / 2) + 1 + excess)  # and in t = 1/nu
-        slope = [np.ravel(stats.wx / params.scale), np.array([by_scale, by_tail]) * total]
+        slopes = by_scale * total, by_tail * total
         # What they are around the new centres: as the u are now, or as expected of rows that lie around these.
         step = stats.step * (1 + 2 / (nu + p) if apart else 1.0)
         nearer = float(np.add.reduce(stats.observed * step**2, axis=None)) / (params.scale * total)
@@ -129,10 +129,10 @@ class Student:
         log_scale = math.log(params.scale) + (rise := (by_scale - both * (t - 1 / nu)) / scales)
         if heavier or not abs(rise) < FARTHEST_RISE:
             return None, None
-        goal = [np.ravel(params.centers + step), np.array([log_scale, t])]
-        if self.estimate_weights:
-            goal, slope = [*goal, log_shares(stats.n)], [*slope, stats.n - total * np.exp(params.log_weights)]
-        return np.concatenate(goal), np.concatenate(slope) if apart else None
+        weights = [log_shares(stats.n)] if self.estimate_weights else []
+        goal = np.concatenate([np.ravel(params.centers + step), [log_scale, t], *weights])
+        weights = [stats.n - total * np.exp(params.log_weights)] if self.estimate_weights else []
+        return goal, np.concatenate([np.ravel(stats.wx / params.scale), slopes, *weights]) if apart else None
 
     def unpack(self, vector: Array, like: Params) -> Params:
         """The admissible parameters nearest to an extrapolated vector."""
