@@ -143,7 +143,7 @@ def em(
             converged = stop(run) or "stop: converged" in requests
             if "stop: early" in requests:
                 break
-        if not converged and run.n_iter >= max_iter and run.mixer is not None:  # the limit may have come in time
+        if not converged and len(run.history) > max_iter and run.mixer is not None:  # the limit may have come in time
             converged = not _ahead(model, run._replace(mixer=deepcopy(run.mixer)), stop)[2]
         for observer in observers:
             observer.end()
@@ -182,7 +182,7 @@ def _ahead(model: Any, run: Progress, stop: StoppingRule) -> tuple[Any, Any, boo
     leap = run.mixer.extrapolate(here := model.pack(run.params), model.pack(plain) if goal is None else goal)
     leap = goal if leap is None else leap
     params = plain if leap is None else model.unpack(leap, run.params if plain is None else plain)
-    if slope is None or not run.n_iter or len(run.mixer.images) < 2:
+    if slope is None or len(run.history) < 2 or len(run.mixer.images) < 2:
         return params, plain, True
     last, gain = here - (run.mixer.images[-2] - run.mixer.residuals[-2]), run.history[-1] - run.history[-2]
     short = np.add.reduce(slope * last) > SHORT * gain * run.total  # the objective still rises along the step

@@ -38,11 +38,3 @@ def test_weights_divided_by_their_sum_find_small_clusters_too(estimator):
 def test_the_number_of_clusters_does_not_depend_on_the_unit_of_small_weights():
     X, _ = three_sizes(2, 12.0)
     assert select_clusters(X, range(1, 6), sample_weight=np.full(len(X), 1 / len(X))).best == 3
-
-
-def test_a_sampled_row_counts_as_one_row_whatever_it_stands_for():
-    from tkmeans.sources.base import as_rows
-
-    np.testing.assert_allclose(as_rows(np.full(10, 25.0), 10), 1.0)  # of 250 rows
-    np.testing.assert_allclose(as_rows(np.full(10, 0.1), 40), 1.0)  # weights that sum to 1
-    np.testing.assert_allclose(as_rows(np.array([1.0, 3.0]), 40), [1.0, 3.0])  # counts stay counts

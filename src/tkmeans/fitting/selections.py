@@ -29,7 +29,7 @@ from tkmeans.models.dof import first_dof
 from tkmeans.models.mixture import MixtureParams
 from tkmeans.search.shape_search import FARTHEST, LIGHT_TAILS, PIECE_ROWS, Pieces, joined, joined_labels, round_labels
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import as_rows, canonical, quantile
+from tkmeans.sources.base import canonical, quantile
 from tkmeans.stats import Array, Frame
 
 UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there are fewer rows
@@ -195,7 +195,7 @@ class Descent:
     def __init__(self, source: Source, most: int, rng: Any, settings: Any) -> None:
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
         X, weight = source.sample(size, rng)
-        rows = Sample(X, as_rows(weight, size))
+        rows = Sample(X, weight * (min(max(np.sum(weight), len(X)), size) / np.sum(weight)))  # as in fitting/starts.py
         rows = without_bad_cells(rows, most, at_most=True) if settings.bad_cells else rows
         sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
         one = np.min(rows.weight[rows.weight > 0], initial=1.0)

@@ -25,7 +25,7 @@ from tkmeans.models.dof import first_dof, least_dof
 from tkmeans.search import Found, fitted_tails, is_better, robust_search, same_clusters, seeding
 from tkmeans.search.center_search import DOF_STARTS, LEFT_OUT
 from tkmeans.sources import ArraySource, Sample, Source
-from tkmeans.sources.base import NARROW, as_rows, canonical, limits, out_of_bounds, quantile, thinned, usual
+from tkmeans.sources.base import NARROW, canonical, limits, out_of_bounds, quantile, thinned, usual
 from tkmeans.sources.number_checks import checked_centers
 from tkmeans.stats import Array, Block, Frame, Params
 
@@ -94,7 +94,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
     if robust:
         searching.seed(0)
     X, weight = source.sample(size, searching if source.n_rows > size else rng)
-    weight = as_rows(weight, size)
+    # A row stands for others, but it is one: alone it is no cluster. And weights that sum to 1 do not make rows few.
+    weight = weight * (min(max(np.sum(weight), len(weight)), size) / np.sum(weight))
     rows = Sample(X, weight)
     spread = usual(thinned(rows)) if robust and source.lift is None else None
     forgiving = spread and source.array_library != "scipy.sparse" and getattr(settings, "bad_cells", False)

@@ -279,15 +279,6 @@ def quantile(values: Array, weight: Array, *shares: float) -> Array:
     return np.moveaxis(found, -1, 0) if len(shares) > 1 else found[..., 0]
 
 
-def as_rows(weight: Array, most: int) -> Array:
-    """Weights of sampled rows that sum to `most` at most, as a row that stands for others is one, alone no cluster.
-
-    And at least to their number: weights that sum to 1 do not make rows few.
-    """
-    total = np.sum(weight)
-    return weight * (min(max(total, len(weight)), most) / total)
-
-
 def thinned(sample: Sample) -> Sample:
     """Rows at equal intervals: enough to measure the columns."""
     step = max(1, min(-(-sample.X.size // MEASURED_CELLS), len(sample.X) // LEAST_MEASURED))
