@@ -121,8 +121,10 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     _checks |= {"n_init": validation.at_least_one, "noise": validation.check_auto, "size_ratio": validation.check_ratio}
     _checks |= {"init_params": partial(validation.check_choice, choices=("robust", *mixture_starts.SEEDINGS))}
     _checks |= {name: validation.SHARED[name] for name in ("engine", "n_jobs")} | validation.LONG_FITS
-    _accepts, _lacks = Accepts(least_rows=2, sparse=False), frozenset({"inertia_"})
-    _family, _size = Components, "n_components"
+    _accepts = Accepts(least_rows=2, sparse=False)
+    _lacks = frozenset({"inertia_"})
+    _family = Components
+    _size = "n_components"
     _objective = "penalised log-likelihood"
     _numbered_by_rows = False  # but by weight
     _not_converged = "Best performing initialization did not converge. Try different init parameters, or increase "

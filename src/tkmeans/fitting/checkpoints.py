@@ -18,7 +18,8 @@ from tkmeans.shape_stats import ShapeStats
 from tkmeans.sources import Source
 from tkmeans.stats import Array, Fit, Outcome, Params, Stats
 
-_FORMAT, _LARGEST = "tkmeans checkpoint 3", 1e300
+_FORMAT = "tkmeans checkpoint 3"
+_LARGEST = 1e300
 _RANGES = {"params_centers": (-1e101, 1e101), "params_scale": (1e-290, 1e290), "params_log_weights": (-_LARGEST, 1e-6)}
 _RANGES |= {f"stats_{name}": (0.0, _LARGEST) for name in ("n", "w", "observed", "wd2", "cells", "noise", "beyond")}
 _RANGES |= {"params_dof": (1e-6, _LARGEST), "params_noise": (0.0, 1.0), "params_beyond": (0.0, 1.0)}

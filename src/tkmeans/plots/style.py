@@ -6,7 +6,8 @@ from typing import Any
 # each. With 14 colours and 8 markers 56 clusters differ, neighbours in number in both: grey prints stay readable.
 _HUES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#332288")
 _SHADES = ("#99C7E0", "#735000", "#004F3A", "#663C54", "#2B5A74", "#6A2F00", "#9990C3")
-COLORS, MARKERS = _HUES + _SHADES, ("o", "s", "^", "D", "v", "P", "*", ">")
+COLORS = _HUES + _SHADES
+MARKERS = ("o", "s", "^", "D", "v", "P", "*", ">")
 
 INK = "#1A1A1A"  # centres, outliers and text
 FAINT = "#8A8A8A"  # boundaries and guides

@@ -86,7 +86,8 @@ def open_table(file: DataFile, fitted: list[str] | None = None) -> tuple[Table, 
 class FileSource(BlockSource):
     """A table on disk: one thread reads while others compute."""
 
-    lean, label_dtype = True, np.int32
+    lean = True
+    label_dtype = np.int32
 
     def __init__(self, file: DataFile, weight: Array | None, n_threads: int, names: list[str] | None = None) -> None:
         self._table, self._names = open_table(file, names)

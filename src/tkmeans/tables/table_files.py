@@ -32,7 +32,8 @@ NOT_WRITTEN, _IN_FOLDERS, _ALONE_IN_FOLDERS = WORDS["not written"], WORDS["in fo
 class MatrixTable(Table):
     """A matrix on disk, or held. Read, not mapped: mapped pages count as memory in use."""
 
-    format, is_matrix = "npy", True
+    format = "npy"
+    is_matrix = True
 
     def __init__(self, content: Content, offset: int, shape: Sequence[int], stored: Any, held: Any) -> None:
         names = [f"x{j + 1}" for j in range(shape[1])]

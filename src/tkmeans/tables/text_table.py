@@ -44,7 +44,8 @@ class _Again(Exception):
 class TextTable(Table):
     """A text file: Arrow reads its numbers, and what Arrow does not understand is read cell by cell."""
 
-    format, row_word = "text", "line"
+    format = "text"
+    row_word = "line"
 
     def __init__(self, content: Content, names: list[str], layout: Layout, sample: Sequence[Sequence[str]]) -> None:
         unique, notes = unique_names(names)
