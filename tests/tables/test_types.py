@@ -15,11 +15,6 @@ pq = pytest.importorskip("pyarrow.parquet")
 feather = pytest.importorskip("pyarrow.feather")
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "folder"
-
-
 # ---- typed formats -------------------------------------------------------------------------------
 
 

@@ -195,7 +195,7 @@ class Descent:
     def __init__(self, source: Source, most: int, rng: Any, settings: Any) -> None:
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
         X, weight = source.sample(size, rng)
-        rows = Sample(X, weight * (min(max(np.sum(weight), len(X)), size) / np.sum(weight)))  # as in fitting/starts.py
+        rows = Sample(X, weight * (min(max(np.sum(weight), len(X)), size) / np.sum(weight)))  # rows count as rows
         rows = without_bad_cells(rows, most, at_most=True) if settings.bad_cells else rows
         sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
         one = np.min(rows.weight[rows.weight > 0], initial=1.0)
