@@ -114,7 +114,13 @@ def test_missing_values_and_rows_without_any_are_left_aside():
         model = make_pipeline(RobustScaler(), TKMeans(2, random_state=0)).fit(holes)
     found = describe(model, holes, feature_names=NAMES, categories={"species": cells})
     assert [cluster.n_rows for cluster in found] == [59, 40]
-    assert found[0].categories[0].share == 1.0
+    assert found[0].categories[0].share == 57 / 59  # two have no word
+
+
+def test_a_share_is_of_all_rows_of_the_cluster_whether_they_have_a_word_or_not():
+    cells = np.where(np.arange(len(SPECIES)) % 2 == 0, SPECIES, "")
+    found = describe(TKMeans(2, random_state=0).fit(X), X, feature_names=NAMES, categories={"species": cells})
+    assert [round(each.categories[0].share, 1) for each in found] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(

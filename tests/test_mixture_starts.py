@@ -9,6 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 from support.mixture_oracle import log_density, log_prior, matrices, matrix, round_shapes
+from support.thoroughness import thorough
 from threadpoolctl import ThreadpoolController
 
 from tkmeans import StudentTMixture
@@ -507,7 +508,7 @@ def test_noise_that_is_not_worth_its_shares_is_dropped(seed, p):
 
 @pytest.mark.parametrize("far", [1, 60])
 @pytest.mark.parametrize("radius", [8.0, 14.0])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *thorough(1, 2)])
 def test_far_rows_do_not_turn_a_ring_into_noise(seed, radius, far):
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.normal(size=(400, 2)), ring_of(rng, 400, 2, radius)])
@@ -579,6 +580,28 @@ def test_amounts_that_are_often_zero_do_not_hide_clusters_in_other_columns(share
         model = StudentTMixture(3).fit(X)
         assert adjusted_rand_score(y, model.labels_) > 0.97
         assert np.mean(model.outliers(X)) < 0.02
+
+
+def inactive_customers(rng):
+    """Most have spent and ordered nothing; the others are of two kinds."""
+    y = np.repeat(range(3), [650, 200, 150])
+    spent, orders = np.array([0, 50, 10])[y] + 5 * rng.normal(size=1000), np.array([0, 3, 30])[y]
+    amounts = np.column_stack([spent, orders + 2 * rng.normal(size=1000)]).clip(0) * (y > 0)[:, None]
+    return np.column_stack([amounts, rng.normal(40, 10, 1000)]), y
+
+
+def one_category_each(rng):
+    """Six kinds of customers, each of which buys one kind of things."""
+    y = np.repeat(range(6), 100)
+    return np.eye(6)[y] * 20 * rng.lognormal(0, 0.3, (600, 1)), y
+
+
+@pytest.mark.parametrize("draw", [inactive_customers, one_category_each])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cluster_of_equal_rows_that_is_most_of_a_column_stays_apart(draw, seed):
+    X, y = draw(np.random.default_rng(seed))
+    assert adjusted_rand_score(y, StudentTMixture(len(set(y))).fit(X).labels_) > 0.97
+    assert StudentTMixture("auto").fit(X).n_components_ == len(set(y))
 
 
 def test_a_cluster_of_zeros_and_one_of_positive_amounts_are_told_apart():

@@ -33,6 +33,11 @@ LEFT_OUT = {
     "nothing": ("nothing", [""] * N, "empty"),
     "text": ("city", ["Kiel", "Åbo", "Rom"] * (N // 3), "text"),
     "a date": ("when", [f"2024-02-{1 + i % 28:02}" for i in range(N)], "a date"),
+    "a date by its values": ("booked", [20240201 + i % 28 for i in range(N)], "a date, by its values"),
+    "a clock": ("t", [f"{0.1 * i:.1f}" for i in range(N)], "a clock: it goes up in equal steps"),
+    "a flag": ("newsletter", RNG.integers(0, 2, N), "a flag: it has two values"),
+    "true and false": ("member", RNG.choice(["true", "FALSE"], N), "a flag: it has two values"),
+    "a label": ("Species", RNG.integers(1, 4, N), "a label, by its name"),
     "a time": ("when", [f"2024-02-{1 + i % 28:02} 12:30:00" for i in range(N)], "a date"),
 }
 CLUSTERED = {
@@ -45,7 +50,6 @@ CLUSTERED = {
     "a musical key": ("key", RNG.integers(0, 12, N)),
     "a price index": ("price_index", RNG.integers(90, 120, N)),
     "a number of rooms": ("number of rooms", RNG.integers(1, 6, N)),
-    "true and false": ("member", RNG.choice(["true", "FALSE"], N)),
     "dollars": ("paid", [f"${value}" for value in RNG.integers(1, 99, N)]),
     "per cent": ("rate", [f"{value} %" for value in RNG.integers(1, 99, N)]),
     "large sums": ("turnover", RNG.integers(10**3, 10**8, N)),
@@ -73,6 +77,19 @@ def test_a_measurement_is_clustered_by(tmp_path, name, cells):
     assert choice.notes == []
 
 
+def test_flags_and_labels_are_clustered_by_where_there_are_no_measurements(tmp_path):
+    path = tmp_path / "flags.csv"
+    path.write_text("class,a,b\n" + "".join(f"{i % 3},{i % 2},{i // 7 % 2}\n" for i in range(N)))
+    assert choose(read_table(path)).names == ["class", "a", "b"]
+
+
+def test_a_flag_that_is_constant_for_long_is_a_flag(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("a,fraud\n" + "1.5,0\n2.5,0\n3.5,0\n" * 40_000 + "3.5,1\n")
+    (role,) = (role for role in choose(read_table(path)).roles if role.name == "fraud")
+    assert role.reason == "a flag: it has two values"
+
+
 def test_columns_left_out_are_kept_on_request_and_dates_become_days(tmp_path):
     path = table_with(tmp_path, "when", [f"1970-01-{1 + i % 28:02}" for i in range(N)])
     for file in (DataFile(path, keep=["when"]), DataFile(path, columns=["when", "x", "y"])):
@@ -91,9 +108,9 @@ def test_an_indicator_of_a_category_is_one_where_it_is_that_and_missing_where_it
 
 def test_a_column_that_is_constant_for_long_and_then_not_is_clustered_by(tmp_path):
     path = tmp_path / "long.csv"
-    path.write_text("a,b\n" + "1.5,0\n2.5,0\n" * 40_000 + "3.5,1\n")
+    path.write_text("a,b\n" + "1.5,0\n2.5,0\n3.5,0\n" * 40_000 + "3.5,1\n3.5,2\n")
     assert choose(read_table(path)).names == ["a", "b"]
-    path.write_text("a,b\n" + "1.5,0\n2.5,0\n" * 40_000 + "3.5,0\n")
+    path.write_text("a,b\n" + "1.5,0\n2.5,0\n3.5,0\n" * 40_000 + "3.5,0\n")
     assert choose(read_table(path)).names == ["a"]
 
 

@@ -106,6 +106,7 @@ def test_no_centre_is_left_on_a_far_row_where_clusters_with_heavy_tails_touch(se
     assert np.bincount(TKMeans(6, random_state=seed).fit(X).labels_).min() > 400
 
 
+@pytest.mark.thorough
 def test_clusters_in_512_dimensions_with_far_rows_are_found():
     X, y = separated(8, 512, 50, seed=0)
     far = np.random.default_rng(0).uniform(-10, 10, (40, 512))

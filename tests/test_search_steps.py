@@ -6,6 +6,7 @@ centre a step picks must be the same.
 
 import numpy as np
 import pytest
+from support.thoroughness import thorough
 from test_criterion import DIMENSIONS, case, search_at, state_of
 
 from tkmeans import engines
@@ -145,7 +146,7 @@ def test_below_the_target_centres_are_dropped_only_while_that_lowers_the_cost(p)
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "heap"])
-@pytest.mark.parametrize("p", DIMENSIONS)
+@pytest.mark.parametrize("p", [*DIMENSIONS[:-1], *thorough(*DIMENSIONS[-1:])])
 def test_the_centres_that_promise_most_are_added(p, kind):
     uniforms = np.random.default_rng(p).random(100)
     for X, weight, state in varied(p, kind):

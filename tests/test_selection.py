@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.paper_data import benchmark_set
+from support.thoroughness import thorough
 
 from tkmeans import StudentTMixture, TKMeans, load, save, select_clusters, select_n_clusters, stability
 from tkmeans.datasets import make_contaminated
@@ -28,7 +29,7 @@ def chosen(rows, **options):
 # ---- the number of clusters ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", ["clean", "5 % far"])
+@pytest.mark.parametrize("noise", ["clean", *thorough("5 % far")])
 @pytest.mark.parametrize(("name", "true"), [("A1", 20), ("S2", 15), ("S4", 15), ("dim032", 16), ("unbalance", 8)])
 def test_the_true_number_is_selected_on_the_papers_sets(name, true, noise):
     # All sets, beside other ways to choose, are in benchmarks/selection.py.
@@ -39,6 +40,7 @@ def test_the_true_number_is_selected_on_the_papers_sets(name, true, noise):
     assert select_clusters(rows, range(true - 4, true + 5)).best == true
 
 
+@pytest.mark.thorough
 def test_the_number_selected_is_the_same_whichever_others_are_tried():
     rows, _ = benchmark_set("S4")
     rows = np.vstack([rows, np.random.default_rng(0).uniform(-10, 10, (len(rows) // 20, 2))])

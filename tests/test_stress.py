@@ -29,6 +29,7 @@ def test_fits_in_many_threads_do_not_disturb_each_other(alone):
     assert warnings.filters == filters  # which threads share
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", METHODS)
 def test_fits_in_processes_started_after_threads_were_used_give_the_same_bits(alone, method):
     answers([0, 2, 3], n_threads=3)

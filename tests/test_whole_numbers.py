@@ -22,6 +22,19 @@ def answers_from_1_to_5():
     return np.clip(np.rint(centers[rng.integers(0, 3, 300)] + rng.normal(size=(300, 6))), 1, 5)
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_scale_of_rounded_rows_is_not_below_the_variance_of_rounding(seed, unit):
+    """Most rows equal their centre, where a t distribution without a least scale has a pole."""
+    y = np.repeat(range(3), 200)
+    X = np.round(np.random.default_rng(seed).normal(np.array([[0, 0], [5, 5], [0, 5]])[y], 0.6))
+    model = TKMeans(3).fit(unit * X)
+    assert model.scale_ >= unit**2 / 12 * (1 - 1e-9)
+    assert adjusted_rand_score(y, model.labels_) > 0.97
+    assert model.n_iter_ < 20
+    assert np.mean(model.outlier_pvalues_ < 0.01) < 0.02
+
+
 @pytest.mark.parametrize("fitted", [TKMeans, StudentTMixture])
 def test_the_unit_and_the_offset_change_no_cluster_of_rows_on_a_lattice(fitted):
     for seed in range(15 if fitted is TKMeans else 5):

@@ -59,8 +59,8 @@ class Category(NamedTuple):
 
     column: str
     value: str
-    share: float  # of the cluster's rows that have a value, or of all if most have none
-    others: float  # share of all other rows, likewise
+    share: float  # of the cluster's rows
+    others: float  # of all other rows
 
     def __str__(self) -> str:
         words = self.column if self.value == "yes" else self.value
@@ -255,8 +255,7 @@ def _shares(name: str, cells: Array, groups: list[Array]) -> list[Category]:
     values, codes = np.unique(np.where(missing, "", cells).astype(str), return_inverse=True)
     counts = np.array([np.bincount(codes[rows[~missing[rows]]], minlength=len(values)) for rows in groups])
     n, rest = np.array([[len(rows)] for rows in groups]), counts.sum(axis=0) - counts
-    pairs = [(each, each.sum(axis=1, keepdims=True), m) for each, m in ((counts, n), (rest, n.sum() - n))]
-    own, rest = (each / np.maximum(1, np.where(2 * known < m, m, known)) for each, known, m in pairs)
+    own, rest = counts / np.maximum(1, n), rest / np.maximum(1, n.sum() - n)
     return [Category(name, str(values[v]), float(own[k, v]), float(rest[k, v])) for k, v in enumerate(own.argmax(1))]
 
 

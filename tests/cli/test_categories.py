@@ -77,3 +77,17 @@ def test_sentences_about_encoded_numbers_name_their_column(run, table):
     found = run("fit", table("a,b,grade", *rows), "-k", 3, "--encode", "grade", "--json").document
     assert any("% grade 4" in each["sentence"] for each in found["clusters"])
     assert all("% 3" not in each["sentence"] and "% 4" not in each["sentence"] for each in found["clusters"])
+
+
+def test_flags_and_labels_describe_clusters_and_make_neither_clusters_nor_outliers(run, table):
+    rng = np.random.default_rng(7)
+    y = np.repeat([0, 1, 2], 50)
+    a, b = (np.array(centers)[y] + rng.normal(size=150) for centers in ([0, 10, 20], [0, 9, 1]))
+    flags = np.where(y == 1, 1, rng.random(150) < 0.3).astype(int)
+    columns = np.char.mod("%.3f", a), np.char.mod("%.3f", b), flags.astype(str), (y + 1).astype(str)
+    rows = map(",".join, zip(*columns, strict=True))
+    document = run("fit", table("a,b,member,class", *rows), "-k", 3, "--json").document
+    assert document["columns"] == ["a", "b"]
+    assert not any(cluster["outliers"] for cluster in document["clusters"])
+    assert any("100 % member 1" in cluster["sentence"] for cluster in document["clusters"])
+    assert all("100 % class" in cluster["sentence"] for cluster in document["clusters"])

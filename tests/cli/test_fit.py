@@ -180,7 +180,7 @@ def test_a_column_without_interquartile_range_is_scaled_by_its_standard_deviatio
     values = np.c_[rng.normal(size=60), np.where(np.arange(60) % 5 == 0, 1000.0, 0.0)]
     np.savetxt(file, values, delimiter=",", header="x,rare", comments="")
     model = tmp_path / "model.json"
-    said = run("fit", file, "-k", 2, "--model", model).stderr
+    said = run("fit", file, "-k", 2, "--keep", "rare", "--model", model).stderr
     assert "Half of the values are equal in rare: scaled by the standard deviation instead" in said
     scale = json.loads(model.read_text())["scaler"]["fitted"]["scale_"]["data"]
     assert scale[1] == pytest.approx(values[:, 1].std())

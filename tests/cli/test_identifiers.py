@@ -166,7 +166,7 @@ def test_decimals_are_no_codes(run, table, cells):
         ("store_id", "", "207", "an identifier, by its name"),
         ("zip", "10115", "80331", "a postal code, by its name"),
         ("dept", "01", "02", "a code with leading zeros"),
-        ("size", "1", "2", ""),
+        ("size", "1", "2", "a flag: it has two values"),
         ("size", "", "2", ""),
     ],
 )

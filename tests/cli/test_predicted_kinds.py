@@ -7,7 +7,7 @@ import pytest
 def model(run, table, tmp_path):
     def fitted(cells):
         rows = [f"{cells[i % 2]},{10 * (i % 2) + i % 5}" for i in range(40)]
-        run("fit", table("flag,x", *rows), "-k", 2, "--model", path := tmp_path / "m.json")
+        run("fit", table("flag,x", *rows), "-k", 2, "--keep", "flag", "--model", path := tmp_path / "m.json")
         return path
 
     return fitted

@@ -32,6 +32,7 @@ def shell(tmp_path):
     return typed
 
 
+@pytest.mark.thorough
 def test_a_standard_stream_that_is_closed_is_reported_where_it_is_needed(shell, table):
     file = table(*TWO_COLUMNS)
     assert "standard output is closed" in shell("fit table.csv -k 1 --json >&-", code=1).stderr
@@ -48,6 +49,7 @@ def test_help_and_results_that_do_not_fit_on_the_disk_are_an_error_in_one_senten
     assert said.splitlines()[-1] == "Error: No space left on device"
 
 
+@pytest.mark.thorough
 def test_a_file_beyond_the_size_that_is_allowed_is_named(shell, table):
     table("x,y", *(f"{i % 7},{i % 5}.5" for i in range(3000)))
     said = shell(
@@ -56,6 +58,7 @@ def test_a_file_beyond_the_size_that_is_allowed_is_named(shell, table):
     assert "out.csv: File too large" in said
 
 
+@pytest.mark.thorough
 def test_a_standard_output_that_is_not_unicode_gets_every_name_in_ascii(shell, table):
     table("café,😀", *TWO_COLUMNS[1:], name="é.csv")
     printed = shell("fit é.csv -k 1 --json", PYTHONIOENCODING="ascii").stdout
@@ -74,12 +77,14 @@ def test_the_device_of_standard_output_takes_the_table_into_a_pipe(shell, table)
     assert piped.startswith("x,y,cluster,probability,outlier_pvalue\n1,2,0,")
 
 
+@pytest.mark.thorough
 def test_a_pipe_of_another_number_takes_the_table_alone(shell, table):
     table(*TWO_COLUMNS)
     shell("fit table.csv -k 1 --out /dev/fd/3 3>&1 >/dev/null | cat >piped.csv")
     assert column(table(*TWO_COLUMNS).with_name("piped.csv"), "cluster") == ["0", "0", "0"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", ["- < table.csv", "."])
 def test_a_table_is_not_written_into_its_own_input_through_standard_output(shell, table, source):
     file = table(*TWO_COLUMNS)

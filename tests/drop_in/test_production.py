@@ -1,6 +1,7 @@
 """Going out into production: model files in another process, types for user programs, and the inputs people pass."""
 
 import importlib.util
+import itertools
 import json
 import re
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
@@ -23,24 +25,26 @@ X, _, _ = t_mixture(n=300, n_clusters=3, n_features=2, seed=4)
 # ---- model files -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(), RobustScaler(), MinMaxScaler()], ids=lambda s: type(s).__name__)
-@pytest.mark.parametrize(
-    "last",
-    [TKMeans(3, random_state=0), FastTKMeans(3, random_state=0), MiniBatchTKMeans(3, random_state=0)],
-    ids=lambda e: type(e).__name__,
-)
-def test_a_pipeline_that_is_saved_and_loaded_in_a_fresh_process_answers_with_the_same_bits(scaler, last, tmp_path):
-    fitted = make_pipeline(scaler, last).fit(X)
-    tkmeans.save(fitted, tmp_path / "model.json")
+SCALERS = [StandardScaler(), RobustScaler(), MinMaxScaler()]
+LAST = [TKMeans(3, random_state=0), FastTKMeans(3, random_state=0), MiniBatchTKMeans(3, random_state=0)]
+ANSWERS = "predict", "predict_proba", "transform"
+
+
+def test_pipelines_that_are_saved_and_loaded_in_a_fresh_process_answer_with_the_same_bits(tmp_path):
+    ours = {}
+    for scaler, last in itertools.product(SCALERS, LAST):
+        name = f"{type(scaler).__name__} {type(last).__name__}"
+        fitted = make_pipeline(clone(scaler), clone(last)).fit(X)
+        tkmeans.save(fitted, tmp_path / f"{name}.json")
+        ours[name] = [getattr(fitted, answer)(X).tobytes().hex() for answer in ANSWERS]
     np.save(tmp_path / "X.npy", X)
     program = (
-        "import json, sys, numpy, tkmeans\n"
-        f"model, X = tkmeans.load({str(tmp_path / 'model.json')!r}), numpy.load({str(tmp_path / 'X.npy')!r})\n"
-        "answers = [getattr(model, name)(X).tobytes().hex() for name in ('predict', 'predict_proba', 'transform')]\n"
-        "json.dump(answers, sys.stdout)"
+        "import json, sys, numpy, pathlib, tkmeans\n"
+        "X, models = numpy.load('X.npy'), {each.stem: tkmeans.load(each) for each in pathlib.Path().glob('*.json')}\n"
+        f"answers = lambda model: [getattr(model, answer)(X).tobytes().hex() for answer in {ANSWERS}]\n"
+        "json.dump({name: answers(model) for name, model in models.items()}, sys.stdout)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    ours = [getattr(fitted, name)(X).tobytes().hex() for name in ("predict", "predict_proba", "transform")]
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == ours
 
 
@@ -89,6 +93,7 @@ reveal_type(MiniBatchTKMeans(2).partial_fit(X).inertia_)
 KINDS = ["int64|signedinteger", "int64|signedinteger", "bool", "floating", "floating", "int", "float", "float"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_what_people_read_most_has_a_type_of_its_own(checker, tmp_path):
     if importlib.util.find_spec(checker) is None:

@@ -21,6 +21,7 @@ def suite(request):
     return request.param
 
 
+@pytest.mark.thorough
 def test_scikit_learns_tests_fail_only_as_listed(suite, tmp_path):
     version, expected = read_list(suite)
     if version != sklearn.__version__:

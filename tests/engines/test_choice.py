@@ -53,6 +53,7 @@ def test_without_the_native_extension_the_reference_engine_is_used_with_one_warn
     assert words in out.stdout
 
 
+@pytest.mark.thorough
 def test_a_fit_without_the_native_extension_finds_the_same_clusters_and_outliers():
     runs = [
         subprocess.run([sys.executable, "-c", THE_SAME_FIT, option], capture_output=True, text=True, check=True)

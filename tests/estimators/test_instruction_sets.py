@@ -56,6 +56,7 @@ def test_another_instruction_set_gives_every_row_the_same_label(fits, other):
             np.testing.assert_array_equal(fits[other][key], values, err_msg=key)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("other", INSTRUCTION_SETS[:-1])
 def test_another_instruction_set_moves_centers_by_the_rounding_of_their_type_at_most(fits, other):
     for key, values in fits[INSTRUCTION_SETS[-1]].items():

@@ -121,6 +121,7 @@ def test_callbacks_see_a_finished_estimator_at_the_end_of_a_fit():
             np.testing.assert_array_equal(callback.attributes[name], after[name])
 
 
+@pytest.mark.thorough
 def test_estimators_fit_with_a_scikit_learn_that_has_no_callbacks():
     code = """
 import sys

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from support.thoroughness import thorough
 
 from tkmeans import StudentTMixture, TKMeans, select_clusters
 
@@ -16,7 +17,7 @@ def three_sizes(seed: int = 0, distance: float = 40.0):
     return centers[y] + np.random.default_rng(seed).normal(size=(len(y), 2)), y
 
 
-@pytest.mark.parametrize("weight", [1e-6, 1 / sum(SIZES), 0.05, 0.5])
+@pytest.mark.parametrize("weight", [1e-6, *thorough(1 / sum(SIZES), 0.05, 0.5)])
 @pytest.mark.parametrize("estimator", [TKMeans(3), StudentTMixture(3)])
 def test_equal_weights_below_one_lead_to_the_clusters_and_outliers_without_weights(estimator, weight):
     X, y = three_sizes()

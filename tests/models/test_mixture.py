@@ -169,7 +169,7 @@ LOST = {"seed": 533581, "kind": "spherical", "n": 8, "n_components": 3, "p": 4, 
 LOST |= {"noise": True, "dof": "own", "weights": "zeros", "holes": 0.0, "ties": False, "accelerate": False}
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems)
 @example(LOST | {"engine": "reference"})  # a component that loses its rows, and whose size a ridge alone decides
 def test_no_step_lowers_the_penalised_log_likelihood_of_a_mixture(problem):
@@ -191,6 +191,13 @@ def test_no_step_lowers_the_penalised_log_likelihood_of_a_mixture(problem):
     if not problem["accelerate"]:  # then every visit is a plain M-step, the last one perhaps rejected
         assert np.all(np.diff(visited) >= -1e-9 * (1 + np.abs(visited[1:])))
     assert_admissible(fit.params, model)
+
+
+@pytest.mark.thorough
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problems)
+def test_no_step_of_many_mixtures_lowers_the_penalised_log_likelihood(problem):
+    test_no_step_lowers_the_penalised_log_likelihood_of_a_mixture.hypothesis.inner_test(problem)
 
 
 def flat(progress):

@@ -154,7 +154,7 @@ problems = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems)
 def test_no_accepted_step_of_student_lowers_the_log_likelihood(problem):
     rng = np.random.default_rng(problem["seed"])
@@ -186,6 +186,13 @@ def test_no_accepted_step_of_student_lowers_the_log_likelihood(problem):
     if not problem["accelerate"]:  # then every visit is a plain step, the last one perhaps rejected
         objective = np.array(visited)
         assert np.all(np.diff(objective) >= -1e-11 * (1 + np.abs(objective[1:])))
+
+
+@pytest.mark.thorough
+@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problems)
+def test_no_accepted_step_of_student_on_many_problems_lowers_the_log_likelihood(problem):
+    test_no_accepted_step_of_student_lowers_the_log_likelihood.hypothesis.inner_test(problem)
 
 
 class _Recording:

@@ -246,6 +246,7 @@ def test_the_literal_limit_puts_every_centre_onto_a_row_and_the_released_form_no
     assert np.all(reproduction_page.nearest_rows(X, start, power=0)[-1] > 1e-6)
 
 
+@pytest.mark.thorough
 def test_the_figures_of_the_reproduction_are_small_png_files(tmp_path):
     reproduction.loss(tmp_path / "loss.png")
     reproduction.table1(table("table1", invented(0.5)), tmp_path / "table1.png")

@@ -137,6 +137,7 @@ def in_a_process(*words):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 def test_the_command_does_not_write_into_a_file_of_its_input_folder(folder):
     pytest.importorskip("typer")
     words = ["fit", str(folder), "-k", "3", "--out", str(folder / "part.npy")]
@@ -147,6 +148,7 @@ def test_the_command_does_not_write_into_a_file_of_its_input_folder(folder):
     assert np.array_equal(np.load(folder / "part.npy"), PLANE)
 
 
+@pytest.mark.thorough
 def test_the_command_does_not_write_over_the_model_that_it_predicts_with(folder, tmp_path):
     pytest.importorskip("typer")
     model = tmp_path / "model.json"
@@ -159,6 +161,7 @@ def test_the_command_does_not_write_over_the_model_that_it_predicts_with(folder,
     assert model.read_bytes() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no /dev/stdin")
 def test_the_command_does_not_write_over_the_file_that_standard_input_comes_from(tmp_path):
     pytest.importorskip("typer")
@@ -171,6 +174,7 @@ def test_the_command_does_not_write_over_the_file_that_standard_input_comes_from
     assert (done.returncode, path.read_text() == before) == (1, True)
 
 
+@pytest.mark.thorough
 def test_the_command_refuses_names_that_are_formulas_and_files_called_minus(folder):
     pytest.importorskip("typer")
     given = "fit", folder / "part.npy", "-k", 3, "--out", folder.parent / "out.csv"

@@ -7,6 +7,7 @@ from support.table_files import written
 from tkmeans.tables import Reading, TableError, choose, read_table
 
 
+@pytest.mark.thorough
 def test_a_table_with_a_hundred_thousand_columns_is_read(tmp_path):
     names = ",".join(f"column_{j}" for j in range(100_000))
     table = read_table(written(tmp_path / "wide.csv", f"{names}\n" + ("1.5," * 99_999 + "2.5\n") * 2))

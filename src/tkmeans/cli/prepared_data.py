@@ -13,7 +13,7 @@ from tkmeans.cli.options import ColumnOptions, ReadingOptions, Scale
 from tkmeans.stats import Array
 from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 from tkmeans.tables.file_content import WATCH
-from tkmeans.tables.roles import Role, check_numbers, column_named, levels, listed
+from tkmeans.tables.roles import FLAG, LABEL, Role, check_numbers, column_named, levels, listed
 from tkmeans.tables.table import one_line
 
 # scikit-learn's, and what they scale a column by
@@ -41,9 +41,10 @@ class Data(NamedTuple):
 
     @property
     def categories(self) -> dict[str, Any]:
-        """The columns of text, which can describe clusters, without the names of rows."""
-        texts = (name for name in self.table.names if self.table.column(name).is_text and name != self.id_column)
-        return {name: self.table.cells(name) for name in texts}
+        """The columns of text, flags and labels, which can describe clusters, without the names of rows."""
+        others = {role.name for role in self.roles if role.reason in (FLAG, LABEL)}
+        telling = (name for name in self.table.names if name in others or self.table.column(name).is_text)
+        return {name: self.table.cells(name) for name in telling if name != self.id_column}
 
 
 def read_file(file: str, reading: ReadingOptions, **expected: Any) -> Table:

@@ -302,15 +302,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 label = partial(labels_of, fitted, self._strays(0.5), 0.5, outlier_label)
             return answer(source, label, Column("cluster", source.label_dtype), out)
 
-    @documented("X")
+    @documented("X", returns="row_distances")
     def transform(self, X: Any) -> Floats:
-        """Compute the distance of each row to every centre.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-            Euclidean; of :class:`StudentTMixture` in the metric of each component, of the baselines in their own.
-        """
+        """Compute the distance of each row to every centre."""
         return self._ask(X, "transform", "distances", "distance", wide=True)
 
     @unless_lacking
@@ -326,14 +320,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "robust_weights", "trust", "robust_weight")
 
     @unless_lacking
-    @documented("X")
+    @documented("X", returns="row_entropy")
     def assignment_entropy(self, X: Any) -> Floats:
         """Compute how uncertain the cluster of each row is: the entropy of its probabilities.
-
-        Returns
-        -------
-        entropy : ndarray of shape (n_samples,)
-            In nats: 0 where one cluster is certain, ln 2 halfway between two, at most ln(n_clusters).
 
         Examples
         --------
@@ -351,14 +340,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     # ---- outliers ----------------------------------------------------------------------
 
     @unless_lacking
-    @documented("X", "outliers_*")
+    @documented("X", "outliers_*", returns="row_flags")
     def outliers(self, X: Any, *, rule: str = "strays", level: float | None = None) -> NDArray[np.bool_]:
         """Flag the rows that are outliers.
-
-        Returns
-        -------
-        outliers : ndarray of bool, shape (n_samples,)
-            True for outliers; False for rows without a single observed feature.
 
         Warns
         -----
@@ -404,17 +388,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return answer(source, judge, Column("noise_probability", source.dtype))
 
     @unless_lacking
-    @documented("X")
+    @documented("X", returns="row_pvalues")
     def outlier_pvalues(self, X: Any) -> Floats:
         """Compute the probability of so large a distance for a row of the nearest cluster.
 
         Under the model the squared distance over p times the scale has an F distribution with p and nu degrees of
         freedom: the tail probability is exact.
-
-        Returns
-        -------
-        pvalues : ndarray of shape (n_samples,)
-            Small for rows that do not look like any cluster's; NaN for rows without a single observed feature.
         """
         return self._ask(X, "outlier_pvalues", "pvalue", "outlier_pvalue", np.float64)
 
@@ -433,19 +412,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
 
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
+    @documented("in_memory", returns="bad_cells_found")
     def find_bad_cells(self, X: Any) -> Any:
         """Find the values that are treated as missing: far from all others of their column in the training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows to look at, in memory.
-
-        Returns
-        -------
-        cells : ndarray of bool, shape (n_samples, n_features)
-            True for bad cells. A row has none if more than one of its values, and more than a quarter of them, would be
-            bad: it is far as a whole.
 
         Examples
         --------

@@ -153,7 +153,8 @@ def student(estimator: Any, source: Source, n_rows: float, estimate_weights: boo
     """The model to fit to so many rows like those of the source."""
     least = max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows))
     options: dict[str, Any] = {"estimate_weights": estimate_weights, "want_entropy": want_entropy, "least_dof": least}
-    options |= {"estimate_dof": estimator.dof == "estimate", "scale_floor": SCALE_FLOOR[source.dtype.name]}
+    floor = max(source.least_scale, SCALE_FLOOR[source.dtype.name])
+    options |= {"estimate_dof": estimator.dof == "estimate", "scale_floor": floor}
     return Student(engine=estimator._engine(source), **options)
 
 

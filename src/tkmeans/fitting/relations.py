@@ -134,8 +134,11 @@ def column_units(apart: Array, weight: Array, slack: Array, one: float = 1.0) ->
         if ATOM <= atom <= 1 - ATOM and len(share) - 1 >= np.sum(often[rest]) / 2:
             others, mass = values[rest], mass[rest]
             width = atom / (1 - atom) * 4 * quantile(np.abs(others - quantile(others, mass)), mass)
+            reach = quantile(np.abs(others - values[~rest][0]), mass)
+            if width > reach and _differ(np.delete(apart, j, axis=1), weight, order[~rest], order[rest]):
+                width = reach
             grain[j] = np.clip(width, 1e-100, 1e100) ** 2 / 12
-            units[j] = units[j] if varies[j] else quantile(np.abs(others - values[~rest][0]), mass)
+            units[j] = units[j] if varies[j] else reach
         elif not varies[j]:
             some = away[:, j] > slack[j]
             units[j] = quantile(away[some, j], weight[some], 0.1) if np.any(some) else 1.0
@@ -145,3 +148,13 @@ def column_units(apart: Array, weight: Array, slack: Array, one: float = 1.0) ->
             shared = firsts[np.bincount(group, often) > 1]  # so that a few values that were not rounded do not matter
             grain[j] = min(np.min(np.diff(shared), initial=1e100), np.ptp(firsts)) ** 2 / 12
     return np.maximum(units, 1e-100), grain  # squares of units are numbers
+
+
+def _differ(apart: Array, weight: Array, *groups: Array) -> bool:
+    """Whether the means of two groups of rows are a deviation within them apart, over all columns together."""
+    reach = np.maximum(quantile(np.abs(apart), weight, 0.9), 1e-100)
+    parts = [(np.clip(np.nan_to_num(apart[rows] / reach), -2, 2), weight[rows, None]) for rows in groups]
+    means = [np.sum(X * w, axis=0) / np.sum(w) for X, w in parts]
+    scatter = sum(np.sum((X - mean) ** 2 * w, axis=0) for (X, w), mean in zip(parts, means, strict=True))
+    within = scatter / sum(np.sum(w) for _, w in parts)
+    return bool(np.sum((means[0] - means[1]) ** 2 / np.maximum(within, 1e-12)) > 1)

@@ -50,23 +50,10 @@ CLOSENESS = {1.0: "hardly better", 3.0: "somewhat better", 5.0: "clearly better"
 FORMATS = {"n_clusters": "d", "shape": ">", "outlier_fraction": ".1%", "stability": ".2f"}
 
 
+@documented("tried_*")
 @dataclass(frozen=True, eq=False)
 class Selection:
     """What :func:`select_clusters` found: one entry for each number of clusters and shape that was tried.
-
-    Attributes
-    ----------
-    n_clusters, shapes : ndarrays of shape (n_tried,)
-        The numbers of clusters, ascending for each shape, and their shapes.
-    evidence, icl, bic : ndarrays of shape (n_tried,)
-        Minus the logarithm of the probability of the rows, in nats, and two other criteria of the same mixtures, on the
-        scale of twice the logarithm; smaller is better.
-    outlier_fraction : ndarray of shape (n_tried,)
-        The share of noise. If it falls sharply where a cluster is added, these rows were a cluster.
-    criterion, stability : str, and ndarray of shape (n_tried,) or None
-        What was chosen by; if by stability, the mean similarity of the least stable cluster over resamples.
-    simpler_shape, best_estimator : str or None, and estimator or None
-        A simpler shape that describes the chosen clusters as well, and the estimator fitted with the choice.
 
     Examples
     --------

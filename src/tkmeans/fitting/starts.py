@@ -18,6 +18,7 @@ from scipy.spatial.distance import cdist
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
 from tkmeans.fit_warnings import TINY_CLUSTER, warn_user
+from tkmeans.fitting import relations
 from tkmeans.fitting.incomplete_rows import FEW, complete, nearest_center, without_bad_cells
 from tkmeans.fitting.observers import TimeLimit
 from tkmeans.models import Student
@@ -43,6 +44,7 @@ GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
 
 # The scale never falls below this fraction of the data's squared spread, where squared distances have no digits left.
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
+REPEATED = 0.9  # of the rows of a sample are distinct, at most, where the steps of measurement are looked for
 
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
@@ -107,6 +109,11 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
+    if robust and len(sample.X) < REPEATED * len(rows.X):  # measured in steps: no column tells more than its steps
+        middle, slack = quantile(sample.X, sample.weight), relations.rounding(source)
+        one = float(np.min(rows.weight[rows.weight > 0], initial=1.0))
+        floor = max(floor, float(np.min(relations.column_units(sample.X - middle, sample.weight, slack, one)[1])))
+        source.least_scale = floor
     for number in range(n_starts(init, settings.n_init)):
         if robust:
             searching.seed(number)

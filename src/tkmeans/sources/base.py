@@ -100,6 +100,7 @@ class Source(AbstractContextManager[Any], Visited, ABC):
     lift: Any = None
     least_dof = 0.0  # of a model of these rows
     n_clusters = 0  # wanted, once a start is sought
+    least_scale = 0.0  # in the frame
     agreement: Any = None  # of the searches for a start, once there were some: `tkmeans.fitting.starts`
     search_limit: Any = None  # of the time for these searches
     resumed = False  # whether a fit goes on from a checkpoint, of which the search was complete

@@ -17,10 +17,12 @@ RESULTS = ("cluster", "probability", "outlier_pvalue")  # the columns that the c
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")  # of a name such as customerID_2
 # Last words of names; what words of a name end with; last words of columns whose values hardly repeat.
 _ALWAYS_ID, _POSTAL, _DATED = WORDS["identifiers"], {*WORDS["postal codes"]}, tuple(WORDS["dates"])
+_LABELS = WORDS["labels"]
 _SPANS = [(2e4, 6e4), *((10.0**n, 4.2 * 10.0 ** (n + 1)) for n in (8, 11, 14, 17))]  # days by Excel; seconds and less
 _NUMBERING, _INDEXED, _FIRST, _MOMENTS = ({*WORDS[key]} for key in ("numberings", "indexed", "first", "moments"))
 _NUMBERED = re.compile(r".{3,}nr|.*(?:schlue?ssel|kennung)")  # words for keys, and no psnr
 _NEARLY, _LONG = 0.95, 9  # of the values are distinct where they identify rows; digits, more than a measurement has
+FLAG, LABEL = "a flag: it has two values", "a label, by its name"  # clustered by if there are no measurements
 _ENOUGH, LEVELS = 10, 50  # rows in which a pattern is no accident, and values, at most, of an encoded category
 
 
@@ -52,6 +54,8 @@ def choose(
     else:
         seen = [(c, given.get(c.name, _role(table, c, keep))) for c in table.first(CHUNK)]
         found = [Role(c.name, "text" if c.is_text else c.kind, reason) for c, reason in seen]
+        alone = () if any(not role.reason for role in found) else (FLAG, LABEL)
+        found = [role._replace(reason="") if role.reason in alone else role for role in found]
     names = [role.name for role in found if not role.reason]
     left = [role for role in found if role.reason and role.name not in given]
     aside = {why: [role.name for role in left if role.reason == why] for why in dict.fromkeys(r.reason for r in left)}
@@ -91,9 +95,14 @@ def _why_not(column: Column, varies: bool = False) -> str:
     is_blurred = len(known) >= _ENOUGH and np.all((known >= 2**53) & (known < 1e20)) and np.any(known % 1e6)
     if not (varies or is_blurred or column.n_bad) and np.ptp(known) == 0 and len(column.values) > 1:
         return "the same in every row"
+    distinct, steps = np.unique(known), np.diff(known)
+    is_short = len(known) < _ENOUGH and column.kind != "boolean"
+    if len(distinct) == 2 and not (varies or is_short or is_blurred or column.n_bad):
+        return FLAG
     if column.n_bad or column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
-        return "a code with leading zeros" if column.kind == "code" else ""
-    distinct = np.unique(known)
+        is_clock = len(known) == len(column.values) >= _ENOUGH and 0 < np.max(steps) < 1.001 * np.min(steps)
+        code = "a code with leading zeros" if column.kind == "code" else ""
+        return "a clock: it goes up in equal steps" if is_clock and not column.n_bad else code
     plain = unicodedata.normalize("NFKD", column.name).encode("ascii", "ignore").decode()  # without accents
     words = [word.casefold() for word in _WORD.findall(plain)] or [""]
     if len(distinct) == len(column.values) > 2 and _counts(known, distinct):
@@ -104,8 +113,11 @@ def _why_not(column: Column, varies: bool = False) -> str:
     if words[-1] in _POSTAL or (words[-1] == "code" and set(words) & _POSTAL) or is_long:
         return "a postal code, by its name"
     is_moment = "to" not in words and (bool(_MOMENTS & {*words}) or words[-1] == "at")  # sales to date are amounts
-    if (any(word.endswith(_DATED) for word in words) or is_moment) and _are_dates(distinct, is_moment):
-        return "a date, by its name and its values"
+    is_dated = any(word.endswith(_DATED) for word in words) or is_moment
+    if (is_dated or (len(distinct) >= _ENOUGH and distinct[0] >= 1e7)) and _are_dates(distinct, is_moment):
+        return "a date, by its name and its values" if is_dated else "a date, by its values"
+    if words[-1] in _LABELS and len(distinct) <= LEVELS:
+        return LABEL
     if len(known) >= _ENOUGH and (is_blurred or len(distinct) >= _NEARLY * len(known)):
         is_long = known.min() >= 10 ** (_LONG - 1) and known.max() < 10 * 10.0 ** np.floor(np.log10(known.min()))
         if is_long and 2 * np.count_nonzero(known % 10) > len(known):  # amounts are round
@@ -137,12 +149,13 @@ def _throughout(table: Table, column: Column, reason: str) -> str:
     """Why a column that is constant or empty at first is left out: it stays so, is text, or is no measurement."""
     whole = table.known_rows is not None and len(column.values) >= table.known_rows
     known = column.values[~np.isnan(column.values)][:1]
-    n_bad = n_numbers = n_others = 0
+    n_bad, n_numbers, others = 0, 0, set[float]()
     for (cells,) in () if whole else table.chunks([column.name]):
         numbers = cells.values[~np.isnan(cells.values)]
         n_bad, n_numbers = n_bad + len(cells.wrong), n_numbers + len(numbers)
-        n_others += int(np.sum(~np.isin(numbers, known)))
-    return "text" if n_bad > n_numbers else _why_not(column, True) if n_bad or n_others else reason
+        others |= {*np.unique(numbers[~np.isin(numbers, known)])[:2].tolist()}
+    late = FLAG if len(known) == len(others) == 1 and not n_bad else ""
+    return "text" if n_bad > n_numbers else _why_not(column, True) or late if n_bad or others else reason
 
 
 def indicators(table: Table, name: str) -> list[str]:
