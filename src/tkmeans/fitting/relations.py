@@ -27,6 +27,7 @@ SUSPECT = 1e-5  # of a column's squared unit is left by the others, on average
 # differ at all as they are stored do so by more than STORED times that.
 THIN, RIDGES, ROUNDING, STORED = 0.3, (1e-10, 1e-4), 16.0, 0.4
 ATOM, NEAR = 0.05, 2.0  # of the rows have a frequent value, and others; times what holds 95 % of a Gaussian
+FEW_OTHERS, GAP = 0.75, 0.3  # of the rows have a value: the others may be noise, if there is no such gap around it
 ROWS_PER_COLUMN = 2  # in fewer any columns follow from each other
 
 
@@ -134,8 +135,10 @@ def column_units(apart: Array, weight: Array, slack: Array, one: float = 1.0) ->
         if ATOM <= atom <= 1 - ATOM and len(share) - 1 >= np.sum(often[rest]) / 2:
             others, mass = values[rest], mass[rest]
             width = atom / (1 - atom) * 4 * quantile(np.abs(others - quantile(others, mass)), mass)
-            reach = quantile(np.abs(others - values[~rest][0]), mass)
-            if width > reach and _differ(np.delete(apart, j, axis=1), weight, order[~rest], order[rest]):
+            distant = np.abs(others - values[~rest][0])
+            reach = quantile(distant, mass)
+            may_be_noise = atom > FEW_OTHERS and quantile(distant, mass, 0.05) < GAP * reach
+            if width > reach and not may_be_noise and _differ(np.delete(apart, j, axis=1), weight, order[~rest], order[rest]):
                 width = reach
             grain[j] = np.clip(width, 1e-100, 1e100) ** 2 / 12
             units[j] = units[j] if varies[j] else reach
