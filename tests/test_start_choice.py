@@ -208,6 +208,20 @@ def test_a_cluster_of_six_rows_of_which_a_search_leaves_out_some_is_found(seed):
     assert adjusted_rand_score(y, TKMeans(4).fit_predict(X)) > 0.99
 
 
+@pytest.mark.parametrize("p", [2, 5])
+@pytest.mark.parametrize("width", [10, 20])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tight_majority_does_not_hide_small_wide_clusters(seed, width, p):
+    """Nine tenths of the rows are one tight cluster: rows of the others are far by its measure."""
+    rng, y = np.random.default_rng(seed), np.repeat(range(3), [900, 67, 33])
+    X = 8 * width * np.eye(3, p)[(y + 2) % 3] * (y > 0)[:, None]
+    X += rng.normal(size=X.shape) * np.array([1, width, width])[y][:, None]
+    fitted = TKMeans(3).fit(X)
+    of_truth = TKMeans(3, init=np.array([X[y == k].mean(axis=0) for k in range(3)])).fit(X)
+    assert fitted.score(X) > of_truth.score(X) - 0.1  # nats per row
+    assert adjusted_rand_score(y, fitted.labels_) > 0.8
+
+
 def test_the_second_search_is_made_on_fewer_rows_first_and_on_all_if_that_ends_elsewhere(monkeypatch):
     rng = np.random.default_rng(0)
     rows = np.repeat([[-40, -40], [-40, 40], [40, -40], [40, 40]], 1000, axis=0) + rng.normal(size=(4000, 2))

@@ -317,7 +317,7 @@ def test_infinite_values_of_new_rows_in_a_file_are_refused_as_those_of_arrays_ar
 
 def test_a_file_with_nan_that_signal_is_read_without_a_warning(tmp_path):
     rows = np.zeros(40, [("a", "<f4"), ("b", "<f8")])
-    rows["a"], rows["b"] = np.arange(40) % 2 * 9 + np.linspace(0, 1, 40), np.linspace(0, 1, 40)
+    rows["a"], rows["b"] = np.arange(40) % 2 * 9 + np.linspace(0, 1, 40), np.linspace(0, 1, 40) ** 2
     rows["a"].view("<u4")[3] = 0x7F800001  # a NaN that is no quiet one
     np.save(tmp_path / "rows.npy", rows)
     with np.errstate(invalid="raise"):

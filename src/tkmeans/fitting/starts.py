@@ -44,7 +44,7 @@ GIVEN_DOF = 5.0  # tails to begin with from centres that were not searched for
 
 # The scale never falls below this fraction of the data's squared spread, where squared distances have no digits left.
 SCALE_FLOOR = {"float64": 1e-20, "float32": 1e-10}
-REPEATED = 0.9  # of the rows of a sample are distinct, at most, where the steps of measurement are looked for
+REPEATED = 0.9  # of the rows are distinct, at most, where the steps of measurement are looked for
 
 TAILS = (1.0, 100.0, 10.0)  # the nu of the searches: heavy tails, those of k-means, and between
 ENOUGH = 2  # searches, if they agree
@@ -109,9 +109,10 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
-    if robust and len(sample.X) < REPEATED * len(rows.X):  # measured in steps: no column tells more than its steps
+    one = float(np.min(rows.weight, where=rows.weight > 0, initial=1.0))
+    if robust and source.lift is None and len(sample.X) < REPEATED * np.sum(sample.weight) / one:
+        # Rows are measured in steps, perhaps: no column tells more than its steps.
         middle, slack = quantile(sample.X, sample.weight), relations.rounding(source)
-        one = float(np.min(rows.weight[rows.weight > 0], initial=1.0))
         floor = max(floor, float(np.min(relations.column_units(sample.X - middle, sample.weight, slack, one)[1])))
         source.least_scale = floor
     for number in range(n_starts(init, settings.n_init)):
@@ -197,7 +198,7 @@ class Candidate(NamedTuple):
     """Clusters that some of the searches ended in."""
 
     found: Found
-    labels: Array  # (n,)
+    labels: Array  # (n,) -1 for rows that it was not sought on
     reached: Array  # (n,) rows that it was sought on, without those that belong to no centre
     n_far: int = 0  # clusters that lie outside of the core
     handicap: float = 0.0
@@ -269,7 +270,7 @@ def chosen_start(
             if step <= 1 < (times := len(inner) // max(QUICK_ROWS, QUICK_ROWS_PER_CLUSTER * K)):
                 quick = inner[::times]
                 plan.insert(0, (TAILS[1], quick))
-        labels, reached, handicap = np.zeros(len(sample.X), np.int64), np.zeros(len(sample.X), bool), 0.0
+        labels, reached, handicap = np.full(len(sample.X), -1), np.zeros(len(sample.X), bool), 0.0
         labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * part.X.shape[1]
         of_all, of_core = (np.bincount(labels[reached], mass[reached], K) for mass in (sample.weight, core_weight))
         n_far = int(np.count_nonzero(of_core < 0.5 * of_all))
@@ -361,14 +362,26 @@ def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = Non
 
 
 def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
-    """Count a candidate with the one that has the same clusters of the rows that both have reached, or append it."""
+    """Count a candidate with the one that has the same clusters of the rows that both have reached, or append it.
+
+    If a cluster holds more of the others, all rows are compared.
+    """
     for i, known in enumerate(candidates):
-        if same_clusters(known.labels, new.labels, np.where(known.reached & new.reached, weight, 0.0)):
+        sought = np.where((known.labels >= 0) & (new.labels >= 0), weight, 0.0)
+        both = np.where(known.reached & new.reached, weight, 0.0)
+        all_count = any(_beyond(each.labels, both, sought) for each in (known, new))
+        if same_clusters(known.labels, new.labels, sought if all_count else both):
             of_core, in_core = known.of_core and new.of_core, known.in_core or new.in_core
             n_searches = known.n_searches + new.n_searches
             candidates[i] = known._replace(n_searches=n_searches, of_core=of_core, in_core=in_core)
             return
     candidates.append(new)
+
+
+def _beyond(labels: Array, reached: Array, weight: Array) -> bool:
+    """Whether a cluster that is not tiny holds more rows out of reach than within, from their weights."""
+    sizes, within = (np.bincount(labels + 1, mass)[1:] for mass in (weight, reached))
+    return bool(np.any((2 * within < sizes) & (sizes >= TINY_CLUSTER * np.mean(sizes))))
 
 
 def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float) -> Candidate:

@@ -20,22 +20,13 @@ _SLIVER = 4.0  # frames more oblong than this are not drawn to scale
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-@documented("display_*")
+@documented("display_*", "drawn_into_", "drawn_rows_", "drawn_marks_")
 class ClustersDisplay:
     """Rows by cluster, numbered centres, boundaries and outliers.
 
     Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a marker and a colour of its
     own and its number at its centre, so that the picture can be read without colours. The frame holds the rows that
     are no outliers; outliers and centres beyond it are marked at its edge.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        What was drawn into.
-    points_, shapes_ : lists of PathCollection and Line2D
-        The rows, one collection for each cluster, and the ellipses.
-    centers_, outliers_, boundaries_ : PathCollection, PathCollection and LineCollection, or None
-        The centres, the outliers inside the frame, and the boundaries.
 
     Examples
     --------
