@@ -364,24 +364,21 @@ def within_reach(sample: Sample, spread: tuple[Array, Array, Array] | None = Non
 def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
     """Count a candidate with the one that has the same clusters of the rows that both have reached, or append it.
 
-    If a cluster holds more of the others, all rows are compared.
+    If a cluster that is not tiny holds more of the others, all rows that both have seen are compared.
     """
     for i, known in enumerate(candidates):
-        sought = np.where((known.labels >= 0) & (new.labels >= 0), weight, 0.0)
-        both = np.where(known.reached & new.reached, weight, 0.0)
-        all_count = any(_beyond(each.labels, both, sought) for each in (known, new))
-        if same_clusters(known.labels, new.labels, sought if all_count else both):
+        seen = np.where((known.labels >= 0) & (new.labels >= 0), weight, 0.0)
+        counted = reached = np.where(known.reached & new.reached, weight, 0.0)
+        for each in (known, new):
+            sizes, within = (np.bincount(each.labels + 1, mass)[1:] for mass in (seen, reached))
+            if np.any((2 * within < sizes) & (sizes >= TINY_CLUSTER * np.mean(sizes))):
+                counted = seen
+        if same_clusters(known.labels, new.labels, counted):
             of_core, in_core = known.of_core and new.of_core, known.in_core or new.in_core
             n_searches = known.n_searches + new.n_searches
             candidates[i] = known._replace(n_searches=n_searches, of_core=of_core, in_core=in_core)
             return
     candidates.append(new)
-
-
-def _beyond(labels: Array, reached: Array, weight: Array) -> bool:
-    """Whether a cluster that is not tiny holds more rows out of reach than within, from their weights."""
-    sizes, within = (np.bincount(labels + 1, mass)[1:] for mass in (weight, reached))
-    return bool(np.any((2 * within < sizes) & (sizes >= TINY_CLUSTER * np.mean(sizes))))
 
 
 def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float) -> Candidate:
