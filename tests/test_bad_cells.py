@@ -287,6 +287,27 @@ def test_the_score_is_the_mean_of_score_samples_where_cells_are_bad(Estimator):
     assert model.score(rows) == pytest.approx(model.score_samples(rows).mean(), rel=1e-12)
 
 
+@pytest.mark.parametrize("Estimator", [TKMeans, StudentTMixture])
+def test_distances_and_inertia_leave_out_bad_cells_as_the_labels_do(Estimator):
+    model = Estimator(3).fit(SPOILED)
+    assert np.count_nonzero(model.find_bad_cells(SPOILED)) == 10
+    holes = np.where(model.find_bad_cells(SPOILED), np.nan, SPOILED)
+    distances = model.transform(SPOILED)
+    np.testing.assert_allclose(distances, model.transform(holes), rtol=1e-12)
+    if Estimator is TKMeans:
+        np.testing.assert_array_equal(distances.argmin(axis=1), model.predict(SPOILED))
+        away = np.nan_to_num(holes - model.cluster_centers_[model.labels_])
+        assert model.inertia_ == pytest.approx(np.sum(away**2), rel=1e-9)
+
+
+def test_rows_that_are_far_by_a_bad_cell_alone_are_not_taken_for_a_missed_cluster():
+    rng, y = np.random.default_rng(0), np.repeat(range(3), 200)
+    rows = np.array([[0, 0, 0], [10, 0, 0], [0, 10, 0]])[y] + rng.normal(size=(600, 3))
+    rows[rng.random(600) < 0.05, 2] = -999
+    model = TKMeans(3).fit(rows)
+    assert np.all(model.outliers(rows)[model.find_bad_cells(rows).any(axis=1)])  # and there is no warning
+
+
 def test_the_last_digits_of_the_unit_change_neither_bad_cells_nor_clusters():
     rows = np.random.default_rng(11).standard_cauchy((200, 3))
     first, second = (TKMeans(4).fit(rows * factor) for factor in (1, 1 + 1e-12))

@@ -250,7 +250,8 @@ class FittedModel:
                     review = source.reduce(partial(fitted.reviewed, tallied))
                     if bounds is not None:
                         source.bounds = bounds
-                        review = review._replace(sizes=source.reduce(partial(fitted.reviewed, False)).sizes)
+                        forgiving = source.reduce(partial(fitted.reviewed, False))
+                        review = review._replace(sizes=forgiving.sizes, inertia=forgiving.inertia)
                 else:
                     rows, review = source.collect(partial(fitted.review, names, tallied), columns)
                 changed = by_size(params.centers, review.sizes)

@@ -53,7 +53,7 @@ _READY: WeakKeyDictionary[FittedModel, FittedModel] = WeakKeyDictionary()  # wit
 NO_DENSITY = frozenset({"score_samples", "aic", "bic", "icl", "sample"})  # what is lacking where there is none
 NO_DENSITY |= {"outliers", "outlier_pvalues", "noise_probability"}
 # Questions that leave out bad cells. How probable a row is, and whether it is an outlier, is asked of the whole row.
-FORGIVING = ("label", "memberships", "entropy", "trust")
+FORGIVING = ("label", "memberships", "distances", "entropy", "trust")
 
 # Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
 Floats = NDArray[np.floating[Any]]
@@ -369,8 +369,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 return answer(source, lambda block: Answer((fitted.fields(block, "pvalue")[0] < level,)), column)
             found = answer(source, partial(astray, fitted, self._strays(level), level), column)
             if isinstance(source, (ArraySource, TensorSource)):  # others are too many to look at
-                strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))[:, source.columns or slice(None)]
-                whole = ~np.any(np.isnan(strays), axis=1)
+                strays = source.rows(numbers := np.flatnonzero(to_numpy(found)))
+                whole = ~np.any(out_of_bounds(strays, *self._limits(source)), axis=1)  # known to be single cells
+                strays = strays[:, source.columns or slice(None)]
+                whole &= ~np.any(np.isnan(strays), axis=1)
                 radius = 3 * np.sqrt(strays.shape[1] * fitted.params.scale)
                 least = getattr(self, "min_cluster_size", None) or 0
                 warn_of_clumps(strays[whole], numbers[whole], radius, fitted.params.centers, least)
@@ -411,6 +413,10 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         dof = float(np.max(getattr(params, "dof", np.inf)))
         return fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
 
+    def _limits(self, source: Source) -> Array:
+        """Below the first row and above the second a value is a bad cell, (2, p)."""
+        return to_numpy(getattr(self, "cell_bounds_", np.outer([-np.inf, np.inf], np.ones(source.n_features))))
+
     @available_if(lambda estimator: hasattr(estimator, "bad_cells"))  # type: ignore[untyped-decorator]
     @documented("in_memory", returns="bad_cells_found")
     def find_bad_cells(self, X: Any) -> Any:
@@ -429,8 +435,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         with open_rows(self, X, reset=False, method="find_bad_cells") as source:
             if isinstance(source, SparseSource):
                 raise TypeError("X is sparse, and bad cells are found among its zeros, too; pass X.toarray()")
-            bounds = getattr(self, "cell_bounds_", np.multiply([[-np.inf], [np.inf]], np.ones(source.n_features)))
-            (low, high), source.columns = to_numpy(bounds), None
+            (low, high), source.columns = self._limits(source), None
             column = Column("bad", np.bool_, source.n_features)
             return answer(source, lambda block: Answer((out_of_bounds(block.X, low, high),)), column)
 

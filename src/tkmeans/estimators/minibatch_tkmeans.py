@@ -36,7 +36,7 @@ _half_life = validation.optional(partial(validation.check_real, positive=True, h
 
 
 @final
-@documented("stream_*", "engine", "agreement_", "n_features_in_")
+@documented("batches_*", "stream_*", "engine", "agreement_", "n_features_in_")
 class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     """Robust k-means for rows that arrive in batches, or are too many for one look at all of them.
 
@@ -51,19 +51,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         Whether clusters are equally probable beforehand. "auto" decides on the first rows.
     init, n_init : as of :class:`TKMeans`, default="robust" and "auto"
         Where to begin, and how many starts to try; the best is kept.
-    init_size : int, default=None
-        So many rows are fitted as a whole before the first batch (and all, if a batch holds them), and
-        :meth:`partial_fit` keeps rows until there are so many. None: 3000, or 150 per cluster if that is more.
-    batch_size : int, default=1024
-        Rows of a batch in :meth:`fit`; in a stream, those after which a row counts half as recent (`center_drift_`).
-    max_iter, tol : int and float, default=100 and 1e-3
-        The most passes over X in :meth:`fit`; the gain in log-likelihood per row that is too small to go on for, of
-        which rows that are fitted as a whole need a thousandth.
-    max_no_improvement : int, default=10
-        :meth:`fit` ends when so many batches are no more likely, by `tol`, than as many before; None: a whole pass.
-    half_life : float, default=None
-        For streams that change: the number of rows after which a row counts half. None forgets only as the stream
-        grows: a row that came when it was half as long counts half.
     random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
         Makes the start, and the batches of :meth:`fit`, reproducible. Print every iteration if positive.
 
