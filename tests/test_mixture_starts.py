@@ -336,6 +336,23 @@ def test_a_start_with_too_much_noise_is_made_without():
     assert np.exp(start.params.log_weights).sum() + start.params.noise + start.params.beyond == pytest.approx(1)
 
 
+EVEN = {
+    "flat": lambda rng, n, p: rng.random((n, p)),
+    "answers": lambda rng, n, p: rng.integers(1, 6, size=(n, p)).astype(float),
+    "edges": lambda rng, n, p: rng.beta(0.5, 0.5, size=(n, p)),
+}
+
+
+@pytest.mark.parametrize("far", [0, 1])
+@pytest.mark.parametrize(("n", "p", "n_components"), [(300, 2, 2), (300, 5, 1), (1000, 5, 2), (1000, 10, 1)])
+@pytest.mark.parametrize("kind", EVEN)
+def test_rows_that_are_even_in_a_box_are_a_cluster_and_not_noise(kind, n, p, n_components, far):
+    for seed in range(2):
+        X = EVEN[kind](np.random.default_rng(seed), n, p)
+        X[:far] = 1e6
+        np.testing.assert_array_equal(StudentTMixture(n_components).fit(X).outliers(X), np.arange(n) < far)
+
+
 def test_a_model_without_noise_has_starts_without():
     X, labels = gaussian_groups(100)
     sample = sample_of(X)

@@ -42,18 +42,6 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     ----------
     n_components : int or "auto", default=1
         The number of components, K. "auto" chooses between 1 and 20, as :func:`select_clusters` does.
-    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        The shape of the components: any, any but shared by all, parallel to the axes, or round.
-    size_ratio : float, default=25.0
-        At most, of the largest component to the smallest; sizes are det(Sigma)^(1/p), variances. ``inf`` for no bound.
-    shrinkage : float, default=1.0
-        A prior worth `shrinkage` (p + 2) rows holds each component near the pooled shape and an equal weight; 0: none.
-    noise : {"auto", True, False}, default="auto"
-        Whether there is a noise component: uniform in the bulk of the rows, log-uniform in radius beyond it. "auto"
-        keeps noise among the clusters only if it is worth its two shares by the BIC; else only far rows are noise.
-    dof, shared_dof : "estimate" or float, default="estimate", and bool, default=True
-        The degrees of freedom nu, and whether all components have one. The estimate is at most 200 (as good as
-        Gaussian) and at least 1; beside noise at least 5 and p/3. A number fixes it; a huge one gives Gaussians.
 
     See Also
     --------

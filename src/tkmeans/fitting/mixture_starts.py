@@ -338,6 +338,7 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     if setting.noise in LESS_NOISE:
         other = with_far_noise(sample, setting, LESS_NOISE[setting.noise])
         wrong = not best.params.box and noise_is_a_cluster(sample, best, setting) if share else bool(other.noise)
+        wrong = wrong or (share > NO_NOISE and all_is_noise(sample, best, setting))
         plain = best_start(sample, tried, other) if wrong else found
         taken = share - plain[0].params.noise - plain[0].params.beyond
         if best.merit - plain[0].merit < taken:  # less than 1 for a row that is noise in the best alone
@@ -403,6 +404,13 @@ def noise_is_a_cluster(sample: Sample, start: MixtureStart, setting: Setting) ->
             if on_all_sides and np.var(np.log(squares[strays])) < RING * polygamma(1, p / 2):
                 return True
     return False
+
+
+def all_is_noise(sample: Sample, start: MixtureStart, setting: Setting) -> bool:
+    """Whether rows within reach are more probable spread over their box than in these clusters: it is one of them."""
+    core, bulk = within_reach(sample, setting.spread), setting.bulk
+    likelihood = judged(Sample(sample.X[core], sample.weight[core]), setting.model, start.params)[0]
+    return likelihood < -log_volume(len(bulk.units), 2 * float(np.sum(np.log(bulk.box[1]))), 1.0)
 
 
 def spread_evenly(sample: Sample, start: MixtureStart, bulk: Bulk) -> bool:
