@@ -16,8 +16,6 @@ def notes(run, table):
 
 
 FORMS = {
-    "lakhs": ["2,84,385", "14,84,112", "3,07,900"],
-    "signs before and behind currencies": ["-$2,843.85", "($475.08)", "($1,475.08)"],
     "thousands and millions": ["2.84K", "0.48M", "1.2K"],
     "formulas of a spreadsheet": ['="475.08"', '="12.50"'],
 }

@@ -18,6 +18,7 @@ SPACES = " \u00a0\u2009\u202f'\u2019"  # signs that stand between groups of thre
 _PLAIN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1,234,567
 POINTED = re.compile(_GROUPS.format(r"\."))
+_LAKHS = r"[+-]?[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"  # 12,34,567, as in India
 _LEADING = re.compile(r"0[0-9]+|0[1-9]\.[0-9]+")  # 0815; 01.2024, which is a month or a code
 _SPACED = _GROUPS.format(f"[{SPACES}]")
 _NUMERIC = re.compile(rf"(?:[+-]?(?:[0-9][0-9.,]*|[.,][0-9]+)|{_SPACED}(?:[.,][0-9]*)?)(?:[eE][+-]?[0-9]+)?")
@@ -35,7 +36,8 @@ class Numerals:
         self.missing = MISSING | self.given
         self._gone = frozenset(gone_numbers(missing))
         sign = f"[{re.escape(thousands)}]" if thousands else ""
-        self._grouped = re.compile(rf"{_GROUPS.format(sign)}(?:{re.escape(decimal)}[0-9]+)?")
+        groups = rf"(?:{_GROUPS.format(sign)}|{_LAKHS})" if "," in thousands else _GROUPS.format(sign)
+        self._grouped = re.compile(rf"{groups}(?:{re.escape(decimal)}[0-9]+)?")
         # Characters to replace in a number that is not plain yet.
         self._plainly = str.maketrans({"\u2212": "-", decimal: "."} | dict.fromkeys(thousands))
 
@@ -50,6 +52,7 @@ class Numerals:
         return np.nan if self.is_missing(cell) else self._number(cell.strip())
 
     def _number(self, text: str) -> float | None:
+        text = _signed(text)
         strange = self.decimal != "." and "." in text and "." not in self.thousands  # 1.5 in a file of 1,5
         if strange or (any(sign in text for sign in self.thousands) and not self._grouped.fullmatch(text)):
             return None
@@ -102,7 +105,19 @@ class Numerals:
 def unit_of(cell: str) -> str:
     """The currency or per cent sign in a cell that is a number otherwise; empty if there is none."""
     found = _UNIT.findall(cell)
-    return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_UNIT.sub("", cell).strip()) else ""
+    return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_bare(cell)) else ""
+
+
+def _bare(cell: str) -> str:
+    """The number in a cell, without its unit."""
+    return _signed(_UNIT.sub("", cell).strip())
+
+
+def _signed(text: str) -> str:
+    """A number as accountants write it, (1.50) or 1.50-, with its sign in front."""
+    if text[:1] == "(" and text[-1:] == ")":
+        return f"-{text[1:-1].strip()}"
+    return f"-{text[:-1]}" if text[-1:] == "-" and text[:1] not in "+-" else text
 
 
 def guess_numerals(columns: Iterable[Sequence[str]], reading: Reading, source: str) -> Numerals:
@@ -134,7 +149,7 @@ def _evidence(columns: Iterable[Sequence[str]]) -> tuple[Counter[str], Counter[s
     for cells in columns:
         pointed, n_digits = "", 0  # the first that could do either, and the most of a whole number other than 0
         kind = Numerals().kind_of(cells)
-        plain = ((_UNIT.sub("", cell) if unit_of(cell) else cell).strip() for cell in cells if kind != "code")
+        plain = (_bare(cell) if unit_of(cell) else _signed(cell.strip()) for cell in cells if kind != "code")
         for text in filter(_NUMERIC.fullmatch, plain):
             if any(sign in text for sign in SPACES):
                 between[" "] += 1
@@ -143,7 +158,7 @@ def _evidence(columns: Iterable[Sequence[str]]) -> tuple[Counter[str], Counter[s
             if len(set(signs)) == 2:
                 before[signs[-1]] += 1
                 between[signs[0]] += 1
-            elif signs and not re.fullmatch(_GROUPS.format(re.escape(signs[0])), text):
+            elif signs and not re.fullmatch(rf"{_GROUPS.format(re.escape(signs[0]))}|{_LAKHS}", text):
                 before[signs[0]] += len(signs) == 1  # 12.5.2024 is no number
             elif len(signs) > 1:
                 between[signs[0]] += 1
