@@ -329,6 +329,12 @@ def test_the_sentence_of_a_selection_says_how_close_the_runner_up_is(nats, words
     assert f"({nats:.1f} nats)" in sentence
 
 
+@pytest.mark.parametrize(("best", "says"), [(2, False), (3, False), (4, True)])
+def test_the_sentence_of_a_selection_says_if_the_best_is_the_largest_number_that_was_tried(best, says):
+    sentence = entries([2, 3, 4], "evidence", 50.0 + abs(np.arange(2, 5) - best)).sentence
+    assert sentence.endswith("; more were not tried") == says
+
+
 def test_the_runner_up_of_a_selection_is_another_number_and_not_another_shape():
     found = entries([2, 3, 2, 3], "evidence", [5.0, 9.0, 4.0, 7.0], ["full", "full", "tied", "tied"])
     assert (found.best, found.best_shape, found.runner_up, found.margin) == (2, "tied", 3, 3.0)

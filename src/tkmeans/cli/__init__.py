@@ -5,9 +5,13 @@ import sys
 try:
     import rich  # noqa: F401
     import typer  # noqa: F401
-except ImportError as missing:  # the library works without its command
-    sys.exit(f"The tkmeans command needs {missing.name}: pip install 'tkmeans[cli,plots]'")
 
-from tkmeans.cli.commands import app, main
+    from tkmeans.cli.commands import app, main
+except KeyboardInterrupt:
+    sys.exit(130)
+except ImportError as missing:  # the library works without its command
+    if missing.name not in ("rich", "typer"):
+        raise
+    sys.exit(f"The tkmeans command needs {missing.name}: pip install 'tkmeans[cli,plots]'")
 
 __all__ = ["app", "main"]

@@ -100,30 +100,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     # ---- fitting -----------------------------------------------------------------
 
+    @documented("fit_*", returns="self : object\n    The fitted estimator.")
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, resume: Any = None) -> Self:
-        """Find the clusters of X.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), path or dask collection
-            The rows to cluster. All estimators but the baselines keep float32 and take missing values (NaN): a row
-            counts with the features it has, exactly. They also take a path, which names a file or a directory of files
-            that may be larger than memory (:class:`tkmeans.DataFile` chooses columns), and a dask array or dataframe,
-            which is visited where it is; :class:`MiniBatchTKMeans` takes neither. All of them but
-            :class:`StudentTMixture` also take sparse matrices and arrays of SciPy, and never store their zeros.
-        y : Ignored
-            Present for API consistency.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. A row of weight 2 is that row twice; one of weight 0 is only labelled.
-        resume : path, default=None
-            A checkpoint of the same fit, to go on from there, with the same result to the last bit. If `max_time` has
-            ended the search for a start, that is made again; starts that were done stay done, whatever `tol` is now.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+        """Find the clusters of X."""
         check_params(self, self._checks)
         if resume is not None and not hasattr(self, "checkpoint"):
             raise TypeError(f"{type(self).__name__} writes no checkpoints to resume from; fit without resume")

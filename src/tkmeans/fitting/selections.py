@@ -126,7 +126,8 @@ class Selection:
         if self.runner_up is None or self.criterion == "stability":
             return chosen if self.runner_up is None else f"{chosen}; {self.runner_up} comes next"
         words = next(words for nats, words in CLOSENESS.items() if self.margin < nats or nats == np.inf)
-        return f"{chosen}, {words} than {self.runner_up} ({self.margin:.1f} nats)"
+        more = "; more were not tried" if self.best == np.max(self.n_clusters) else ""
+        return f"{chosen}, {words} than {self.runner_up} ({self.margin:.1f} nats){more}"
 
     @property
     def table(self) -> Array:
