@@ -248,11 +248,10 @@ def select_k(
     cells = {"clusters": [*map(str, selection.n_clusters)]}
     cells |= {name.replace("_", " "): [format(x, _SHOWN[name]) for x in column] for name, column in values.items()}
     screen.print_table(cells | {"": [marks.get(int(k), "") for k in selection.n_clusters]}, text=[""])
-    stable = (
-        " Stability is 1 if resampled rows give the same clusters; best by it is the largest number with at least .8."
-    )
-    stable *= "stability" in values
-    screen.tell(f"Smaller values of evidence, icl and bic are better.{stable}")
+    screen.tell("Smaller values of evidence, icl and bic are better.")
+    if "stability" in values:
+        what = "Stability is 1 if resampled rows give the same clusters"
+        screen.tell(f"{what}; best by it is the largest number with at least .8.")
     screen.tell(f"\n[bold]{selection.sentence}.[/bold]")
     again = "-k", selection.best, *options.typed_again(choice, reading)
     deeds = {"fit": "finds these clusters", "report": "writes a report on them"}
