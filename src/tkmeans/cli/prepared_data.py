@@ -88,8 +88,8 @@ def prepare(file: str, reading: ReadingOptions, choice: ColumnOptions) -> Data:
     scaler, notes = _scaler(table, values if weights is None else [x[weights > 0] for x in values], choice.scale, names)
     Z = np.column_stack(values)
     clustered = f"{screen.count(table.n_rows, 'row')}, clustered by {screen.count(len(names), 'column')}"
-    notes = [*chosen.notes, *_like_numbers(table, chosen.roles), *missing_values(Z), *_stand_ins(names, values), *notes]
-    notes = print_notes(table, f"{clustered}: {listed(names)}", *notes)
+    doubts = *_like_numbers(table, chosen.roles), *missing_values(Z), *_stand_ins(names, values), *_total(table, values)
+    notes = print_notes(table, f"{clustered}: {listed(names)}", *chosen.notes, *doubts, *notes)
     row_names = None if id_column is None else table.cells(id_column)
     if scaler is not None:
         Z = scaler.set_params(copy=False).transform(Z)
@@ -155,6 +155,13 @@ def _stand_ins(names: list[str], columns: list[Array]) -> Iterator[str]:
             if n > 1 and len(others) and np.min(np.abs(others - value)) > np.ptp(others):
                 found = f"{n} values of {one_line(name)} are {value:g}, far from all others"
                 yield f"{found}; add missing=['{value:g}'] if that stands for a missing value"
+
+
+def _total(table: Table, columns: list[Array]) -> Iterator[str]:
+    """A remark on a last row that is the sum of the others, in half of the columns or more."""
+    sums = [len(x) > 3 and x[-1] != 0 and bool(np.isclose(x[-1], np.nansum(x[:-1]), 1e-4, 0)) for x in columns]
+    if any(sums) and 2 * sum(sums) >= len(sums):
+        yield f"the last row ({table.where([table.n_rows - 1])[0]}) is the sum of the others; leave out such a total"
 
 
 def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) -> tuple[Any, list[str]]:
