@@ -367,12 +367,14 @@ def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
     If a cluster that is not tiny holds more of the others, all rows that both have seen are compared.
     """
     for i, known in enumerate(candidates):
-        seen = np.where((known.labels >= 0) & (new.labels >= 0), weight, 0.0)
-        counted = reached = np.where(known.reached & new.reached, weight, 0.0)
-        for each in (known, new):
-            sizes, within = (np.bincount(each.labels + 1, mass)[1:] for mass in (seen, reached))
-            if np.any((2 * within < sizes) & (sizes >= TINY_CLUSTER * np.mean(sizes))):
-                counted = seen
+        both = known.reached & new.reached
+        counted = reached = np.where(both, weight, 0.0)
+        if not np.all(both):
+            seen = np.where((known.labels >= 0) & (new.labels >= 0), weight, 0.0)
+            for each in (known, new):
+                sizes, within = (np.bincount(each.labels + 1, mass)[1:] for mass in (seen, reached))
+                if np.any((2 * within < sizes) & (sizes >= TINY_CLUSTER * np.mean(sizes))):
+                    counted = seen
         if same_clusters(known.labels, new.labels, counted):
             of_core, in_core = known.of_core and new.of_core, known.in_core or new.in_core
             n_searches = known.n_searches + new.n_searches
