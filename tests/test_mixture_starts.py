@@ -353,6 +353,19 @@ def test_rows_that_are_even_in_a_box_are_a_cluster_and_not_noise(kind, n, p, n_c
         np.testing.assert_array_equal(StudentTMixture(n_components).fit(X).outliers(X), np.arange(n) < far)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cluster_wider_than_the_ratio_allows_is_not_taken_for_noise(seed):
+    """One is seventeen times as wide as the other: their variances have a ratio of 278, and 25 are allowed."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(0, 5, (500, 2)), rng.normal(6, 0.3, (500, 2))])
+    model = StudentTMixture(2).fit(X)
+    assert np.mean(model.outliers(X)) < 0.01
+    assert adjusted_rand_score(np.repeat([0, 1], 500), model.labels_) > 0.85
+    wider = StudentTMixture(2, size_ratio=1000).fit(X)
+    assert np.mean(wider.outliers(X)) < 0.01
+    assert adjusted_rand_score(np.repeat([0, 1], 500), wider.labels_) > 0.97
+
+
 def test_a_model_without_noise_has_starts_without():
     X, labels = gaussian_groups(100)
     sample = sample_of(X)
