@@ -35,6 +35,25 @@ def test_the_shape_auto_is_elliptical_where_rows_suffice_and_says_so(run, irises
     assert "lusters are round (150 rows, 224 needed" in done.stderr + done.stdout
 
 
+def test_beside_encoded_columns_clusters_are_elliptical_unless_another_shape_is_chosen(run, tmp_path):
+    """Each cluster has as many rows of each city as the other, and three wrong incomes."""
+    rng, n = np.random.default_rng(0), 300
+    income, city = rng.normal([30_000, 70_000], 3000, (n // 2, 2)).ravel(), rng.choice(["Paris", "Lyon", "Nice"], n)
+    income[[5, 50, 123]] = 5e6
+    age = rng.normal([30, 50], 3, (n // 2, 2)).ravel()
+    path = tmp_path / "people.csv"
+    pd.DataFrame({"income": income, "age": age, "city": city}).to_csv(path, index=False)
+    done = run("fit", path, "-k", 2, "--encode", "city", "--json")
+    assert "lusters are elliptical (300 rows" in done.stderr
+    found = json.loads(done.stdout)
+    assert adjusted_rand_score(np.arange(n) % 2, found["labels"]) == 1
+    assert found["outliers"]["lines"] == [7, 52, 125]
+    for cluster in found["clusters"]:
+        assert sum(cluster["center"][f"city={name}"] for name in ("Paris", "Lyon", "Nice")) == pytest.approx(1)
+        assert max(cluster["center"][f"city={name}"] for name in ("Paris", "Lyon", "Nice")) < 0.5
+    assert "elliptical" not in run("fit", path, "-k", 2, "--encode", "city", "--shape", "round").stderr
+
+
 def test_every_command_takes_elliptical_clusters(run, irises, tmp_path):
     path, _ = irises
     X = np.loadtxt(path, delimiter=",", skiprows=1)
