@@ -20,7 +20,8 @@ from tkmeans.tables.table import one_line
 _SCALERS = {Scale.robust: ("RobustScaler", "its median and interquartile range")}
 _SCALERS |= {Scale.standard: ("StandardScaler", "its mean and standard deviation")}
 _SCALERS |= {Scale.minmax: ("MinMaxScaler", "its least and largest value")}
-_LIKE_NUMBER, _PLAIN = re.compile(r"\W*[0-9][0-9.,]*[KMBkmb]?\W*"), re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_LIKE_NUMBER = re.compile(r"\W*[0-9]+(?:[.,][0-9]{3})*(?:[.,][0-9]*)?[KMBkmb]?\W*")
+_PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _LOOKED_AT, _MOST = 1000, 0.9  # cells of a column of text, and the share of them that is most
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
 

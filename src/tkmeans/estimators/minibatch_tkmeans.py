@@ -43,17 +43,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     Use it like :class:`sklearn.cluster.MiniBatchKMeans`. The model is that of :class:`TKMeans`, learned by stepwise
     EM: of rows that have gone by only a few sums are kept, and these fade with time.
 
-    Parameters
-    ----------
-    n_clusters, dof : int, and "estimate" or float, default=8 and "estimate"
-        The number of clusters; the degrees of freedom nu: how heavy the tails are. See :class:`TKMeans`.
-    cluster_weights : {"auto", "equal", "estimate"}, default="auto"
-        Whether clusters are equally probable beforehand. "auto" decides on the first rows.
-    init, n_init : as of :class:`TKMeans`, default="robust" and "auto"
-        Where to begin, and how many starts to try; the best is kept.
-    random_state, verbose : int, RandomState instance or None, default=None, and int, default=0
-        Makes the start, and the batches of :meth:`fit`, reproducible. Print every iteration if positive.
-
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
