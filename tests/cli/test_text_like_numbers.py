@@ -29,6 +29,17 @@ def test_text_that_looks_like_numbers_is_mentioned_with_a_cell(notes, form):
     assert "write all of them in one way, such as 1234.5, to cluster by it" in text
 
 
-@pytest.mark.parametrize("cells", [["red", "blue"], ["12:30", "8:15"], ["a1", "b2"], ["1/2", "3/4"], ["5-9", "10-14"], ["01.02.2024", "17.11.2024"], ["192.168.1.7"]])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["red", "blue"],
+        ["12:30", "8:15"],
+        ["a1", "b2"],
+        ["1/2", "3/4"],
+        ["5-9", "10-14"],
+        ["01.02.2024", "17.11.2024"],
+        ["192.168.1.7"],
+    ],
+)
 def test_other_text_is_not_mentioned(notes, cells):
     assert "look like numbers" not in notes((cells * N)[:N])
