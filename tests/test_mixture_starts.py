@@ -366,6 +366,41 @@ def test_a_cluster_wider_than_the_ratio_allows_is_not_taken_for_noise(seed):
     assert adjusted_rand_score(np.repeat([0, 1], 500), wider.labels_) > 0.97
 
 
+@pytest.mark.parametrize(("sizes", "width", "p"), [((950, 50), 3, 1), ((900, 100), 1.5, 2), ((900, 100), 1, 3)])
+def test_clusters_of_whole_numbers_are_not_taken_for_noise(sizes, width, p):
+    """The outermost of the numbers in the bulk stand for half a step beyond it."""
+    for seed in range(3):
+        rng, y = np.random.default_rng(seed), np.repeat([0, 1], sizes)
+        X = np.rint(50 * y[:, None] + width * rng.normal(size=(len(y), p)))
+        model = StudentTMixture(2).fit(X)
+        assert adjusted_rand_score(y, model.labels_) == 1
+        assert np.mean(model.outliers(X)) < 0.01
+
+
+@pytest.mark.parametrize("p", [3, 5, 10, 20])
+@pytest.mark.parametrize("n_strays", [3, 20])
+def test_rows_that_have_made_tails_heavy_are_outliers_where_there_is_no_noise(p, n_strays):
+    """Six times as far from the centre as ordinary rows, but near by the volume of the bulk."""
+    for seed in range(3):
+        rng, y = np.random.default_rng(seed), np.repeat(range(4), 200)
+        centers = rng.uniform(0, 60, (4, p))
+        away = rng.normal(size=(n_strays, p))
+        away *= 6 * p**0.5 / np.linalg.norm(away, axis=1, keepdims=True)
+        X = np.vstack([centers[y] + rng.normal(size=(800, p)), centers[rng.integers(4, size=n_strays)] + away])
+        distances = np.min(np.linalg.norm(X[:, None] - centers, axis=2), axis=1)
+        found = StudentTMixture(4).fit(X).outliers(X)
+        assert np.all(found[distances > 5.9 * p**0.5])
+        assert np.mean(found[:800]) < 0.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("nu", [3, 5])
+def test_heavy_tails_of_the_clusters_themselves_are_no_outliers(nu, seed):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.standard_t(nu, (300, 4)) + c for c in (0, 20, 40)])
+    assert np.mean(StudentTMixture(3).fit(X).outliers(X)) < 0.01
+
+
 def test_a_model_without_noise_has_starts_without():
     X, labels = gaussian_groups(100)
     sample = sample_of(X)

@@ -28,6 +28,7 @@ from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
+from tkmeans.models.noise import NO_NOISE
 from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, labels_of, noise_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.arrays import write_parquet
@@ -379,10 +380,14 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "outlier_pvalues", "pvalue", "outlier_pvalue", np.float64)
 
     def _strays(self, level: float) -> OutlierModel | None:
-        """The strays among the training rows; None where a noise component answers."""
+        """The strays among the training rows; None where a noise component answers.
+
+        One that is as good as empty was beaten by heavy tails. If without strays tails are lighter, these made them so.
+        """
         if "outliers" in self._lacks:
             raise TypeError(f"{type(self).__name__} does not look for outliers; predict without outlier_label")
-        if getattr(self._fitted_model.params, "noise", 0):
+        noise = max(getattr(self._fitted_model.params, name, 0) for name in ("noise", "beyond"))
+        if noise > NO_NOISE:
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
@@ -390,7 +395,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         # Those of mixtures are Mahalanobis distances, which have no unit.
         scale = 1.0 if hasattr(params, "covariances") else getattr(params, "scale", 1.0)
         dof = float(np.max(getattr(params, "dof", np.inf)))
-        return fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
+        strays = fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
+        return strays if strays.core_dof > dof or not noise else None
 
     def _limits(self, source: Source) -> Array:
         """Below the first row and above the second a value is a bad cell, (2, p)."""

@@ -108,7 +108,10 @@ def bulk_of(sample: Sample, spread: Any = None, slack: Any = 0.0, one: float = 1
     gaussian = quantile(squares, weight) * chdtri(p, 0.05) / chdtri(p, 0.5)  # where very many rows are far
     radius = np.sqrt(max(min(outer, MOST_BULK * gaussian), 1e-12)) * (1 + 1e-6)  # no row lies on the rim
     low, high = (end(X[core & (weight > 0)], axis=0) for end in (np.min, np.max))
-    box = np.stack([low / 2 + high / 2, (high / 2 - low / 2) * (1 + 1e-6) + 1e-6 * units])
+    steps = np.sqrt(12 * grain) / units  # the outermost values stand for half a step more
+    steps = np.where(steps < 1 + 1e-6, steps, 0.0)  # longer ones are no steps of measurement
+    radius = np.exp(np.mean(np.log(radius + steps / 2)))
+    box = np.stack([low / 2 + high / 2, (high / 2 - low / 2) * (1 + 1e-6) + (1e-6 + steps / 2) * units])
     return Bulk(center, units, float(radius), box, grain)
 
 
