@@ -13,6 +13,7 @@ from tkmeans import TKMeans, engines
 from tkmeans.engines import native, reference
 from tkmeans.search import fitted_tails, robust_search
 from tkmeans.search.center_search import TAIL_ROWS
+from tkmeans.search.reference_search import ReferenceSearch
 from tkmeans.sources import Sample
 from tkmeans.sources.base import canonical
 
@@ -177,8 +178,9 @@ ROWS = np.random.default_rng(0).normal(size=(20, 2))
 UNIFORMS = np.random.default_rng(0).random(100)
 
 
-def new_search(rows=ROWS, weight=None, n_clusters=3, dof=1.0, noise_reach=600.0):
-    return native.new_search(rows, np.ones(len(rows)) if weight is None else weight, n_clusters, dof, noise_reach)
+def new_search(rows=ROWS, weight=None, n_clusters=3, dof=1.0, noise_reach=600.0, **limits):
+    weight = np.ones(len(rows)) if weight is None else weight
+    return native.new_search(rows, weight, n_clusters, dof, noise_reach, **limits)
 
 
 def with_one(value):
@@ -194,6 +196,20 @@ def seeded(n_centers=4):
     return search
 
 
+@pytest.mark.parametrize("least", [0.5, 2.0])
+def test_no_scale_of_a_search_is_below_the_least(least):
+    rows = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 9.0], [5.0, 5.0]], [20, 10, 10, 10], axis=0)
+    for search in (new_search(rows, least=least), ReferenceSearch(rows, np.ones(50), 3, 1.0, least)):
+        search.seed(4, UNIFORMS, 3)
+        search.refine(2)
+        search.descend(3, 2)
+        search.refine(2)
+        assert search.scale >= least
+        search.restore(rows[[0, 20, 40]], 0.01)
+        search.refine(1)
+        assert search.scale == pytest.approx(least)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -205,6 +221,8 @@ def seeded(n_centers=4):
         ({"noise_reach": 0.0}, "noise_reach must be positive"),
         ({"dof": np.inf}, "dof must be positive and finite"),
         ({"noise_reach": np.nan}, "noise_reach must be positive and finite"),
+        ({"least": -1.0}, "least_scale must be finite and not negative"),
+        ({"least": np.nan}, "least_scale must be finite and not negative"),
         ({"rows": with_one(np.nan)}, "rows must be finite"),
         ({"rows": with_one(-np.inf)}, "rows must be finite"),
         ({"rows": with_one(1e160)}, "no coordinate beyond 1e140"),  # its square overflows

@@ -419,9 +419,9 @@ def many_blobs(monkeypatch, n=3000):
     X, labels = blobs(8, 5, n)
     sample, search, calls = canonical(Sample(X, np.ones(n))), starts.robust_search, []
 
-    def noted(part, n_clusters, rng, tails, quiet_breaths, seconds, start=None):
+    def noted(part, n_clusters, rng, tails, quiet_breaths, seconds, start=None, least_scale=0.0):
         calls.append((len(part.X), start is not None))
-        return search(part, n_clusters, rng, tails, quiet_breaths, seconds, start)
+        return search(part, n_clusters, rng, tails, quiet_breaths, seconds, start, least_scale)
 
     monkeypatch.setattr(starts, "LARGE", 0)
     monkeypatch.setattr(starts, "VERY_LARGE", 0)

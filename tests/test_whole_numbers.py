@@ -22,6 +22,41 @@ def answers_from_1_to_5():
     return np.clip(np.rint(centers[rng.integers(0, 3, 300)] + rng.normal(size=(300, 6))), 1, 5)
 
 
+@pytest.mark.parametrize(("sizes", "spread"), [((900, 100), 0.5), ((900, 100), 1), ((950, 50), 0.7), ((700, 300), 0.7)])
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_small_cluster_of_whole_numbers_is_found_beside_a_frequent_number(sizes, spread, p):
+    """Two heaps of whole numbers, 50 apart: a centre on each of two frequent numbers is no better."""
+    for seed in range(4):
+        rng, y = np.random.default_rng(seed), np.repeat([0, 1], sizes)
+        X = np.rint(50 * y[:, None] + spread * rng.normal(size=(len(y), p)))
+        model = TKMeans(2).fit(X)
+        assert adjusted_rand_score(y, model.labels_) == 1
+        assert np.mean(model.outliers(X)) < 0.01
+
+
+RATES = {  # sizes, and means of counts
+    "visits": ((800, 120, 80), [[0.2] * 4, [15, 1, 10, 0.2], [0.2, 20, 1, 15]]),
+    "two claims": ((900, 100), [[0.3] * 2, [20] * 2]),
+    "five claims": ((900, 100), [[0.3] * 5, [20] * 5]),
+}
+
+
+@pytest.mark.parametrize("kind", RATES)
+def test_clusters_of_counts_are_found_beside_rows_of_hardly_any(kind):
+    sizes, rates = RATES[kind]
+    for seed in range(4):
+        y = np.repeat(range(len(sizes)), sizes)
+        X = np.random.default_rng(seed).poisson(np.array(rates)[y]).astype(float)
+        assert adjusted_rand_score(y, TKMeans(len(sizes)).fit(X).labels_) > 0.95
+
+
+def test_values_below_a_limit_that_are_set_to_it_make_no_cluster_of_their_own():
+    for seed in range(4):
+        y = np.repeat([0, 1], [400, 60])
+        shares = np.clip(np.array([-0.05, 0.8])[y] + np.random.default_rng(seed).normal(0, 0.05, 460), 0, 1)
+        assert adjusted_rand_score(y, TKMeans(2).fit(shares[:, None]).labels_) > 0.95
+
+
 @pytest.mark.parametrize("unit", [1.0, 0.1])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_scale_of_rounded_rows_is_not_below_the_variance_of_rounding(seed, unit):

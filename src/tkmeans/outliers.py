@@ -24,7 +24,7 @@ from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
 
 WELL_OUTSIDE = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
-MUCH_NEARER = 20.0  # times, in squared distances
+MUCH_NEARER, MANY = 20.0, 0.4  # times, in squared distances; of the rows
 ROUNDING = 1e-6  # of the scale
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
@@ -49,11 +49,12 @@ def fit_outlier_model(
     """The one- or two-group model of the distances, whichever the BIC prefers.
 
     The threshold is where the probability of being a stray passes `level`. Distances far below the `scale` of the
-    clusters, which is then at its floor, are rounding errors of rows that equal their centre. Where most rows equal one
+    clusters, which is then at its floor, are rounding errors of rows that equal their centre. Where many rows equal one
     another, and are much nearer to it than by this scale and `dof`, their distance is no measure of the others.
     """
     n_rows, middle, d2 = float(np.sum(distances.mass)), distances.median, distances.d2
-    at_centers = MUCH_NEARER * middle < _core_quantile(0.5, n_features, scale, min(dof, _CORE_DOF[1]))
+    near = d2[np.searchsorted(np.cumsum(distances.mass), MANY * n_rows)]
+    at_centers = MUCH_NEARER * near < _core_quantile(1 - MANY, n_features, scale, min(dof, _CORE_DOF[1]))
     begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
     nobody = max(4 * end, ROUNDING * scale)  # without strays, a row twice as far as the farthest is one all the same
     if middle > 0:  # a distance of 0 has no logarithm; it is as good as very close

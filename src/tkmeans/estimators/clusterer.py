@@ -396,7 +396,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         scale = 1.0 if hasattr(params, "covariances") else getattr(params, "scale", 1.0)
         dof = float(np.max(getattr(params, "dof", np.inf)))
         strays = fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
-        return strays if strays.core_dof > dof or not noise else None
+        lighter = strays.core_dof > dof and strays.core_scale > scale / 10  # a narrow one is of equal rows
+        return strays if lighter or not noise else None
 
     def _limits(self, source: Source) -> Array:
         """Below the first row and above the second a value is a bad cell, (2, p)."""

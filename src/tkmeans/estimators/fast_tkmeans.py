@@ -29,13 +29,6 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     fuzzy c-means with m = 1 + 2 / (dof + n_features). It finds good centres from poor starts on clean data, but far
     rows belong to all clusters alike and pull every centre: for outliers use ``TKMeans(dof=1.0)``, which is as quick.
 
-    Parameters
-    ----------
-    n_clusters, dof : int and float, default=8 and 1.0
-        The number of clusters; the degrees of freedom nu, which is not estimated.
-    init : {"k-means++", "robust", "random", "uniform"}, array or callable, default="k-means++"
-        Where to begin. "k-means++" is what the code calls fast t-k-means++, "uniform" its fast t-k-means.
-
     See Also
     --------
     TKMeans : With the scale estimated: robust, and with a density.

@@ -37,22 +37,6 @@ class TKMeans(Clusterer, ClusterMixin, BaseEstimator):
     p-value identifies them), so that a few per cent of outliers do not move the clusters. The method is that of Y. Li,
     Y. Zhang, Q. Tang, W. Huang, Y. Jiang and S.-T. Xia, "t-k-means: A Robust and Stable k-means Variant".
 
-    Parameters
-    ----------
-    n_clusters : int or "auto", default=8
-        The number of clusters. "auto" chooses 1 to 20 as :func:`select_clusters` does, by mixtures of ellipses.
-    dof : "estimate" or float, default="estimate"
-        The degrees of freedom nu: how heavy the tails are. The estimate stays between 1 (Cauchy; 2 K p / (n - K) where
-        few rows make that more; 10 p for sparse rows of very many columns, such as tf-idf) and 200 (as good as
-        Gaussian). A number fixes it: 1.0 is robust and quickest, a huge one gives a Gaussian mixture.
-    cluster_weights : {"auto", "equal", "estimate"}, default="auto"
-        Whether clusters are equally probable beforehand, as in the paper, or have weights of their own, for clusters of
-        very different size. "auto" lets the robust search decide; from another start it keeps the fit of better ICL.
-    init : {"robust", "k-means++", "random", "uniform"}, array or callable, default="robust"
-        Where to begin. "robust" compares independent searches on a sample of the rows; neither seeds nor, in tables of
-        up to 4500 rows, their order make a difference. An array holds the centres, of shape (n_clusters, n_features).
-        A callable takes X, n_clusters and random_state and returns such an array.
-
     See Also
     --------
     FastTKMeans : The fast variant of the authors' code, with no scale to estimate.

@@ -396,7 +396,9 @@ def noise_is_a_cluster(sample: Sample, start: MixtureStart, setting: Setting) ->
     away = (sample.X - bulk.center) / (bulk.units * bulk.radius)
     squares = np.sum(away**2, axis=1)
     held, within = sample.weight * start.noise, np.argsort(squares, kind="stable")[: np.count_nonzero(squares < 1)]
-    if np.sum(mass := held[within]) >= FEW_STRAYS:
+    if np.max(mass := held[within], initial=0.0) >= FEW_STRAYS:
+        return True  # equal rows
+    if np.sum(mass) >= FEW_STRAYS:
         shift = np.max(np.abs(np.cumsum(mass) / np.sum(mass) - squares[within] ** (p / 2)))
         if shift > max(CROWDED, 1.63 * np.sum(mass**2) ** 0.5 / np.sum(mass)):
             return True

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import gammaln
 
 from tkmeans import engines
 from tkmeans.em import SmallGain, em
@@ -109,12 +110,16 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         few = f"Number of distinct clusters ({len(sample.X)}) found smaller than n_clusters ({K})."
         warn_user(f"{few} Possibly due to duplicate points in X; some clusters will be empty.")
     floor = SCALE_FLOOR[source.dtype.name]
-    one = float(np.min(rows.weight, where=rows.weight > 0, initial=1.0))
+    one, narrow = float(np.min(rows.weight, where=rows.weight > 0, initial=1.0)), floor
     if robust and source.lift is None and len(sample.X) < REPEATED * np.sum(sample.weight) / one:
         # Rows are measured in steps, perhaps: no column tells more than its steps.
         middle, slack = quantile(sample.X, sample.weight), relations.rounding(source)
-        floor = max(floor, float(np.min(relations.column_units(sample.X - middle, sample.weight, slack, one)[1])))
-        source.least_scale = floor
+        units, grain = relations.column_units(sample.X - middle, sample.weight, slack, one)
+        grain = np.minimum(grain, units**2 / 12)  # longer ones are no steps of measurement
+        source.least_scale = floor = max(floor, float(np.min(grain)))
+        # No density may put more than one row into a cell of these steps, or centres are drawn to frequent rows.
+        nu, p = first_dof(sample.X.shape[1]), sample.X.shape[1]
+        narrow = 12 * floor * np.exp(2 / p * (gammaln((nu + p) / 2) - gammaln(nu / 2))) / (nu * np.pi)
     for number in range(n_starts(init, settings.n_init)):
         if robust:
             searching.seed(number)
@@ -125,7 +130,8 @@ def starts(settings: Any, source: Source, dof: float | None, rng: np.random.Rand
         elif robust:
             with suppress(TimeoutError):
                 climb = max(source.total, source.n_counted) > MANY_TIMES * np.sum(sample.weight)
-                search = partial(chosen_start, K=K, dof=dof, rng=searching, limit=limit, climb=climb, spread=known)
+                asked: Any = {"K": K, "dof": dof, "rng": searching, "limit": limit, "climb": climb, "least": narrow}
+                search: Any = partial(chosen_start, **asked, spread=known)
                 if least := int(getattr(settings, "min_cluster_size", 0) or 0):
                     search = partial(without_heaps, partial(search, spread=None), nearest, K, least / source.total)
                 found, agreement = search(sample)
@@ -212,12 +218,12 @@ class Candidate(NamedTuple):
 
 
 def chosen_start(
-    sample: Sample, K: int, dof: Any, rng: Any, limit: Any = None, *, climb: bool = False, spread: Any = None
+    sample: Sample, K: int, dof: Any, rng: Any, limit: Any = None, *, climb: Any = 0, spread: Any = None, least: Any = 0
 ) -> tuple[Found, Agreement]:
     """The best start for a canonical sample.
 
-    If it is to `climb`, EM on the sample leads from there. `spread` is the sample's, if it is known.
-    When the time is up, it is the first one found; TimeoutError if there is none.
+    If it is to `climb`, EM on the sample leads from there. `spread` is the sample's, if it is known; no scale is below
+    `least`. When the time is up, it is the first one found; TimeoutError if there is none.
     """
     candidates, n_searches, core_weight, quick = list[Candidate](), 0, sample.weight, None
     plan: list[tuple[float, Any]] = [(TAILS[0], EVERY)]
@@ -227,7 +233,8 @@ def chosen_start(
     ends, whole = dict[int, Candidate](), sample
 
     def pilot(each: Candidate) -> Candidate:
-        ends[id(each.found)] = end = ends.get(id(each.found)) or _pilot(whole, core_weight, each, dof, tol)
+        end = ends.get(id(each.found)) or _pilot(whole, core_weight, each, dof, tol, least)
+        ends[id(each.found)] = end
         counted: Any = {"n_searches": each.n_searches, "of_core": each.of_core, "in_core": each.in_core}
         return end._replace(**counted, merit=end.merit - each.handicap)
 
@@ -240,7 +247,7 @@ def chosen_start(
         try:
             if step > 1:  # a few of the rows lead to where all begin
                 draw = np.random.RandomState(n_searches)
-                start = robust_search(some, K, draw, nu, 1, getattr(limit, "left", np.inf))
+                start = robust_search(some, K, draw, nu, 1, getattr(limit, "left", np.inf), None, least)
                 sizes = np.bincount(start.labels, some.weight, K)
                 clear = sample.X.size * K > VERY_LARGE and not candidates
                 if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
@@ -252,7 +259,7 @@ def chosen_start(
                     _count(candidates, candidates[0]._replace(n_searches=1, in_core=rows is not EVERY), sample.weight)
                     n_searches += 1
                     continue
-            found = robust_search(part, K, rng, nu, 1, getattr(limit, "left", np.inf), start)
+            found = robust_search(part, K, rng, nu, 1, getattr(limit, "left", np.inf), start, least)
         except TimeoutError:
             if limit:
                 limit.has_cut = True
@@ -297,10 +304,10 @@ def chosen_start(
         found = pilot(only).found if climb else found
         return found, Agreement(n_searches, n_searches, np.inf)
     for i, each in enumerate(candidates):
-        if each.handicap and not each.of_core and is_better(each.found, candidates[0].found, sample):
+        if each.handicap and not each.of_core and is_better(each.found, candidates[0].found, sample, least):
             candidates[i] = each._replace(handicap=0.0)  # heavy tails would have taken it, had they found it
     accepted = [each for each in candidates if each.handicap < np.inf]  # heavy tails always are
-    widest = WIDEST * min(each.found.width for each in accepted)
+    widest = WIDEST * max(least, min(each.found.width for each in accepted if not each.of_core))
     pilots = [pilot(each) for each in accepted if each.found.width <= widest]
     return _best(pilots, sample.weight, n_searches)
 
@@ -383,12 +390,12 @@ def _count(candidates: list[Candidate], new: Candidate, weight: Array) -> None:
     candidates.append(new)
 
 
-def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float) -> Candidate:
+def _pilot(sample: Sample, core_weight: Array, candidate: Candidate, dof: Any, tol: float, least: float) -> Candidate:
     """Where EM leads on the sample, and what that is worth to all rows and to the core."""
     (X, weight), found, (K, p) = sample, candidate.found, candidate.found.centers.shape
-    least, engine = least_dof(K, p, float(np.sum(weight))), engines.select("auto")
-    model = Student(engine=engine, estimate_dof=dof is None, estimate_weights=True, least_dof=least, scale_floor=1e-20)
-    start = Params(found.centers, max(found.width, 1e-20), dof or max(PILOT_DOF, least), np.full(K, -np.log(K)))
+    nu, engine, least = least_dof(K, p, float(np.sum(weight))), engines.select("auto"), max(least, 1e-20)
+    model = Student(engine=engine, estimate_dof=dof is None, estimate_weights=True, least_dof=nu, scale_floor=least)
+    start = Params(found.centers, max(found.width, least), dof or max(PILOT_DOF, nu), np.full(K, -np.log(K)))
     block = Block(X, weight, Frame(np.zeros(p), 1.0))
     fit: Any = em(ArraySource(*block), model, start, stop=SmallGain(tol), max_iter=PILOT_ITER)
     if fit.interrupted:  # of a start nothing is kept

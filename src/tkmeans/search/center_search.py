@@ -60,11 +60,13 @@ def robust_search(
     quiet_breaths: int = QUIET_BREATHS,
     seconds: float = math.inf,
     start: Found | None = None,
+    least_scale: float = 0.0,
 ) -> Found:
     """Centres that EM can start from with confidence, for a canonical sample.
 
-    `tails` is the nu of the criterion, heavy if None. A search may give up after fewer `quiet_breaths`; with none
-    centres may be fewer. It may `start` where another ended. A native one raises TimeoutError after so many `seconds`.
+    `tails` is the nu of the criterion, heavy if None. The scale is at least `least_scale`. A search may give up after
+    fewer `quiet_breaths`; with none centres may be fewer. It may `start` where another ended. A native one raises
+    TimeoutError after so many `seconds`.
     """
     # Weights sum to at least the number of rows: fractions of a row would look like noise.
     sample = sample._replace(weight=sample.weight * max(1.0, len(sample.X) / np.sum(sample.weight)))
@@ -73,7 +75,7 @@ def robust_search(
     if n_rows <= n_clusters:  # every row is a centre
         rows = np.arange(n_clusters) % n_rows
         return Found(sample.X[rows], 1e-6, BOUNDS[0], False, rows[:n_rows], np.zeros(n_rows), 0.0, 0.0)
-    search = _new_search(sample, n_clusters, tails, seconds)
+    search = _new_search(sample, n_clusters, tails, seconds, least_scale)
     if start is None:
         many = min(math.ceil(OVERSHOOT * n_clusters), n_rows)
         search.seed(many, rng.random_sample(1 + TRIALS * many), TRIALS)
@@ -95,9 +97,10 @@ def robust_search(
     return Found(centers, scale, tails, differ, labels, nearest, middle / p, left_out)
 
 
-def _new_search(sample: Sample, n_clusters: int, tails: float, seconds: float = math.inf) -> "Search":
+def _new_search(sample: Sample, n_clusters: int, tails: float, seconds: float, least: float) -> "Search":
     engine, asked = engines.select("auto"), (*sample, n_clusters, tails)
-    return engine.new_search(*asked, NOISE_REACH, seconds) if engine.NAME == "native" else ReferenceSearch(*asked)
+    own = engine.NAME == "native"
+    return engine.new_search(*asked, NOISE_REACH, seconds, least) if own else ReferenceSearch(*asked, least)
 
 
 def _exhale(search: "Search", n_clusters: int, rng: np.random.RandomState) -> None:
@@ -182,9 +185,9 @@ def fitted_tails(found: Found, sample: Sample, dof: float | None, starts: tuple[
     return found._replace(scale=float(scale[best]), dof=float(nu[best, 0]))
 
 
-def is_better(other: Found, known: Found, sample: Sample) -> bool:
+def is_better(other: Found, known: Found, sample: Sample, least_scale: float = 0.0) -> bool:
     """Whether what another search found is better by the criterion of the one that found what is known, too."""
-    search, costs = _new_search(sample, len(known.centers), known.dof), list[float]()
+    search, costs = _new_search(sample, len(known.centers), known.dof, math.inf, least_scale), list[float]()
     for each in (known, other):
         search.restore(each.centers, each.scale)
         search.refine(3)

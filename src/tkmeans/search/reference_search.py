@@ -35,10 +35,10 @@ class Candidate(NamedTuple):
 class ReferenceSearch:
     """The state of a search for starting centres, with the methods of the native `Search`."""
 
-    def __init__(self, rows: Array, weight: Array, n_clusters: int, dof: float) -> None:
+    def __init__(self, rows: Array, weight: Array, n_clusters: int, dof: float, least_scale: float = 0.0) -> None:
         self._X, self._weight = np.asarray(rows, np.float64), np.asarray(weight, np.float64)  # (n, p), (n,)
         self._state = State(np.empty((0, self._X.shape[1])), 1 / dof, dof, n_clusters)
-        self._total, self._noise_price, self._least_scale = np.sum(self._weight), np.log(n_clusters), 0.0
+        self._total, self._noise_price, self._least_scale = np.sum(self._weight), np.log(n_clusters), least_scale
         self._cheapest = np.inf  # price of a drop at the end of the way down; infinite if it is not known
 
     @property
@@ -145,7 +145,7 @@ class ReferenceSearch:
         chosen = [drawn(weight, next(uniform))]
         d1 = np.sum((X - X[chosen[0]]) ** 2, axis=1)
         self._set_scale(self._quantile_scale(d1) or self.scale)
-        self._least_scale, rescale_at = LEAST_SHARE_OF_SCALE * self.scale, RESCALE_GROWTH
+        self._least_scale, rescale_at = max(LEAST_SHARE_OF_SCALE * self.scale, self._least_scale), RESCALE_GROWTH
         while len(chosen) < target:
             if len(chosen) >= rescale_at:
                 self._set_scale(self._quantile_scale(d1))

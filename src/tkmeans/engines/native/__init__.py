@@ -39,11 +39,14 @@ def instruction_set() -> str:
 
 
 def new_search(
-    rows: Array, weight: Array, n_clusters: int, dof: float, noise_reach: float, seconds: float = np.inf
+    rows: Array, weight: Array, n_clusters: int, dof: float, reach: float, seconds: float = np.inf, least: float = 0.0
 ) -> _native.Search:
-    """A search (`search.hpp`), for `tkmeans.search.center_search`; it raises TimeoutError so many seconds from now."""
+    """A search (`search.hpp`), for `tkmeans.search.center_search`; it raises TimeoutError so many seconds from now.
+
+    Noise begins at `reach` p times the scale, which is at `least` that.
+    """
     rows, weight = (np.ascontiguousarray(values, np.float64) for values in (rows, weight))
-    return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, noise_reach * rows.shape[1], seconds)
+    return _native.Search(_INSTRUCTION_SET, rows, weight, n_clusters, dof, reach * rows.shape[1], seconds, least)
 
 
 def summarize(block: Block, params: Params, kernel: Kernel, *, skip_far: bool = True, sums: Any = None) -> Stats:

@@ -49,7 +49,7 @@ def distances(set: str, x: Annotated[NDArray[numpy.float32], dict(shape=(None, N
     """Fill the Euclidean distance of each row to every center, (n, K)."""
 
 class Search:
-    def __init__(self, set: str, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_clusters: int, dof: float, noise_reach: float, seconds: float) -> None: ...
+    def __init__(self, set: str, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_clusters: int, dof: float, noise_reach: float, seconds: float, least_scale: float) -> None: ...
 
     def seed(self, target: int, uniforms: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], trials: int) -> None:
         """Draw centers, each the best of some trials."""

@@ -226,8 +226,8 @@ void distances(const Block<In>& block, const Model& model, In* distance) {
 }  // namespace
 
 std::unique_ptr<Search> new_search(const double* rows, const double* weights, Index n, Index features, Index clusters,
-                                   double dof, double noise_reach);  // search.cpp
-extern const ShapeFunctions<double> shapes_f64;                      // shapes.cpp
+                                   double dof, double noise_reach, double least_scale);  // search.cpp
+extern const ShapeFunctions<double> shapes_f64;                                          // shapes.cpp
 extern const ShapeFunctions<float> shapes_f32;
 extern const SparseFunctions<double> sparse_f64;  // sparse.cpp
 extern const SparseFunctions<float> sparse_f32;

@@ -120,7 +120,7 @@ class Search {
 
 // Rows, (n, p), and their weights must outlive the search.
 using NewSearch = std::unique_ptr<Search> (*)(const double* rows, const double* weights, Index n, Index features,
-                                              Index clusters, double dof, double noise_reach);
+                                              Index clusters, double dof, double noise_reach, double least_scale);
 
 struct Engine {
     Functions<double> f64;

@@ -8,12 +8,12 @@ namespace tkmeans::TKM_SET {
 
 // Loops over two or three features are unrolled only if their number is known when compiling.
 std::unique_ptr<Search> new_search(const double* rows, const double* weights, Index n, Index features, Index clusters,
-                                   double dof, double noise_reach) {
+                                   double dof, double noise_reach, double least_scale) {
     switch (features) {
-        case 1: return std::make_unique<SearchState<1>>(rows, weights, n, features, clusters, dof, noise_reach);
-        case 2: return std::make_unique<SearchState<2>>(rows, weights, n, features, clusters, dof, noise_reach);
-        case 3: return std::make_unique<SearchState<3>>(rows, weights, n, features, clusters, dof, noise_reach);
-        default: return std::make_unique<SearchState<0>>(rows, weights, n, features, clusters, dof, noise_reach);
+        case 1: return std::make_unique<SearchState<1>>(rows, weights, n, features, clusters, dof, noise_reach, least_scale);
+        case 2: return std::make_unique<SearchState<2>>(rows, weights, n, features, clusters, dof, noise_reach, least_scale);
+        case 3: return std::make_unique<SearchState<3>>(rows, weights, n, features, clusters, dof, noise_reach, least_scale);
+        default: return std::make_unique<SearchState<0>>(rows, weights, n, features, clusters, dof, noise_reach, least_scale);
     }
 }
 

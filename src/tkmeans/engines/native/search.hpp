@@ -30,7 +30,7 @@ template <int P>
 class SearchState final : public Search {
  public:
     SearchState(const double* rows, const double* weights, Index n, Index features, Index clusters, double dof,
-                double noise_reach);
+                double noise_reach, double least_scale);
 
     void seed(Index target, const double* uniforms, int trials) override;
     void refine(int steps) override;
@@ -182,7 +182,7 @@ class SearchState final : public Search {
     const double clear_ratio_;  // of the two (1 + d / nu_alpha): beyond it a row is not ambiguous
     double nu_alpha_ = 1;       // nu times the scale
     double cheapest_drop_ = infinity;  // at the end of the way down; infinite if it is not known
-    double least_nu_alpha_ = 0;
+    double least_nu_alpha_;
     double noise_nu_alpha_ = 0;    // the one at which the density of the noise is held, or 0
     double cap_loss_, cap_ratio_;  // loss of a noise row and cap / nu_alpha, at the present scale
     bool full_cost_ = true;        // false while the first seeds are placed: l1 alone counts

@@ -26,7 +26,7 @@ void SearchState<P>::seed(Index target, const double* uniforms, int trials) {
     distances_to(points.data(), 1);
     append_center(points[0], distances_.data());
     if (quantile_nu_alpha() > 0) set_nu_alpha(quantile_nu_alpha());
-    least_nu_alpha_ = least_share_of_scale * nu_alpha_;
+    least_nu_alpha_ = std::max(least_share_of_scale * nu_alpha_, least_nu_alpha_);
     update_losses();
     for (double rescale_at = rescale_growth; clusters() < target;) {
         poll();

@@ -36,17 +36,18 @@ void require_weights(const Vector<const double>& weights) {
 class BoundSearch final {
  public:
     BoundSearch(const std::string& set, Matrix<const double> rows, Vector<const double> weights, Index clusters,
-                double dof, double noise_reach, double seconds)
+                double dof, double noise_reach, double seconds, double least_scale)
         : rows_(rows), weights_(weights), begun_(Clock::now()), seconds_(seconds) {
         require(rows.shape(0) >= 1 && rows.shape(1) >= 1, "rows must have at least one row and one column");
         require(weights.shape(0) == rows.shape(0), "weights must have one entry per row");
         require(clusters >= 1, "clusters must be at least 1");
         require(dof > 0 && std::isfinite(dof), "dof must be positive and finite");
         require(noise_reach > 0 && std::isfinite(noise_reach), "noise_reach must be positive and finite");
+        require(least_scale >= 0 && std::isfinite(least_scale), "least_scale must be finite and not negative");
         require_points(rows, "rows must be finite, with no coordinate beyond 1e140");
         require_weights(weights);
         search_ = engine_named(set).new_search(rows.data(), weights.data(), Index(rows.shape(0)), features(), clusters,
-                                               dof, noise_reach);
+                                               dof, noise_reach, least_scale);
         search_->poll = [this] { look_up(); };
     }
 
@@ -141,8 +142,9 @@ class BoundSearch final {
 
 void bind_search(nb::module_& m) {
     nb::class_<BoundSearch>(m, "Search")
-        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double, double>(),
-             "set"_a, "rows"_a, "weight"_a, "n_clusters"_a, "dof"_a, "noise_reach"_a, "seconds"_a)
+        .def(nb::init<const std::string&, Matrix<const double>, Vector<const double>, Index, double, double, double,
+                      double>(),
+             "set"_a, "rows"_a, "weight"_a, "n_clusters"_a, "dof"_a, "noise_reach"_a, "seconds"_a, "least_scale"_a)
         .def("seed", &BoundSearch::seed, "target"_a, "uniforms"_a, "trials"_a,
              "Draw centers, each the best of some trials.")
         .def("refine", &BoundSearch::refine, "steps"_a, "Move the centers and the scale.")

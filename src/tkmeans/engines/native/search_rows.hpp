@@ -17,7 +17,7 @@ constexpr double clear_gap = 8.0;    // g / (1 + exp(g)) < 0.003 beyond: not wor
 
 template <int P>
 SearchState<P>::SearchState(const double* rows, const double* weights, Index n, Index features, Index clusters,
-                            double dof, double noise_reach)
+                            double dof, double noise_reach, double least_scale)
     : n_(n),
       p_(features),
       stride_((features + Pack<double>::size - 1) / Pack<double>::size * Pack<double>::size),
@@ -28,6 +28,7 @@ SearchState<P>::SearchState(const double* rows, const double* weights, Index n, 
       noise_price_(std::log(double(clusters))),
       noise_reach_(noise_reach / dof),
       clear_ratio_(std::exp(clear_gap / h_)),
+      least_nu_alpha_(dof * least_scale),
       cap_loss_(h_ * std::log1p(noise_reach_)),
       cap_ratio_(noise_reach_),
       first_(n, 0),
