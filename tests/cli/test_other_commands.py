@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tkmeans import TKMeans
+from tkmeans import StudentTMixture, TKMeans
 from tkmeans.fitting.selections import Selection
 from tkmeans.tables import read_table
 
@@ -89,7 +89,7 @@ def test_commands_without_a_number_of_clusters_say_what_they_chose_the_runner_up
     run, csv_file, tmp_path, selections, command
 ):
     out = ["--out", tmp_path / "page.html"] if command == "report" else []
-    said = run(command, csv_file(), *out).stderr
+    said = run(command, csv_file(), "--shape", "round", *out).stderr
     assert "3 clusters by evidence, hardly better than 4 (0.7 nats); add -k for another number." in " ".join(
         said.split()
     )
@@ -106,15 +106,16 @@ def test_the_report_command_without_a_number_of_clusters_selects_one(
     assert str(out) in done.stdout.replace("\n", "")
     (path, estimator, _), options = reports[0]
     assert path == out
-    assert isinstance(estimator, TKMeans)
-    assert estimator.n_clusters == options["selection"].best == 3
+    assert isinstance(estimator, StudentTMixture)
+    assert estimator.n_components == options["selection"].best == 3
     assert options["title"] == "penguins.csv"
     assert options["call"] == "tkmeans report 'my birds.csv'"
 
 
 def test_the_report_command_with_a_number_of_clusters_uses_it(run, csv_file, tmp_path, reports):
-    run("report", csv_file(), "-k", 2, "--out", tmp_path / "page.html")
+    run("report", csv_file(), "-k", 2, "--shape", "round", "--out", tmp_path / "page.html")
     (_, estimator, _), options = reports[0]
+    assert isinstance(estimator, TKMeans)
     assert estimator.n_clusters == 2
     assert options["selection"] is None
 

@@ -39,7 +39,7 @@ def test_predict_gives_rows_the_clusters_of_the_fit_even_from_a_file_of_another_
 def test_the_model_file_of_the_fit_command_is_a_pipeline_with_the_names_of_the_columns(model):
     loaded = tkmeans.load(model)
     assert loaded.feature_names_in_.tolist() == ["bill_length_mm", "flipper_length_mm", "body_mass_g"]
-    assert [type(step).__name__ for _, step in loaded.steps] == ["RobustScaler", "TKMeans"]
+    assert [type(step).__name__ for _, step in loaded.steps] == ["RobustScaler", "StudentTMixture"]
 
 
 def test_predict_as_json_has_labels_and_outliers(run, model, csv_file, are_species):

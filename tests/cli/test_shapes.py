@@ -35,7 +35,7 @@ def test_the_shape_auto_is_elliptical_where_rows_suffice_and_says_so(run, irises
     assert "lusters are round (150 rows, 224 needed" in done.stderr + done.stdout
 
 
-def test_beside_encoded_columns_clusters_are_elliptical_unless_another_shape_is_chosen(run, tmp_path):
+def test_beside_encoded_columns_wrong_values_are_seen(run, tmp_path):
     """Each cluster has as many rows of each city as the other, and three wrong incomes."""
     rng, n = np.random.default_rng(0), 300
     income, city = rng.normal([30_000, 70_000], 3000, (n // 2, 2)).ravel(), rng.choice(["Paris", "Lyon", "Nice"], n)

@@ -195,7 +195,7 @@ def test_a_file_of_the_zoo_is_read_as_expected_by_fit_and_by_the_command(name, t
     theirs = TKMeans(2, random_state=0).fit(expected(name))
     ours = fitted(path)
     np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=1e-12)
-    document = run("fit", path, "-k", 2, "--scale", "none", "--json").document
+    document = run("fit", path, "-k", 2, "--shape", "round", "--scale", "none", "--json").document
     centers = [[*cluster["center"].values()] for cluster in document["clusters"]]
     np.testing.assert_array_equal(centers, ours.cluster_centers_)
     assert document["labels"] == ours.labels_.tolist()
@@ -262,7 +262,7 @@ def test_a_database_is_read_by_table_and_by_query(tmp_path, run):
         theirs = TKMeans(2, random_state=0).fit(rows)
         ours = fitted(DataFile(path, table=table))
         np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
-        document = run("fit", path, "-k", 2, "--scale", "none", "--json", "--table", table).document
+        document = run("fit", path, "-k", 2, "--shape", "round", "--scale", "none", "--json", "--table", table).document
         assert document["rows"] == len(rows)
 
 
@@ -281,7 +281,7 @@ def test_a_folder_of_files_is_one_table(tmp_path, run):
     with pytest.warns(UserWarning, match=r"species \(text\)"):
         ours = TKMeans(2, random_state=0).fit(tmp_path)
     np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
-    assert run("fit", tmp_path, "-k", 2, "--json").document["labels"] == ours.labels_.tolist()
+    assert run("fit", tmp_path, "-k", 2, "--shape", "round", "--json").document["labels"] == ours.labels_.tolist()
 
 
 def test_the_same_name_two_thousand_times_is_numbered_in_a_moment(tmp_path):

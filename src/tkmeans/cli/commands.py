@@ -42,7 +42,7 @@ def fit(
 ) -> None:
     """Cluster the rows of a table and describe the clusters.
 
-    The columns of numbers are scaled by median and interquartile range (see --scale); other columns are
+    The columns of numbers are scaled by median and deviation (see --scale); other columns are
     kept and help to describe the clusters. --out writes the table with three more columns: cluster,
     probability (of that cluster) and outlier_pvalue (small for rows that are far from every cluster).
     """

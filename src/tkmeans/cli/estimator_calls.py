@@ -25,12 +25,10 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     from tkmeans import StudentTMixture, TKMeans
 
     n_clusters, selection = settings.k, None
-    # Round clusters of one width would be those of columns of 0 and 1, whatever the others are.
-    shape = settings.shape or (Shape.auto if any(map(data.table.indicated, data.columns)) else Shape.round)
     if n_clusters is None or largest is not None:
         selection = selected(data, range(1, (largest or 20) + 1), "evidence", settings.seed, settings.jobs)
         notes = [selection.sentence if n_clusters else f"{selection.sentence}; add -k for another number"]
-        if shape == Shape.round and selection.simpler_shape != "spherical" and selection.best > 1:
+        if settings.shape == Shape.round and selection.simpler_shape != "spherical" and selection.best > 1:
             notes.append("these clusters differ in shape or width: --shape elliptical follows them")
         screen.notes(notes)
         n_clusters = n_clusters or selection.best
@@ -38,8 +36,8 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     if 1 < n_clusters <= n_rows < _FEW_ROWS * n_clusters:
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
         screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
-    is_elliptical = shape == Shape.elliptical
-    if shape == Shape.auto:
+    is_elliptical = settings.shape == Shape.elliptical
+    if settings.shape == Shape.auto:
         p = data.Z.shape[1]
         needed = _ROWS_PER_NUMBER * n_clusters * (p + p * (p + 1) // 2)  # of centres and covariances
         why = f"{rows}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
@@ -89,7 +87,8 @@ def as_messages(table: Table, *, of_fit: bool = True) -> Iterator[None]:
 
 def _in_our_words(text: str, table: Table) -> str:
     """Parameters as options, without those that the command lacks, and rows by their places in the file."""
-    text = re.sub(", or tol=.* good enough", "", re.sub("|".join(_OPTIONS), lambda theirs: _OPTIONS[theirs[0]], text))
+    text = re.sub("|".join(_OPTIONS), lambda theirs: _OPTIONS[theirs[0]], text.rpartition("degenerate data. ")[2])
+    text = re.sub(", or tol=.* good enough", "", text)
     text = re.sub("n_samples=(.*) should be >= -k=([0-9]*)", r"too few rows (\1) for \2 clusters", text)
     rows = re.compile(r"(?<=rows, such as )[0-9, ]+")
     return rows.sub(lambda found: ", ".join(table.where([*map(int, found[0].split(","))])), text)

@@ -19,8 +19,7 @@ Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters
 Decimal = StrEnum("Decimal", {"point": ".", "comma": ","})  # the sign before the decimals
 
 _FILE = "CSV, Parquet, Feather, JSON, xlsx, xls, ods, DuckDB or NPY, recognised by content; - for standard input."
-_SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows. "
-_SHAPES += "The default is round, but auto with --encode."
+_SHAPES = "round: of one width; elliptical: of any width and direction; auto: elliptical if there are enough rows."
 _CLUSTERS = typer.Option("-k", "--clusters", min=1, help="Number of clusters; chosen if absent.")
 _OUT = "Write the table with new columns; - for standard output."
 _DEVICES = dict.fromkeys(("/dev/stdout", "/dev/fd/1"), Path("-"))  # which are standard output, too
@@ -62,7 +61,7 @@ class ModelOptions(NamedTuple):
     """How to fit."""
 
     k: Annotated[int | None, _CLUSTERS] = None
-    shape: Annotated[Shape | None, typer.Option(help=_SHAPES)] = None
+    shape: Annotated[Shape, typer.Option(help=_SHAPES)] = Shape.auto
     min_cluster_size: Annotated[int | None, typer.Option(min=1, help="Smaller heaps are no cluster.")] = None
     seed: Seed = 0
     max_iter: Annotated[int, typer.Option(min=1, help="The largest number of iterations.")] = 300

@@ -17,12 +17,13 @@ from tkmeans.tables.roles import FLAG, LABEL, Role, check_numbers, column_named,
 from tkmeans.tables.table import one_line
 
 # scikit-learn's, and what they scale a column by
-_SCALERS = {Scale.robust: ("RobustScaler", "its median and interquartile range")}
+_SCALERS = {Scale.robust: ("RobustScaler", "its median and the deviation of values that are not far")}
 _SCALERS |= {Scale.standard: ("StandardScaler", "its mean and standard deviation")}
 _SCALERS |= {Scale.minmax: ("MinMaxScaler", "its least and largest value")}
 _LIKE_NUMBER = re.compile(r"\W*[0-9]+(?:[.,][0-9]{3})*(?:[.,][0-9]*)?[KMBkmb]?\W*")
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _LOOKED_AT, _MOST = 1000, 0.9  # cells of a column of text, and the share of them that is most
+_FAR, _QUARTILES = 6.0, 1.349  # deviations, beyond which a value is far; of a Gaussian, between its quartiles
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
 
 
@@ -177,16 +178,16 @@ def _scaler(table: Table, columns: list[Array], scale: Scale, names: list[str]) 
     others = ", ".join(other for other in Scale if other is not scale)
     notes = [f"each column is scaled by {what} (--scale {scale}; there are also {others})"]
     if scale in (Scale.robust, Scale.none):
-        # As RobustScaler().fit does, but with one look at each column, and of very many rows at some, always the same.
+        # Interquartile ranges would make columns with two heaps of values small. One look at each column, and of very
+        # many rows at some, always the same.
         few = [x if len(x) <= _ENOUGH else np.random.default_rng(0).choice(x, _ENOUGH) for x in columns]
         seen = [some if np.any(~np.isnan(some)) else x for some, x in zip(few, columns, strict=True)]
         low, middle, high = np.transpose([np.nanquantile(x, [0.25, 0.5, 0.75]) for x in seen])
+        reach = _FAR * np.where(high > low, (high - low) / _QUARTILES, np.inf)
         scaler = preprocessing.RobustScaler().fit(np.zeros((2, len(columns))))
-        scaler.center_, scaler.scale_ = middle, np.where(high > low, high - low, 1.0)
-        if len(flat := np.flatnonzero(high == low)):  # dividing by their range is not possible
-            scaler.scale_[flat] = [np.nanstd(columns[j]) or 1.0 for j in flat]
-            equal = listed([names[j] for j in flat])
-            notes.append(f"half of the values are equal in {equal}: scaled by the standard deviation instead")
+        near = [x[np.abs(x - at) <= most] for x, at, most in zip(seen, middle, reach, strict=True)]
+        spread = [np.std(x) or np.ptp(x) or 1.0 for x in near]  # of the least numbers the range
+        scaler.center_, scaler.scale_ = middle, np.array(spread)
     else:
         scaler = getattr(preprocessing, name)().fit(np.column_stack(columns))
     (least, most), spreads = SPREADS["float64"], getattr(scaler, "data_range_", scaler.scale_)
