@@ -28,7 +28,7 @@ LEFT_OUT = {
     "a German one": ("PLZ", RNG.integers(10_000, 12_000, N), "a postal code, by its name"),
     "a number by name": ("order no", RNG.permutation(9 * N)[:N], "an identifier, by its name and its distinct"),
     "a phone number": ("contact", RNG.integers(10**9, 10**10, N), "a key: long numbers that hardly repeat"),
-    "leading zeros": ("branch", [f"{i:04}" for i in RNG.integers(0, 3000, N)], "a code with leading zeros"),
+    "leading zeros": ("branch", [f"{i:04}" for i in RNG.integers(0, 3000, N)], "a code, as 0815 or 12E4 are"),
     "a constant": ("version", [7] * N, "the same in every row"),
     "nothing": ("nothing", [""] * N, "empty"),
     "text": ("city", ["Kiel", "Åbo", "Rom"] * (N // 3), "text"),

@@ -124,7 +124,7 @@ def test_codes_keep_their_zeros_wherever_the_first_stands(run, table, tmp_path):
     out = tmp_path / "o.parquet"
     assert run("fit", file, "-k", 2, "--out", out, "--json").document["columns"] == ["a", "b"]
     assert parquet.read_table(out)["item"].to_pylist() == items
-    with pytest.warns(UserWarning, match="item .a code with leading zeros"):
+    with pytest.warns(UserWarning, match="item .a code, as 0815 or 12E4 are"):
         assert TKMeans(2).fit(file).n_features_in_ == 2
 
 
@@ -144,7 +144,7 @@ def test_codes_of_a_folder_keep_their_zeros_whichever_file_has_them(run, table, 
 def test_numbers_with_a_zero_before_another_digit_are_codes_with_points_too(run, table, form):
     cells = [form.format(1 + i % 12, 2020 + i % 5, 1 + i % 9) for i in range(N)]
     file = table("monat,a,b", *(f"{x},{a},{b}" for x, (a, b) in zip(cells, positive_groups(), strict=True)))
-    assert columns_of(run, file)["monat"] == "not used: a code with leading zeros"
+    assert columns_of(run, file)["monat"] == "not used: a code, as 0815 or 12E4 are"
     assert columns_of(run, file, "--keep", "monat")["monat"] == "used for clustering"
     run("fit", file, "-k", 2, "--out", "o.parquet")
     assert parquet.read_table("o.parquet").column("monat").to_pylist() == cells
@@ -165,7 +165,7 @@ def test_decimals_are_no_codes(run, table, cells):
         ("store_id", "101", "207", "an identifier, by its name"),
         ("store_id", "", "207", "an identifier, by its name"),
         ("zip", "10115", "80331", "a postal code, by its name"),
-        ("dept", "01", "02", "a code with leading zeros"),
+        ("dept", "01", "02", "a code, as 0815 or 12E4 are"),
         ("size", "1", "2", "a flag: it has two values"),
         ("size", "", "2", ""),
     ],

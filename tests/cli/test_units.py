@@ -19,6 +19,20 @@ def test_amounts_in_other_currencies_are_numbers(table, form):
     assert found.column("amount").values.tolist() == values.tolist()
 
 
+@pytest.mark.parametrize("word", ["s", "m", "h", "kg", "min", "km/h"])
+def test_letters_before_numbers_are_no_units_of_measurement(table, word):
+    found = read_table(table("subject,x", *(f"{word}{i},{i}.5" for i in range(1, 13))))
+    assert found.kinds["subject"] == "text"
+
+
+@pytest.mark.parametrize("codes", [["2E1", "3E4", "1E3", "2E5"], ["12E4", "7E1", "1E12", "100E2"]])
+def test_numbers_with_an_E_between_are_codes_if_all_are_like_that(table, codes):
+    cells = codes * 5
+    assert read_table(table("plate,x", *(f"{cell},{i}.5" for i, cell in enumerate(cells)))).kinds["plate"] == "code"
+    found = read_table(table("value,x", *(f"{cell},{i}.5" for i, cell in enumerate([*cells, "1.5e3"]))))
+    assert found.kinds["value"] == "number"
+
+
 @pytest.mark.parametrize("word", ["lei", "crown", "kr", "Ft"])
 def test_words_with_a_currency_in_them_stay_text(table, word):
     found = read_table(table("name,x", *(f"{word}{i} {word}s,{i}.5" for i in range(12))))

@@ -40,7 +40,7 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     if settings.shape == Shape.auto:
         p = data.Z.shape[1]
         needed = _ROWS_PER_NUMBER * n_clusters * (p + p * (p + 1) // 2)  # of centres and covariances
-        why = f"{rows}, {needed} needed for {n_clusters} ellipses of {screen.count(p, 'column')}"
+        why = f"{rows}, {needed} needed for {screen.count(n_clusters, 'ellipse')} of {screen.count(p, 'column')}"
         is_elliptical = n_rows >= needed
         screen.notes([f"clusters are {'elliptical' if is_elliptical else 'round'} ({why}); --shape chooses otherwise"])
     estimator: Any = StudentTMixture if is_elliptical else TKMeans

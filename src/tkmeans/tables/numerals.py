@@ -20,9 +20,10 @@ _GROUPS = r"[+-]?[1-9][0-9]{{0,2}}(?:{0}[0-9]{{3}})+"  # with the sign put in: 1
 POINTED = re.compile(_GROUPS.format(r"\."))
 _LAKHS = r"[+-]?[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"  # 12,34,567, as in India
 _LEADING = re.compile(r"0[0-9]+|0[1-9]\.[0-9]+")  # 0815; 01.2024, which is a month or a code
+_PLACE = re.compile(r"[0-9]{1,3}E[0-9]{1,2}")  # 12E4, which is a house, a seat or a power of ten
 _SPACED = _GROUPS.format(f"[{SPACES}]")
 _NUMERIC = re.compile(rf"(?:[+-]?(?:[0-9][0-9.,]*|[.,][0-9]+)|{_SPACED}(?:[.,][0-9]*)?)(?:[eE][+-]?[0-9]+)?")
-_UNITS = "|".join(map(re.escape, sorted(WORDS["units"], key=len, reverse=True)))
+_UNITS = "|".join(map(re.escape, sorted([*WORDS["units"], *WORDS["measures"]], key=len, reverse=True)))
 _UNIT = re.compile(rf"(?<![^\W\d])(?:{_UNITS})(?![^\W\d])")
 
 
@@ -74,6 +75,8 @@ class Numerals:
         leading = any(map(_LEADING.fullmatch, known))
         if leading and (all(map(str.isdecimal, known)) or len({re.sub("[0-9]", "0", cell) for cell in known}) == 1):
             return "code"
+        if all(map(_PLACE.fullmatch, known)):
+            return "code"
         return "number" if 2 * sum(self.number(cell) is not None for cell in known) >= len(known) else "text"
 
     def doubts(self, columns: Mapping[str, Iterable[str]], reading: Reading) -> Iterator[str]:
@@ -105,7 +108,9 @@ class Numerals:
 def unit_of(cell: str) -> str:
     """The currency or per cent sign in a cell that is a number otherwise; empty if there is none."""
     found = _UNIT.findall(cell)
-    return found[0] if len(found) == 1 and _NUMERIC.fullmatch(_bare(cell)) else ""
+    if len(found) != 1 or (found[0] in WORDS["measures"] and cell.strip().startswith(found[0])):  # s12 is no time
+        return ""
+    return found[0] if _NUMERIC.fullmatch(_bare(cell)) else ""
 
 
 def _bare(cell: str) -> str:

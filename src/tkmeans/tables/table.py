@@ -77,7 +77,7 @@ class Column(NamedTuple):
     values: Array  # (n,) NaN where missing or not a number
     bad: tuple[tuple[str, str], ...] = ()  # places, as "line 22", and the first cells that are not numbers, unless text
     n_bad: int = 0
-    kind: str = "number"  # or "boolean", "date", "code" (with leading zeros), "text"
+    kind: str = "number"  # or "boolean", "date", "code" (0815, 12E4), "text"
     bad_above: bool = False  # whether all bad cells stand above the first number
 
     @property
