@@ -82,32 +82,44 @@ def test_the_starting_scale_is_ten_times_that_of_the_nearest_distances_despite_o
     assert seeding.starting_scale(sample_of(X[:4]), X[:4]) == 0
 
 
-def filled_one_by_one(rows):
-    """The long way round: for every hole, look at every row that has the feature."""
-    out = rows.copy()
-    for i, j in np.argwhere(np.isnan(rows)):
-        best = np.inf
-        for other in rows:
-            common = ~np.isnan(rows[i]) & ~np.isnan(other)
-            if np.isnan(other[j]) or not common.any():
-                continue
-            unlike = np.mean((rows[i] - other)[common] ** 2)
-            if unlike < best:
-                best, out[i, j] = unlike, other[j]
-    return out
-
-
 def with_few_complete_rows(seed=0):
     missing = np.random.default_rng(seed).random((60, 3)) < 0.6
     missing[missing.all(axis=1), 0] = False
     return np.where(missing, np.nan, X[:60])
 
 
-def test_missing_values_of_a_sample_are_filled_from_the_most_similar_row_that_has_the_feature():
-    rows = with_few_complete_rows()
-    filled = complete(Sample(rows, np.ones(60)), 4, rows)
-    expected = canonical(Sample(filled_one_by_one(rows), np.ones(60)))
-    np.testing.assert_array_equal(canonical(filled).X, expected.X)
+def apart_with_holes(seed=0, n=600, share=0.4):
+    """Three clusters that differ in every column, each with a spread of its own, and their rows with holes."""
+    rng, y = np.random.default_rng(seed), np.repeat(range(3), n // 3)
+    rows = np.array([0.0, 50.0, 100.0])[y][:, None] + rng.normal(size=(n, 4)) * [1.0, 2.0, 3.0, 4.0]
+    missing = rng.random(rows.shape) < share
+    missing[missing.all(axis=1), 0] = False
+    return rows, np.where(missing, np.nan, rows), y
+
+
+def test_missing_values_of_a_sample_are_filled_from_rows_of_the_same_cluster():
+    _, holed, _ = apart_with_holes()
+    filled = complete(Sample(holed, np.ones(600)), 20, holed).X
+    kept = np.sort(holed[~np.isnan(holed)])
+    assert np.all(np.isin(kept, filled))
+    y = np.rint(np.median(filled, axis=1) / 50)
+    assert np.all(np.abs(filled - 50 * y[:, None]) < 25)
+
+
+def test_filled_values_spread_as_those_that_were_observed_and_make_no_heaps():
+    _, holed, _ = apart_with_holes(n=3000)
+    filled = complete(Sample(holed, np.ones(3000)), 200, holed).X
+    assert len(np.unique(filled[:, 0])) > 2700  # a hole may be filled by one donor alone
+    y = np.rint(np.median(filled, axis=1) / 50)
+    within = filled - 50 * y[:, None]
+    np.testing.assert_allclose(within.std(axis=0), [1, 2, 3, 4], rtol=0.1)
+
+
+def test_holes_in_columns_of_few_values_are_filled_with_these():
+    rng = np.random.default_rng(0)
+    holed = np.where(rng.random((300, 4)) < 0.4, np.nan, rng.integers(1, 6, (300, 4)))
+    holed[np.isnan(holed).all(axis=1)] = 3.0
+    assert {*np.unique(complete(Sample(holed, np.ones(300)), 20, holed).X).tolist()} <= {1.0, 2.0, 3.0, 4.0, 5.0}
 
 
 def test_a_sample_with_enough_complete_rows_is_reduced_to_them():

@@ -80,7 +80,7 @@ def test_select_k_as_json_has_the_criteria_of_every_number_of_clusters(run, csv_
     assert document["stability"] is None
     shown = run("select-k", csv_file(), "--max", 2, "--criterion", "stability").stdout
     assert "0.84" in shown
-    assert "best by it is the largest number with at least .8" in " ".join(shown.split())
+    assert "best is the largest number with at least .8" in " ".join(shown.split())
     run("select-k", csv_file(), "--min", 6, "--max", 5, code=2)
 
 

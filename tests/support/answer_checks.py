@@ -225,6 +225,8 @@ def _check_distances(model: Any, rows: np.ndarray, distances: np.ndarray) -> Non
     metric = "cityblock" if isinstance(model, KMedians) else getattr(model, "metric", "euclidean")
     if metric not in ("euclidean", "cityblock"):
         return
+    if hasattr(model, "cell_bounds_"):
+        rows = np.where(model.find_bad_cells(rows), np.nan, rows)
     away = np.abs(rows[:, None].astype(np.longdouble) - _centers(model).astype(np.longdouble))
     # Extended precision holds the squares of all doubles; where a machine has none, overflow says nothing.
     exact = np.sqrt(np.nansum(away**2, axis=2)) if metric == "euclidean" else np.nansum(away, axis=2)

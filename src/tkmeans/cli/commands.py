@@ -250,8 +250,7 @@ def select_k(
     screen.print_table(cells | {"": [marks.get(int(k), "") for k in selection.n_clusters]}, text=[""])
     screen.tell("Smaller values of evidence, icl and bic are better.")
     if "stability" in values:
-        what = "Stability is 1 if resampled rows give the same clusters"
-        screen.tell(f"{what}; best by it is the largest number with at least .8.")
+        screen.tell("Stability is 1 if resamples give the same clusters; best is the largest number with at least .8.")
     screen.tell(f"\n[bold]{selection.sentence}.[/bold]")
     again = "-k", selection.best, *options.typed_again(choice, reading)
     deeds = {"fit": "finds these clusters", "report": "writes a report on them"}

@@ -20,8 +20,7 @@ from tkmeans.tables.table import one_line
 _SCALERS = {Scale.robust: ("RobustScaler", "its median and the deviation of values that are not far")}
 _SCALERS |= {Scale.standard: ("StandardScaler", "its mean and standard deviation")}
 _SCALERS |= {Scale.minmax: ("MinMaxScaler", "its least and largest value")}
-_LIKE_NUMBER = re.compile(r"\W*[0-9]+(?:[.,][0-9]{3})*(?:[.,][0-9]*)?[KMBkmb]?\W*")
-_PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_LIKE_NUMBER, _PLAIN = r"\W*[0-9]+(?:[.,][0-9]{3})*(?:[.,][0-9]*)?[KMBkmb]?\W*", r"-?[0-9]+(\.[0-9]+)?"
 _LOOKED_AT, _MOST = 1000, 0.9  # cells of a column of text, and the share of them that is most
 _FAR, _QUARTILES = 6.0, 1.349  # deviations, beyond which a value is far; of a Gaussian, between its quartiles
 _ENOUGH = 200_000  # rows for a quartile: its error is a third of a per cent of the spread
@@ -143,8 +142,8 @@ def _like_numbers(table: Table, roles: list[Role]) -> Iterator[str]:
     """Remarks on columns of text whose cells are numbers in a way, or in several ways, that cannot be read."""
     for name in (role.name for role in roles if role.reason == "text"):
         cells = [cell for cell in table.cells(name) if cell][:_LOOKED_AT]
-        odd = [cell for cell in cells if _LIKE_NUMBER.fullmatch(cell) and not _PLAIN.fullmatch(cell)]
-        if odd and sum(map(bool, map(_LIKE_NUMBER.fullmatch, cells))) >= _MOST * len(cells):
+        odd = [cell for cell in cells if re.fullmatch(_LIKE_NUMBER, cell) and not re.fullmatch(_PLAIN, cell)]
+        if odd and sum(bool(re.fullmatch(_LIKE_NUMBER, cell)) for cell in cells) >= _MOST * len(cells):
             like = f"column {one_line(name)} is text, though its cells look like numbers, such as {odd[0]!r}"
             yield f"{like}; write all of them in one way, such as 1234.5, to cluster by it"
 

@@ -18,15 +18,12 @@ from tkmeans.stats import Array
 
 # Fewer complete rows than this show the clusters less well than all rows with their holes filled.
 COMPLETE_ROWS_PER_CLUSTER = 20
-DONORS = 1000  # rows that holes are filled from
+DONORS, MANY_LIKE, FILLINGS = 1000, 10, 2  # rows that holes are filled from; those most like one; how often
+DIFFERENT, MIXED = 0.9, (-0.366, 1.366)  # of the values; shares t with a mean of t (1 - t) of 0
 # A row is strange if the ball around it without a neighbour has this many times the volume that most rows have.
 STRANGE, NEIGHBOURS = 30.0, 0.9
 FEW = 3  # rows are no cluster
-CHANCE_ROWS, DRAWS, ALIKE = (
-    30,
-    500,
-    0.1,
-)  # fewer rows are compared with sets drawn at random; errors, in all columns together
+CHANCE_ROWS, DRAWS, ALIKE = 30, 500, 0.1  # fewer are compared with sets drawn at random; errors, in all columns
 REST_TAILS, ORDINARY = 10.0, 4.0  # the nu of the search for clusters of the other rows; times their squared distance
 
 
@@ -186,22 +183,30 @@ def _unlike(sample: Sample, whole: Array) -> Array:
 
 
 def _filled(X: Array) -> Array:
-    """Every hole filled from the row most like it, in the features that both have, of those that have the feature.
+    """Every hole filled from a row like the one most like it, in the features that both have, if it has the feature.
 
-    Medians in the holes would gather rows of all clusters in the middle, where a search finds one cluster more.
+    Medians would gather rows of all clusters in the middle, where a search finds one cluster more, and values of the
+    row most like it gather rows around donors. So two rows like that one are mixed, with shares that keep the variance,
+    unless values are of few kinds. The second time rows are compared as they were filled.
     """
     from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
 
-    donors = X[:: -(-len(X) // DONORS)]
-    filled = np.where(np.isnan(X), 0.0, X)  # the median, in the frame, where no donor has anything in common
+    filled, rng, donors = X, np.random.RandomState(0), X[:: -(-len(X) // DONORS)]
     holed = np.flatnonzero(np.any(np.isnan(X), axis=1))
-    for part in np.split(holed, range(DONORS, len(holed), DONORS)):
-        unlike = np.nan_to_num(nan_euclidean_distances(X[part], donors, squared=True), nan=np.inf)
-        for feature in range(X.shape[1]):
-            holes = np.flatnonzero(np.isnan(X[part, feature]))
-            able = np.flatnonzero(~np.isnan(donors[:, feature]))
-            if len(holes) and len(able):
-                choice = unlike[np.ix_(holes, able)]
-                found = np.isfinite(choice.min(axis=1))
-                filled[part[holes[found]], feature] = donors[able[choice.argmin(axis=1)[found]], feature]
-    return filled
+    for _ in range(FILLINGS):
+        before, filled, seen = filled, X.copy(), filled[:: -(-len(X) // DONORS)]
+        apart = np.nan_to_num(nan_euclidean_distances(seen, squared=True), nan=np.inf)
+        for part in np.split(holed, range(DONORS, len(holed), DONORS)):
+            unlike = np.nan_to_num(nan_euclidean_distances(before[part], seen, squared=True), nan=np.inf)
+            for feature in range(X.shape[1]):
+                holes, able = np.flatnonzero(np.isnan(X[part, feature])), np.flatnonzero(~np.isnan(donors[:, feature]))
+                if len(holes) and len(able):
+                    choice, values = unlike[np.ix_(holes, able)], donors[able, feature]
+                    like = np.argsort(apart[np.ix_(able, able)], axis=1, kind="stable")[:, :MANY_LIKE]
+                    found, nearest = np.isfinite(choice.min(axis=1)), choice.argmin(axis=1)
+                    drawn = rng.randint(like.shape[1], size=(2, len(holes)))
+                    one, other = (values[like[nearest, each]] for each in drawn)
+                    if len(np.unique(values)) > DIFFERENT * len(values):
+                        one = one + rng.uniform(*MIXED, len(one)) * (other - one)
+                    filled[part[holes[found]], feature] = one[found]
+    return np.nan_to_num(filled)  # 0 is the median, in the frame, where no donor has anything in common
