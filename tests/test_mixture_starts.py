@@ -401,6 +401,20 @@ def test_heavy_tails_of_the_clusters_themselves_are_no_outliers(nu, seed):
     assert np.mean(StudentTMixture(3).fit(X).outliers(X)) < 0.01
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_of_few_rows_in_many_columns_most_are_not_noise(seed):
+    """Counts like those of genes: the prior is worth more rows than there are, which hides how many the noise has."""
+    rng, y = np.random.default_rng(seed), np.repeat(range(4), [80, 60, 40, 20])
+    means = np.tile(rng.gamma(1, 2, 200), (4, 1))
+    for own in means:
+        own[rng.choice(200, 16, replace=False)] *= 6
+    X = np.sqrt(rng.poisson(means[y] * rng.lognormal(0, 0.3, (200, 1))))
+    model = StudentTMixture(4).fit(X)
+    assert np.mean(model.noise_probability(X)) <= MOST_NOISE
+    assert np.mean(model.outliers(X)) < 0.01
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
 def test_a_model_without_noise_has_starts_without():
     X, labels = gaussian_groups(100)
     sample = sample_of(X)

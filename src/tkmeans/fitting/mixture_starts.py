@@ -266,7 +266,7 @@ def climb(
     """EM with noise; if that is "auto", without where noise would be a cluster."""
     if resume is None or resume.params.noise > 0:
         fit = em(source, model, start, resume=resume, **options)
-        if fit.interrupted or noise != "auto" or fit.params.noise + fit.params.beyond <= MOST_NOISE:
+        if fit.interrupted or noise != "auto" or fit.stats.noise <= MOST_NOISE * fit.stats.total:
             return fit
         resume = None
     return em(source, model, without_noise(start), resume=resume, **options)
