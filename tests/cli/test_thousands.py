@@ -8,6 +8,7 @@ from support.command_tables import amounts, are_parted, german, positive_groups,
 
 from tkmeans import DataFile, TKMeans
 from tkmeans.tables import Reading, TableError, read_table
+from tkmeans.tables.table import Column, complaint
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -221,3 +222,17 @@ def test_a_folder_in_which_no_file_shows_the_decimal_sign_is_asked_about(table):
     file = table("pop;area", *(f"{x};{i}" for i, x in enumerate([*CUT, *WHOLE])), name="f/2.csv")
     with pytest.raises(TableError, match=r"2.csv: '2.696' may be 2.696 or 2696"):
         read_table(file.parent)
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        (["9.495", "12.610", "-1.250", "7.001"], "add thousands='.' if that parts groups of digits, or"),
+        (["8,002", "1,250", "3,375", "-4,000"], "add thousands=',' if that parts groups of digits, or"),
+        (["9.49", "12.6", "1.250", "7.001"], "add decimal='.' if that is the sign before decimals, or"),
+        (["0.495", "12.610", "1.250", "7.001"], "add decimal='.' if that is the sign before decimals, or"),
+    ],
+)
+def test_cells_with_a_sign_that_only_late_rows_have_are_refused_with_the_option_that_reads_them(cells, advice):
+    bad = tuple((f"line {i}", cell) for i, cell in enumerate(cells, start=70_000))
+    assert advice in complaint("sales.csv", Column("amount", np.ones(5), bad, len(bad)))

@@ -110,17 +110,12 @@ def unit_of(cell: str) -> str:
     found = _UNIT.findall(cell)
     if len(found) != 1 or (found[0] in WORDS["measures"] and cell.strip().startswith(found[0])):  # s12 is no time
         return ""
-    return found[0] if _NUMERIC.fullmatch(_bare(cell)) else ""
-
-
-def _bare(cell: str) -> str:
-    """The number in a cell, without its unit."""
-    return _signed(_UNIT.sub("", cell).strip())
+    return found[0] if _NUMERIC.fullmatch(_signed(_UNIT.sub("", cell))) else ""
 
 
 def _signed(text: str) -> str:
     """A number as accountants write it, (1.50) or 1.50-, with its sign in front."""
-    if text[:1] == "(" and text[-1:] == ")":
+    if (text := text.strip())[:1] == "(" and text[-1:] == ")":
         return f"-{text[1:-1].strip()}"
     return f"-{text[:-1]}" if text[-1:] == "-" and text[:1] not in "+-" else text
 
@@ -154,7 +149,7 @@ def _evidence(columns: Iterable[Sequence[str]]) -> tuple[Counter[str], Counter[s
     for cells in columns:
         pointed, n_digits = "", 0  # the first that could do either, and the most of a whole number other than 0
         kind = Numerals().kind_of(cells)
-        plain = (_bare(cell) if unit_of(cell) else _signed(cell.strip()) for cell in cells if kind != "code")
+        plain = (_signed(_UNIT.sub("", cell) if unit_of(cell) else cell) for cell in cells if kind != "code")
         for text in filter(_NUMERIC.fullmatch, plain):
             if any(sign in text for sign in SPACES):
                 between[" "] += 1
