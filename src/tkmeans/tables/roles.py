@@ -100,7 +100,7 @@ def _why_not(column: Column, varies: bool = False) -> str:
     if len(distinct) == 2 and not (varies or is_short or is_blurred or column.n_bad):
         return FLAG
     if column.n_bad or column.kind in ("code", "boolean") or not np.all(known == np.round(known)):
-        is_clock = len(known) == len(column.values) >= _ENOUGH and 0 < np.max(steps) < 1.001 * np.min(steps)
+        is_clock = len(known) == len(column.values) >= _ENOUGH and 0 < np.max(steps) / 1.001 < np.min(steps)
         code = "a code, as 0815 or 12E4 are" if column.kind == "code" else ""
         return "a clock: it goes up in equal steps" if is_clock and not column.n_bad else code
     plain = unicodedata.normalize("NFKD", column.name).encode("ascii", "ignore").decode()  # without accents
