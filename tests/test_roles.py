@@ -53,7 +53,7 @@ CLUSTERED = {
     "dollars": ("paid", [f"${value}" for value in RNG.integers(1, 99, N)]),
     "per cent": ("rate", [f"{value} %" for value in RNG.integers(1, 99, N)]),
     "large sums": ("turnover", RNG.integers(10**3, 10**8, N)),
-    "the largest numbers": ("x1", np.where(np.arange(N) % 3 == 2, 0.5, np.arange(N) % 3 * 1.79e308)),
+    "the largest numbers": ("x1", np.array([0.0, 1.797e308, 0.5])[np.arange(N) % 3]),
 }
 
 
