@@ -312,7 +312,7 @@ const picture = (() => {
     fit();
     truthful = nearestIsRight();
     document.getElementById("hints").textContent = truthful
-      ? "Lines are the borders between clusters."
+      ? "Lines are halfway between centres; nearly all rows are on the side of their cluster."
       : K > 1 ? "No borders are drawn, because clusters overlap in this view." : "";
     if (outlier.some(Boolean)) {
       document.getElementById("hints").textContent += " A cross is an outlier; an arrow at the edge points to an outlier beyond it."
