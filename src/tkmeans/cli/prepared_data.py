@@ -116,6 +116,8 @@ def numbers(table: Table, names: list[str]) -> list[Array]:
 
 def _weights(table: Table, name: str) -> Array:
     """Sample weights from a column."""
+    if table.column(name).is_text:
+        raise TableError(f"{table.source}: weights are numbers, but {name!r} holds text; choose another column")
     (values,) = numbers(table, [name])
     if len(wrong := np.flatnonzero(~(values >= 0))):
         places = zip(wrong[:5], table.places(wrong[:5].tolist()), strict=True)
