@@ -402,6 +402,16 @@ def test_heavy_tails_of_the_clusters_themselves_are_no_outliers(nu, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_rows_of_a_cluster_fifty_times_as_wide_as_another_are_no_outliers(seed):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal([100, 30], [3, 1], (100, 2)), rng.normal([5000, 1500], [150, 45], (100, 2))])
+    model = StudentTMixture(2).fit(X / X.std(axis=0))
+    assert adjusted_rand_score(np.repeat([0, 1], 100), model.labels_) == 1
+    assert not np.any(model.outliers(X / X.std(axis=0)))
+    assert np.all(model.outliers(np.array([[1e6, 0.0], [0.0, -1e6]])))
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_of_few_rows_in_many_columns_most_are_not_noise(seed):
     """Counts like those of genes: the prior is worth more rows than there are, which hides how many the noise has."""
     rng, y = np.random.default_rng(seed), np.repeat(range(4), [80, 60, 40, 20])

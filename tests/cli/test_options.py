@@ -66,7 +66,8 @@ def test_a_column_of_a_spread_beyond_all_bounds_is_refused_by_its_name(run, tabl
 
 
 def test_weights_of_text_are_refused_as_such(run, table):
-    said = run("fit", table("x,region", "1,South", "2,North", "3,South"), "-k", 1, "--weights", "region", code=1).stderr
+    file = table("x,region", "1.5,South", "2.25,North", "3.1,South")
+    said = run("fit", file, "-k", 1, "--weights", "region", code=1).stderr
     assert "weights are numbers, but 'region' holds text; choose another column" in said
 
 

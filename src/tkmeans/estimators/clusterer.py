@@ -55,6 +55,7 @@ NO_DENSITY = frozenset({"score_samples", "aic", "bic", "icl", "sample"})  # what
 NO_DENSITY |= {"outliers", "outlier_pvalues", "noise_probability"}
 # Questions that leave out bad cells. How probable a row is, and whether it is an outlier, is asked of the whole row.
 FORGIVING = ("label", "memberships", "distances", "entropy", "trust")
+MANY_STRAYS = 0.1  # of the rows: where sizes are at their bound, more are a cluster
 
 # Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
 Floats = NDArray[np.floating[Any]]
@@ -258,22 +259,9 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     # ---- clusters of rows --------------------------------------------------------------
 
+    @documented("predicted_*", returns="row_labels")
     def predict(self, X: Any, *, outlier_label: int | None = None, out: Any = None) -> Labels:
-        """Predict the cluster of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), path or dask collection
-        outlier_label : int, default=None
-            A label such as -1 for the rows that :meth:`outliers` flags; None gives all rows that of a cluster.
-        out : path, default=None
-            The Parquet file to write labels to. None returns them, or if X is a path, writes them beside it.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The number of the most probable cluster; or the path of the file written.
-        """
+        """Predict the cluster of each row."""
         with self._open(X, "predict", "label" if outlier_label is None else "noise") as source:
             fitted = self._reading(source)
             label = partial(fitted.ask, "label")
@@ -386,8 +374,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """
         if "outliers" in self._lacks:
             raise TypeError(f"{type(self).__name__} does not look for outliers; predict without outlier_label")
-        noise = max(getattr(self._fitted_model.params, name, 0) for name in ("noise", "beyond"))
-        if noise > NO_NOISE:
+        if (noise := max(getattr(self._fitted_model.params, name, 0) for name in ("noise", "beyond"))) > NO_NOISE:
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
@@ -397,6 +384,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         dof = float(np.max(getattr(params, "dof", np.inf)))
         strays = fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
         lighter = strays.core_dof > dof and strays.core_scale > scale / 10  # a narrow one is of equal rows
+        if (
+            strays.share > MANY_STRAYS
+            and hasattr(params, "covariances")
+            and self._fitted_model.model.is_at_bound(params)
+        ):
+            strays = strays._replace(share=0.0, threshold=4 * strays.end)  # they are what a wide cluster may not have
         return strays if lighter or not noise else None
 
     def _limits(self, source: Source) -> Array:

@@ -341,14 +341,13 @@ def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) ->
     if setting.noise in LESS_NOISE:
         other = with_far_noise(sample, setting, LESS_NOISE[setting.noise])
         wrong = not best.params.box and noise_is_a_cluster(sample, best, setting) if share else bool(other.noise)
-        wrong = wrong or (share > NO_NOISE and all_is_noise(sample, best, setting))
-        reach = np.ptp(setting.model.shape.log_sizes(best.params.covariances))
-        if share > NO_NOISE and not wrong and reach > 0.999 * np.log(setting.model.size_ratio):
+        wrong, is_cut = wrong or (share > NO_NOISE and all_is_noise(sample, best, setting)), False
+        if share > NO_NOISE and not wrong and setting.model.is_at_bound(best.params):
             free = other._replace(model=replace(setting.model, size_ratio=np.inf))  # is it what a wide one has lost?
-            wrong = best_start(sample, tried, free)[0].merit > best.merit
+            wrong = is_cut = best_start(sample, tried, free)[0].merit > best.merit
         plain = best_start(sample, tried, other) if wrong else found
         taken = share - plain[0].params.noise - plain[0].params.beyond
-        if best.merit - plain[0].merit < taken:  # less than 1 for a row that is noise in the best alone
+        if is_cut or best.merit - plain[0].merit < taken:  # less than 1 for a row that is noise in the best alone
             found = plain
     return (with_little_noise(sample, found[0], setting), found[1]) if setting.noise == "auto" else found
 

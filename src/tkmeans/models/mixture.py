@@ -197,6 +197,10 @@ class StudentMixture:
         covariances[kept] = before[kept]
         return self.bounded(covariances, mass)
 
+    def is_at_bound(self, params: MixtureParams) -> bool:
+        """Whether sizes differ as much as they may."""
+        return bool(np.ptp(self.shape.log_sizes(params.covariances)) > 0.999 * np.log(self.size_ratio) > 0)
+
     def bounded(self, covariances: Array, mass: Array) -> Array:
         """The same shapes with the most likely sizes within the ratio."""
         if self.size_ratio == math.inf or len(covariances) == 1 or self.shape.tied:
