@@ -192,20 +192,21 @@ def _filled(X: Array) -> Array:
     from sklearn.metrics.pairwise import nan_euclidean_distances  # 5 MB that complete rows can do without
 
     filled, rng, donors = X, np.random.RandomState(0), X[:: -(-len(X) // DONORS)]
-    holed = np.flatnonzero(np.any(np.isnan(X), axis=1))
+    holed, able = np.flatnonzero(np.any(np.isnan(X), axis=1)), [np.flatnonzero(~np.isnan(x)) for x in donors.T]
     for _ in range(FILLINGS):
         before, filled, seen = filled, X.copy(), filled[:: -(-len(X) // DONORS)]
-        apart = np.nan_to_num(nan_euclidean_distances(seen, squared=True), nan=np.inf)
+        apart, most = np.nan_to_num(nan_euclidean_distances(seen, squared=True), nan=np.inf), MANY_LIKE
+        ranks = (np.argpartition(apart[np.ix_(x, x)], min(most, len(x)) - 1) if len(x) else None for x in able)
+        like = [None if order is None else order[:, :most] for order in ranks]
         for part in np.split(holed, range(DONORS, len(holed), DONORS)):
             unlike = np.nan_to_num(nan_euclidean_distances(before[part], seen, squared=True), nan=np.inf)
             for feature in range(X.shape[1]):
-                holes, able = np.flatnonzero(np.isnan(X[part, feature])), np.flatnonzero(~np.isnan(donors[:, feature]))
-                if len(holes) and len(able):
-                    choice, values = unlike[np.ix_(holes, able)], donors[able, feature]
-                    like = np.argsort(apart[np.ix_(able, able)], axis=1, kind="stable")[:, :MANY_LIKE]
+                holes, those = np.flatnonzero(np.isnan(X[part, feature])), like[feature]
+                if len(holes) and those is not None:
+                    choice, values = unlike[np.ix_(holes, able[feature])], donors[able[feature], feature]
                     found, nearest = np.isfinite(choice.min(axis=1)), choice.argmin(axis=1)
-                    drawn = rng.randint(like.shape[1], size=(2, len(holes)))
-                    one, other = (values[like[nearest, each]] for each in drawn)
+                    drawn = rng.randint(those.shape[1], size=(2, len(holes)))
+                    one, other = (values[those[nearest, each]] for each in drawn)
                     if len(np.unique(values)) > DIFFERENT * len(values):
                         one = one + rng.uniform(*MIXED, len(one)) * (other - one)
                     filled[part[holes[found]], feature] = one[found]
