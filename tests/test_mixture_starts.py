@@ -366,17 +366,6 @@ def test_a_cluster_wider_than_the_ratio_allows_is_not_taken_for_noise(seed):
     assert adjusted_rand_score(np.repeat([0, 1], 500), wider.labels_) > 0.97
 
 
-@pytest.mark.parametrize(("sizes", "width", "p"), [((950, 50), 3, 1), ((900, 100), 1.5, 2), ((900, 100), 1, 3)])
-def test_clusters_of_whole_numbers_are_not_taken_for_noise(sizes, width, p):
-    """The outermost of the numbers in the bulk stand for half a step beyond it."""
-    for seed in range(3):
-        rng, y = np.random.default_rng(seed), np.repeat([0, 1], sizes)
-        X = np.rint(50 * y[:, None] + width * rng.normal(size=(len(y), p)))
-        model = StudentTMixture(2).fit(X)
-        assert adjusted_rand_score(y, model.labels_) == 1
-        assert np.mean(model.outliers(X)) < 0.01
-
-
 @pytest.mark.parametrize("p", [3, 5, 10, 20])
 @pytest.mark.parametrize("n_strays", [3, 20])
 def test_rows_that_have_made_tails_heavy_are_outliers_where_there_is_no_noise(p, n_strays):

@@ -22,14 +22,18 @@ def answers_from_1_to_5():
     return np.clip(np.rint(centers[rng.integers(0, 3, 300)] + rng.normal(size=(300, 6))), 1, 5)
 
 
-@pytest.mark.parametrize(("sizes", "spread"), [((900, 100), 0.5), ((900, 100), 1), ((950, 50), 0.7), ((700, 300), 0.7)])
-@pytest.mark.parametrize("p", [1, 2])
-def test_a_small_cluster_of_whole_numbers_is_found_beside_a_frequent_number(sizes, spread, p):
-    """Two heaps of whole numbers, 50 apart: a centre on each of two frequent numbers is no better."""
+TWO_HEAPS = [((900, 100), 0.5), ((900, 100), 1), ((950, 50), 0.7), ((700, 300), 0.7), ((900, 100), 1.5), ((950, 50), 3)]
+
+
+@pytest.mark.parametrize(("sizes", "spread"), TWO_HEAPS)
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize("estimator", [TKMeans, StudentTMixture])
+def test_two_heaps_of_whole_numbers_are_two_clusters_without_outliers(estimator, sizes, spread, p):
+    """They are 50 apart. A centre on each of two frequent numbers is no better, and no number of a heap is noise."""
     for seed in range(4):
         rng, y = np.random.default_rng(seed), np.repeat([0, 1], sizes)
         X = np.rint(50 * y[:, None] + spread * rng.normal(size=(len(y), p)))
-        model = TKMeans(2).fit(X)
+        model = estimator(2).fit(X)
         assert adjusted_rand_score(y, model.labels_) == 1
         assert np.mean(model.outliers(X)) < 0.01
 

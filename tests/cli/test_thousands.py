@@ -227,8 +227,8 @@ def test_a_folder_in_which_no_file_shows_the_decimal_sign_is_asked_about(table):
 @pytest.mark.parametrize(
     ("cells", "advice"),
     [
-        (["9.495", "12.610", "-1.250", "7.001"], "add thousands='.' if that parts groups of digits, or"),
-        (["8,002", "1,250", "3,375", "-4,000"], "add thousands=',' if that parts groups of digits, or"),
+        (["9.495", "12.610", "-1.250", "7.001"], "add thousands='.' if that separates thousands, or"),
+        (["8,002", "1,250", "3,375", "-4,000"], "add thousands=',' if that separates thousands, or"),
         (["9.49", "12.6", "1.250", "7.001"], "add decimal='.' if that is the sign before decimals, or"),
         (["0.495", "12.610", "1.250", "7.001"], "add decimal='.' if that is the sign before decimals, or"),
     ],

@@ -312,7 +312,7 @@ def complaint(source: str, column: Column) -> str:
     way_out = f"add missing={words!r} if {stand}, or {leave}" if few else f"correct them, or add {leave}"
     if sign := next((sign for sign in ",." if all(re.fullmatch(rf"[+-]?\d*[{sign}]\d+", word) for word in words)), ""):
         parts = all(re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}[{sign}]\d{{3}}", word) for word in words)
-        option, what = ("thousands", "parts groups of digits") if parts else ("decimal", "is the sign before decimals")
+        option, what = ("thousands", "separates thousands") if parts else ("decimal", "is the sign before decimals")
         way_out = f"add {option}={sign!r} if that {what}, or {way_out}"
     those, hold = ("that row", "it holds") if column.n_bad == 1 else ("these rows", "they hold")
     if column.n_bad == 1 and column.bad[0][0] == "line 1":
