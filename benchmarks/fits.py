@@ -29,12 +29,12 @@ from threadpoolctl import threadpool_limits
 from benchmarks.common import CLUSTERS, hold_to_the_bar, load, markdown, publish
 from benchmarks.foreign_sets import cases
 from tkmeans import TKMeans
+from tkmeans.fitting.start_choice import StartChoice
 from tkmeans.fitting.starts import (
     LEAST_ROWS_PER_CLUSTER,
     MANY_ROWS,
     SAMPLE_ROWS,
     SAMPLE_ROWS_PER_CLUSTER,
-    chosen_start,
 )
 from tkmeans.sources import ArraySource
 from tkmeans.sources.base import canonical
@@ -174,7 +174,7 @@ def growth() -> tuple[str, list[str]]:
             size = max(SAMPLE_ROWS, min(SAMPLE_ROWS_PER_CLUSTER * K, MANY_ROWS + LEAST_ROWS_PER_CLUSTER * K))
             sample = canonical(source.sample(size, np.random.RandomState(0)))
             begun = time.process_time()
-            chosen_start(sample, K, None, np.random.RandomState(0))
+            StartChoice(sample, K, None, np.random.RandomState(0)).result()
             search = time.process_time() - begun
             TKMeans(K).fit(X)
             fit = time.process_time() - begun - search

@@ -13,8 +13,8 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans, load, save
 from tkmeans.datasets import make_like
-from tkmeans.fitting import starts
-from tkmeans.fitting.starts import chosen_start, same_clusters, within_reach
+from tkmeans.fitting import start_choice
+from tkmeans.fitting.start_choice import StartChoice, same_clusters, within_reach
 from tkmeans.search import is_better, robust_search, seeding
 from tkmeans.sources import Sample
 from tkmeans.sources.base import canonical
@@ -225,14 +225,14 @@ def test_a_tight_majority_does_not_hide_small_wide_clusters(seed, width, p):
 def test_the_second_search_is_made_on_fewer_rows_first_and_on_all_if_that_ends_elsewhere(monkeypatch):
     rng = np.random.default_rng(0)
     rows = np.repeat([[-40, -40], [-40, 40], [40, -40], [40, 40]], 1000, axis=0) + rng.normal(size=(4000, 2))
-    sample, search, misled, sizes = canonical(Sample(rows, np.ones(4000))), starts.robust_search, False, []
+    sample, search, misled, sizes = canonical(Sample(rows, np.ones(4000))), start_choice.robust_search, False, []
 
     def watched(part, *arguments):
         sizes.append(len(part.X))
         found = search(part, *arguments)
         return found._replace(labels=np.arange(len(part.X)) % 4) if misled and len(part.X) < 4000 else found
 
-    monkeypatch.setattr(starts, "robust_search", watched)
+    monkeypatch.setattr(start_choice, "robust_search", watched)
     agreement = chosen_start(sample, 4, None, np.random.RandomState(0))[1]
     assert (agreement.n_searches, agreement.n_agreeing, sizes) == (2, 2, [4000, 1000])
     misled, sizes = True, []
@@ -346,7 +346,7 @@ def test_a_tolerance_of_zero_ends_when_nothing_moves():
 
 def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the_others(monkeypatch):
     sample = canonical(Sample(BLOBS, np.ones(300)))
-    search = starts.robust_search
+    search = start_choice.robust_search
 
     def narrow_and_tiny(part, n_clusters, rng, tails, *rest):
         found = search(part, n_clusters, rng, tails, *rest)
@@ -355,7 +355,7 @@ def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the
         labels = np.where(np.arange(len(part.X)) < 2, np.arange(len(part.X)) + 1, 0)  # two clusters of one row
         return found._replace(labels=labels, width=found.width / 1000)
 
-    monkeypatch.setattr(starts, "robust_search", narrow_and_tiny)
+    monkeypatch.setattr(start_choice, "robust_search", narrow_and_tiny)
     found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (3, 1)
     assert np.ptp(found.centers, axis=0).min() > 1
@@ -383,7 +383,7 @@ def test_a_search_without_time_raises_and_a_fit_then_begins_with_rows_of_the_sam
 
 
 def test_when_the_time_is_up_after_the_first_search_its_clusters_are_taken(monkeypatch):
-    sample, search, calls = canonical(Sample(BLOBS, np.ones(300))), starts.robust_search, []
+    sample, search, calls = canonical(Sample(BLOBS, np.ones(300))), start_choice.robust_search, []
 
     def one_search(*arguments):
         calls.append(arguments)
@@ -391,7 +391,7 @@ def test_when_the_time_is_up_after_the_first_search_its_clusters_are_taken(monke
             raise TimeoutError
         return search(*arguments)
 
-    monkeypatch.setattr(starts, "robust_search", one_search)
+    monkeypatch.setattr(start_choice, "robust_search", one_search)
     found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
     assert (agreement.n_searches, agreement.n_agreeing) == (1, 1)
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
@@ -417,16 +417,16 @@ def test_ctrl_c_ends_a_long_search():
 def many_blobs(monkeypatch, n=3000):
     """Rows that count as many, in eight clusters, with what every search was given."""
     X, labels = blobs(8, 5, n)
-    sample, search, calls = canonical(Sample(X, np.ones(n))), starts.robust_search, []
+    sample, search, calls = canonical(Sample(X, np.ones(n))), start_choice.robust_search, []
 
     def noted(part, n_clusters, rng, tails, quiet_breaths, seconds, start=None, least_scale=0.0):
         calls.append((len(part.X), start is not None))
         return search(part, n_clusters, rng, tails, quiet_breaths, seconds, start, least_scale)
 
-    monkeypatch.setattr(starts, "LARGE", 0)
-    monkeypatch.setattr(starts, "VERY_LARGE", 0)
-    monkeypatch.setattr(starts, "FEW_ROWS", n // 5)
-    monkeypatch.setattr(starts, "robust_search", noted)
+    monkeypatch.setattr(start_choice, "LARGE", 0)
+    monkeypatch.setattr(start_choice, "VERY_LARGE", 0)
+    monkeypatch.setattr(start_choice, "FEW_ROWS", n // 5)
+    monkeypatch.setattr(start_choice, "robust_search", noted)
     return sample, np.array([X[labels == k].mean(axis=0) for k in range(8)]), calls
 
 
@@ -440,7 +440,7 @@ def test_of_a_large_sample_a_few_rows_are_enough_where_two_searches_agree(monkey
 
 def test_of_very_many_clusters_some_are_found_a_second_time(monkeypatch):
     sample, true, calls = many_blobs(monkeypatch)
-    monkeypatch.setattr(starts, "SOME_CLUSTERS", 4)
+    monkeypatch.setattr(start_choice, "SOME_CLUSTERS", 4)
     found, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
     assert len(calls) == 2
     assert 200 < calls[1][0] < 400  # about half of the rows
@@ -450,7 +450,7 @@ def test_of_very_many_clusters_some_are_found_a_second_time(monkeypatch):
 
 def test_where_searches_of_a_few_rows_differ_all_rows_are_searched_from_where_they_ended(monkeypatch):
     sample, _, calls = many_blobs(monkeypatch)
-    monkeypatch.setattr(starts, "_is_clear", lambda *_: False)
+    monkeypatch.setattr(start_choice, "_is_clear", lambda *_: False)
     _, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
     assert calls == [(600, False), (3000, True), (600, False)]  # the second ends in the clusters of the first
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
@@ -458,7 +458,7 @@ def test_where_searches_of_a_few_rows_differ_all_rows_are_searched_from_where_th
 
 def test_of_a_sample_that_is_not_very_large_all_rows_are_searched_once(monkeypatch):
     sample, true, calls = many_blobs(monkeypatch)
-    monkeypatch.setattr(starts, "VERY_LARGE", np.inf)
+    monkeypatch.setattr(start_choice, "VERY_LARGE", np.inf)
     found, _ = chosen_start(sample, 8, None, np.random.RandomState(0))
     assert calls == [(600, False), (3000, True), (600, False)]
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
@@ -473,29 +473,29 @@ def test_clusters_of_far_rows_are_not_clear(monkeypatch):
 
 def test_where_a_few_rows_show_tiny_clusters_all_rows_are_searched_as_if_they_had_not_been(monkeypatch):
     sample, _, calls = many_blobs(monkeypatch)
-    noted = starts.robust_search
+    noted = start_choice.robust_search
 
     def tiny(part, *arguments):
         found = noted(part, *arguments)
         return found._replace(labels=np.minimum(np.arange(len(part.X)), 7)) if len(part.X) < 3000 else found
 
-    monkeypatch.setattr(starts, "robust_search", tiny)
+    monkeypatch.setattr(start_choice, "robust_search", tiny)
     found, _ = chosen_start(sample, 8, 5.0, np.random.RandomState(0))
     assert calls == [(600, False), (3000, False)] * 2
-    monkeypatch.setattr(starts, "LARGE", np.inf)
+    monkeypatch.setattr(start_choice, "LARGE", np.inf)
     np.testing.assert_array_equal(found.centers, chosen_start(sample, 8, 5.0, np.random.RandomState(0))[0].centers)
 
 
 def test_when_the_time_is_up_before_all_rows_are_searched_the_clusters_of_the_few_are_taken(monkeypatch):
     sample, true, calls = many_blobs(monkeypatch)
-    noted = starts.robust_search
+    noted = start_choice.robust_search
 
     def no_time(part, *arguments):
         if calls:
             raise TimeoutError
         return noted(part, *arguments)
 
-    monkeypatch.setattr(starts, "robust_search", no_time)
+    monkeypatch.setattr(start_choice, "robust_search", no_time)
     found, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
     assert agreement.n_searches == 1
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.5

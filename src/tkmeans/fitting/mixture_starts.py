@@ -23,7 +23,7 @@ from tkmeans.fitting import relations
 from tkmeans.fitting import starts as of_centers
 from tkmeans.fitting.incomplete_rows import complete, without_bad_cells
 from tkmeans.fitting.observers import TimeLimit
-from tkmeans.fitting.starts import Agreement, within_reach
+from tkmeans.fitting.start_choice import CORE_GAIN, FAR, LEAST_FEATURES, Agreement, within_reach
 from tkmeans.models.covariances import SHAPES, AxisAligned, Ellipsoid
 from tkmeans.models.dof import BOUNDS
 from tkmeans.models.mixture import MixtureParams, Prior, StudentMixture
@@ -295,7 +295,7 @@ def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixturePa
     sizes, outside = (np.bincount(best.labels[own], sample.weight[own], K) for own in (core, ~core))
     shapes = setting.model.shape.n_parameters(K, p) - setting.model.shape.n_parameters(K - 1, p)
     cost = np.count_nonzero(sizes < outside) * (p + shapes + 1) / 2 * np.log(max(mass, 1.0)) / mass  # by the BIC
-    if other.merit > best.merit or gain > max(of_centers.CORE_GAIN * max(p, of_centers.LEAST_FEATURES), cost):
+    if other.merit > best.merit or gain > max(CORE_GAIN * max(p, LEAST_FEATURES), cost):
         return other.params, of_core
     return best.params, agreement
 
@@ -378,7 +378,7 @@ def with_far_noise(sample: Sample, setting: Setting, noise: bool | str) -> Setti
     """The same with a bulk that holds all rows within reach; without "distant" noise, if these are all rows."""
     bulk, core = setting.bulk, within_reach(sample, setting.spread)
     farthest = np.max(np.sum(((sample.X[core] - bulk.center) / bulk.units) ** 2, axis=1)) ** 0.5 * (1 + 1e-6)
-    reach = 1.4826 * of_centers.FAR / 2 * (len(bulk.units) ** 0.5 + 1)
+    reach = 1.4826 * FAR / 2 * (len(bulk.units) ** 0.5 + 1)
     noise = noise if noise != "distant" or not np.all(core) else False
     return setting._replace(bulk=bulk._replace(radius=max(farthest, reach)), noise=noise, box=False)
 
