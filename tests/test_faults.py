@@ -110,7 +110,7 @@ def test_ctrl_c_in_the_start_of_a_mixture_leaves_the_mixture_before():
     model = StudentTMixture(3, random_state=0).fit(WIDER)
     means = model.means_
     with (
-        mock.patch("tkmeans.fitting.mixture_starts.judged", mock.Mock(side_effect=KeyboardInterrupt)),
+        mock.patch("tkmeans.fitting.mixture_choice.judged", mock.Mock(side_effect=KeyboardInterrupt)),
         pytest.raises(KeyboardInterrupt, match=r"^$"),
     ):
         model.fit(X)

@@ -13,27 +13,29 @@ from support.thoroughness import thorough
 from threadpoolctl import ThreadpoolController
 
 from tkmeans import StudentTMixture
-from tkmeans.fitting.mixture_starts import (
+from tkmeans.fitting.mixture_choice import (
+    MixtureStart,
+    best_start,
+    noise_is_a_cluster,
+    same_clusters,
+    spread_evenly,
+)
+from tkmeans.fitting.mixture_choice import (
+    _crowded as crowded,
+)
+from tkmeans.fitting.mixture_setting import (
     FIRST_NOISE,
     MOST_FIRST_NOISE,
     MOST_NOISE,
     Bulk,
-    MixtureStart,
     Setting,
-    best_start,
     bulk_of,
     from_labels,
     judged,
-    noise_is_a_cluster,
     on_one_thread,
-    same_clusters,
-    spread_evenly,
     with_noise,
     with_prior,
     without_noise,
-)
-from tkmeans.fitting.mixture_starts import (
-    _crowded as crowded,
 )
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.mixture import StudentMixture

@@ -103,7 +103,7 @@ def test_values_of_a_small_cluster_that_reaches_beyond_the_bounds_of_its_column_
 
 def test_searches_that_agree_are_few_and_end_near_the_true_centres():
     sample = canonical(Sample(BLOBS, np.ones(300)))
-    found, (n_searches, n_agreeing, margin) = chosen_start(sample, 4, None, np.random.RandomState(0))
+    found, (n_searches, n_agreeing, margin) = StartChoice(sample, 4, None, np.random.RandomState(0)).result()
     assert n_searches == n_agreeing == 2
     assert margin == np.inf
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
@@ -233,10 +233,10 @@ def test_the_second_search_is_made_on_fewer_rows_first_and_on_all_if_that_ends_e
         return found._replace(labels=np.arange(len(part.X)) % 4) if misled and len(part.X) < 4000 else found
 
     monkeypatch.setattr(start_choice, "robust_search", watched)
-    agreement = chosen_start(sample, 4, None, np.random.RandomState(0))[1]
+    agreement = StartChoice(sample, 4, None, np.random.RandomState(0)).result()[1]
     assert (agreement.n_searches, agreement.n_agreeing, sizes) == (2, 2, [4000, 1000])
     misled, sizes = True, []
-    agreement = chosen_start(sample, 4, None, np.random.RandomState(0))[1]
+    agreement = StartChoice(sample, 4, None, np.random.RandomState(0)).result()[1]
     assert (agreement.n_searches, agreement.n_agreeing, sizes) == (2, 2, [4000, 1000, 4000])
 
 
@@ -356,7 +356,7 @@ def test_clusters_of_light_tails_that_are_rejected_do_not_limit_the_width_of_the
         return found._replace(labels=labels, width=found.width / 1000)
 
     monkeypatch.setattr(start_choice, "robust_search", narrow_and_tiny)
-    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
+    found, agreement = StartChoice(sample, 4, None, np.random.RandomState(0)).result()
     assert (agreement.n_searches, agreement.n_agreeing) == (3, 1)
     assert np.ptp(found.centers, axis=0).min() > 1
 
@@ -365,7 +365,7 @@ def test_with_scattered_far_rows_heavy_tails_on_all_rows_and_light_ones_on_the_c
     scattered = np.random.default_rng(0).uniform(-200, 200, (15, 2))
     sample = canonical(Sample(np.vstack([BLOBS, scattered]), np.ones(315)))
     assert not np.all(within_reach(sample))
-    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
+    found, agreement = StartChoice(sample, 4, None, np.random.RandomState(0)).result()
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
@@ -392,7 +392,7 @@ def test_when_the_time_is_up_after_the_first_search_its_clusters_are_taken(monke
         return search(*arguments)
 
     monkeypatch.setattr(start_choice, "robust_search", one_search)
-    found, agreement = chosen_start(sample, 4, None, np.random.RandomState(0))
+    found, agreement = StartChoice(sample, 4, None, np.random.RandomState(0)).result()
     assert (agreement.n_searches, agreement.n_agreeing) == (1, 1)
     true = np.array([BLOBS[k == BLOB_LABELS].mean(axis=0) for k in range(4)])
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
@@ -432,7 +432,7 @@ def many_blobs(monkeypatch, n=3000):
 
 def test_of_a_large_sample_a_few_rows_are_enough_where_two_searches_agree(monkeypatch):
     sample, true, calls = many_blobs(monkeypatch)
-    found, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
+    found, agreement = StartChoice(sample, 8, None, np.random.RandomState(0)).result()
     assert calls == [(600, False), (600, False)]
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.5  # of 75 rows each
@@ -441,7 +441,7 @@ def test_of_a_large_sample_a_few_rows_are_enough_where_two_searches_agree(monkey
 def test_of_very_many_clusters_some_are_found_a_second_time(monkeypatch):
     sample, true, calls = many_blobs(monkeypatch)
     monkeypatch.setattr(start_choice, "SOME_CLUSTERS", 4)
-    found, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
+    found, agreement = StartChoice(sample, 8, None, np.random.RandomState(0)).result()
     assert len(calls) == 2
     assert 200 < calls[1][0] < 400  # about half of the rows
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
@@ -451,7 +451,7 @@ def test_of_very_many_clusters_some_are_found_a_second_time(monkeypatch):
 def test_where_searches_of_a_few_rows_differ_all_rows_are_searched_from_where_they_ended(monkeypatch):
     sample, _, calls = many_blobs(monkeypatch)
     monkeypatch.setattr(start_choice, "_is_clear", lambda *_: False)
-    _, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
+    _, agreement = StartChoice(sample, 8, None, np.random.RandomState(0)).result()
     assert calls == [(600, False), (3000, True), (600, False)]  # the second ends in the clusters of the first
     assert (agreement.n_searches, agreement.n_agreeing) == (2, 2)
 
@@ -459,7 +459,7 @@ def test_where_searches_of_a_few_rows_differ_all_rows_are_searched_from_where_th
 def test_of_a_sample_that_is_not_very_large_all_rows_are_searched_once(monkeypatch):
     sample, true, calls = many_blobs(monkeypatch)
     monkeypatch.setattr(start_choice, "VERY_LARGE", np.inf)
-    found, _ = chosen_start(sample, 8, None, np.random.RandomState(0))
+    found, _ = StartChoice(sample, 8, None, np.random.RandomState(0)).result()
     assert calls == [(600, False), (3000, True), (600, False)]
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.3
 
@@ -467,7 +467,7 @@ def test_of_a_sample_that_is_not_very_large_all_rows_are_searched_once(monkeypat
 def test_clusters_of_far_rows_are_not_clear(monkeypatch):
     sample, _, calls = many_blobs(monkeypatch)
     sample.X[::30] += 300
-    chosen_start(canonical(sample), 9, None, np.random.RandomState(0))
+    StartChoice(canonical(sample), 9, None, np.random.RandomState(0)).result()
     assert (3000, True) in calls
 
 
@@ -480,10 +480,12 @@ def test_where_a_few_rows_show_tiny_clusters_all_rows_are_searched_as_if_they_ha
         return found._replace(labels=np.minimum(np.arange(len(part.X)), 7)) if len(part.X) < 3000 else found
 
     monkeypatch.setattr(start_choice, "robust_search", tiny)
-    found, _ = chosen_start(sample, 8, 5.0, np.random.RandomState(0))
+    found, _ = StartChoice(sample, 8, 5.0, np.random.RandomState(0)).result()
     assert calls == [(600, False), (3000, False)] * 2
     monkeypatch.setattr(start_choice, "LARGE", np.inf)
-    np.testing.assert_array_equal(found.centers, chosen_start(sample, 8, 5.0, np.random.RandomState(0))[0].centers)
+    np.testing.assert_array_equal(
+        found.centers, StartChoice(sample, 8, 5.0, np.random.RandomState(0)).result()[0].centers
+    )
 
 
 def test_when_the_time_is_up_before_all_rows_are_searched_the_clusters_of_the_few_are_taken(monkeypatch):
@@ -496,7 +498,7 @@ def test_when_the_time_is_up_before_all_rows_are_searched_the_clusters_of_the_fe
         return noted(part, *arguments)
 
     monkeypatch.setattr(start_choice, "robust_search", no_time)
-    found, agreement = chosen_start(sample, 8, None, np.random.RandomState(0))
+    found, agreement = StartChoice(sample, 8, None, np.random.RandomState(0)).result()
     assert agreement.n_searches == 1
     assert np.linalg.norm(true[:, None] - found.centers, axis=2).min(axis=1).max() < 0.5
 
@@ -514,7 +516,7 @@ def test_a_search_that_begins_with_what_another_found_ends_there_unless_it_finds
 
 def test_a_large_sample_without_far_rows_starts_with_tails_as_light_as_they_are(monkeypatch):
     sample, _, _ = many_blobs(monkeypatch)
-    assert chosen_start(sample, 8, None, np.random.RandomState(0))[0].dof >= 20  # the rows are normal
+    assert StartChoice(sample, 8, None, np.random.RandomState(0)).result()[0].dof >= 20  # the rows are normal
     heavy = Sample(sample.X * 1.0, sample.weight)
     heavy.X[::20] += 40 * np.random.default_rng(0).standard_cauchy((150, 5))
-    assert chosen_start(canonical(heavy), 8, None, np.random.RandomState(0))[0].dof <= 5
+    assert StartChoice(canonical(heavy), 8, None, np.random.RandomState(0)).result()[0].dof <= 5

@@ -18,7 +18,7 @@ from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
 
 from tkmeans.fit_warnings import warn_user
 from tkmeans.fitted import FittedModel, Sketch
-from tkmeans.models.noise import log_volume
+from tkmeans.models.noise import NO_NOISE, log_volume
 from tkmeans.sources import Answer
 from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
@@ -26,6 +26,7 @@ from tkmeans.stats import Array, Block, namespace
 WELL_OUTSIDE = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
 MUCH_NEARER, MANY = 20.0, 0.4  # times, in squared distances; of the rows
 ROUNDING = 1e-6  # of the scale
+MANY_STRAYS = 0.1  # of the rows: where sizes are at their bound, more are a cluster
 _CORE_DOF = (1.0, 1000.0)
 FARTHEST = 1e200  # times the median: as good as infinitely far, and ratios are numbers still
 _FARTHEST_CHECKED = 2000  # rows looked at in the search for clumps
@@ -86,6 +87,26 @@ def fit_outlier_model(
     scale, dof, share = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(expit(two.x[2]))
     found = _first_stray(n_features, scale, dof, share, begin, end, level)
     return OutlierModel(scale, dof, share, begin, end, nobody if found is None else found)
+
+
+def has_noise(fitted: FittedModel) -> bool:
+    """Whether a noise component answers; one that is as good as empty does not."""
+    return any(getattr(fitted.params, name, 0) > NO_NOISE for name in ("noise", "beyond"))
+
+
+def strays_of(fitted: FittedModel, distances: Sketch, level: float) -> OutlierModel | None:
+    """The outlier model of a fit, by the distances of its training rows; None where its empty noise component answers.
+
+    An empty noise component was beaten by heavy tails. If without strays tails are lighter, these made them so.
+    """
+    params, is_mixture = fitted.params, hasattr(fitted.params, "covariances")
+    # Those of mixtures are Mahalanobis distances, which have no unit.
+    scale, dof = 1.0 if is_mixture else getattr(params, "scale", 1.0), float(np.max(getattr(params, "dof", np.inf)))
+    strays = fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
+    lighter = strays.core_dof > dof and strays.core_scale > scale / 10  # a narrow one is of equal rows
+    if strays.share > MANY_STRAYS and is_mixture and fitted.model.is_at_bound(params):
+        strays = strays._replace(share=0.0, threshold=4 * strays.end)  # they are what a wide cluster may not have
+    return strays if lighter or not getattr(params, "noise", 0) + getattr(params, "beyond", 0) else None
 
 
 @lru_cache(maxsize=4096)  # blocks of rows ask the same again and again

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from support.model_inputs import t_mixture
 
 from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
-from tkmeans.fitting import mixture_starts
+from tkmeans.fitting import mixture_choice
 from tkmeans.fitting.observers import TimeLimit
 
 X, _, CENTERS = t_mixture(n=300, n_clusters=4, n_features=3, dof=4.0, scale=0.05)
@@ -164,7 +164,7 @@ def test_a_warning_of_a_fit_points_to_the_users_line(fit):
 def test_a_time_limit_holds_the_search_of_a_mixture_too():
     rows, ends = np.random.default_rng(0).normal(size=(600, 60)), []
     for max_time in (1e-3, None):
-        with mock.patch.object(mixture_starts, "_run", wraps=mixture_starts._run) as runs, warnings.catch_warnings():
+        with mock.patch.object(mixture_choice, "_run", wraps=mixture_choice._run) as runs, warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             StudentTMixture(8, max_time=max_time).fit(rows)
         ends.append(runs.call_count)

@@ -28,8 +28,7 @@ from tkmeans.fitted import Clusters, Evidence, FittedModel, by_size
 from tkmeans.fitting.checkpoints import Checkpoint, fingerprint, resuming
 from tkmeans.fitting.observers import Checkpointer, TimeLimit, Verbose, sklearn_callbacks
 from tkmeans.fitting.restarts import Plan, best_run
-from tkmeans.models.noise import NO_NOISE
-from tkmeans.outliers import OutlierModel, astray, fit_outlier_model, labels_of, noise_of, warn_of_clumps
+from tkmeans.outliers import OutlierModel, astray, has_noise, labels_of, noise_of, strays_of, warn_of_clumps
 from tkmeans.sources import Answer, ArraySource, Column, Source, TensorSource
 from tkmeans.sources.arrays import write_parquet
 from tkmeans.sources.base import out_of_bounds, to_numpy
@@ -55,7 +54,6 @@ NO_DENSITY = frozenset({"score_samples", "aic", "bic", "icl", "sample"})  # what
 NO_DENSITY |= {"outliers", "outlier_pvalues", "noise_probability"}
 # Questions that leave out bad cells. How probable a row is, and whether it is an outlier, is asked of the whole row.
 FORGIVING = ("label", "memberships", "distances", "entropy", "trust")
-MANY_STRAYS = 0.1  # of the rows: where sizes are at their bound, more are a cluster
 
 # Of NumPy for rows in memory; for other rows their library's, and for those in a file its path.
 Floats = NDArray[np.floating[Any]]
@@ -368,29 +366,14 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._ask(X, "outlier_pvalues", "pvalue", "outlier_pvalue", np.float64)
 
     def _strays(self, level: float) -> OutlierModel | None:
-        """The strays among the training rows; None where a noise component answers.
-
-        One that is as good as empty was beaten by heavy tails. If without strays tails are lighter, these made them so.
-        """
+        """The strays among the training rows; None where a noise component answers."""
         if "outliers" in self._lacks:
             raise TypeError(f"{type(self).__name__} does not look for outliers; predict without outlier_label")
-        if (noise := max(getattr(self._fitted_model.params, name, 0) for name in ("noise", "beyond"))) > NO_NOISE:
+        if has_noise(self._fitted_model):
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
-        params, distances = self._fitted_model.params, self._training_distances
-        # Those of mixtures are Mahalanobis distances, which have no unit.
-        scale = 1.0 if hasattr(params, "covariances") else getattr(params, "scale", 1.0)
-        dof = float(np.max(getattr(params, "dof", np.inf)))
-        strays = fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
-        lighter = strays.core_dof > dof and strays.core_scale > scale / 10  # a narrow one is of equal rows
-        if (
-            strays.share > MANY_STRAYS
-            and hasattr(params, "covariances")
-            and self._fitted_model.model.is_at_bound(params)
-        ):
-            strays = strays._replace(share=0.0, threshold=4 * strays.end)  # they are what a wide cluster may not have
-        return strays if lighter or not noise else None
+        return strays_of(self._fitted_model, self._training_distances, level)
 
     def _limits(self, source: Source) -> Array:
         """Below the first row and above the second a value is a bad cell, (2, p)."""

@@ -15,6 +15,7 @@ from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import Accepts, measure
 from tkmeans.fitted import Sketch, Training
 from tkmeans.fitting import mixture_starts
+from tkmeans.fitting.mixture_setting import climb, on_one_thread
 from tkmeans.fitting.relations import leave_out_related
 from tkmeans.fitting.restarts import Plan, Run
 from tkmeans.mixture_components import Components
@@ -155,17 +156,17 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
 
     def _runs(self, source: Source, rng: np.random.RandomState) -> Iterator[Run]:
         """EM from every start."""
-        climb = mixture_starts.on_one_thread(mixture_starts.climb)
+        run = on_one_thread(climb)
         options = {"stop": SmallGain(self.tol), "max_iter": self.max_iter, "accelerate": self.accelerate}
         before = self._fitted_model.params if self.warm_start and hasattr(self, "_fitted_model") else None
         same, params, prior, mixer = getattr(self, "_left_off", [Any] * 4)
         if same == self._fingerprint(source):  # the prior and the acceleration of the last fit go on, too
             model = replace(self._model(self._engine(source)), prior=prior)
             source.bounds = getattr(self, "cell_bounds_", None)
-            yield partial(climb, source, model, params, self.noise, **options | {"accelerate": mixer})
+            yield partial(run, source, model, params, self.noise, **options | {"accelerate": mixer})
             return
         for model, start in mixture_starts.starts(self, source, before, rng):
-            yield partial(climb, source, model, start, self.noise, **options)
+            yield partial(run, source, model, start, self.noise, **options)
 
     def _kept(self, training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:
         """The distances of the training rows, by which outliers are found, and where a fit of the same rows goes on."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import entr, gammaln
 
-from tkmeans.fitting.mixture_starts import Bulk, Setting
+from tkmeans.fitting.mixture_setting import Bulk, Setting
 from tkmeans.models.mixture import MixtureParams
 from tkmeans.shape_stats import ShapeKernel, ShapeRows, ShapeStats
 from tkmeans.sources import Sample

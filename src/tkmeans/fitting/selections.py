@@ -22,7 +22,7 @@ from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
 from tkmeans.fitting.incomplete_rows import complete, without_bad_cells
-from tkmeans.fitting.mixture_starts import IN_BULK, Setting, bulk_of, climb, from_labels, on_one_thread, with_prior
+from tkmeans.fitting.mixture_setting import IN_BULK, Setting, bulk_of, climb, from_labels, on_one_thread, with_prior
 from tkmeans.fitting.relations import rounding
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof

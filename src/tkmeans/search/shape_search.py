@@ -4,7 +4,7 @@ A round search (`tkmeans.search.center_search`) depends on the units of the colu
 in the user's units and with a unit for each column, with heavy tails, which far rows do not disturb, and
 with light ones, which see clusters that touch. It cuts long and bent clusters in pieces; hence a start from
 above: many round pieces, of which always the two are joined whose union costs least as one ellipse instead of two, or
-the one is given to the noise that costs least there. EM then decides (`tkmeans.fitting.mixture_starts`).
+the one is given to the noise that costs least there. EM then decides (`tkmeans.fitting.mixture_choice`).
 """
 
 import math
