@@ -188,7 +188,51 @@ def test_a_cluster_between_two_others_is_neither_high_nor_low_whatever_their_siz
     labels = np.repeat([0, 1, 2], sizes)
     rows = np.repeat([20.0, 50.0, 80.0], sizes) + np.random.default_rng(0).normal(size=len(labels))
     found = described(RowAnswers(labels, labels >= 0), [rows], ["x"], {}, 3)
-    assert wording(found.sentences()) == ["low x", "no column sets it apart", "high x"]
+    assert wording(found.sentences()) == ["low x", "medium x", "high x"]
+    assert [trait.level for each in found for trait in each.traits] == ["very low", "medium", "very high"]
+
+
+def test_the_other_rows_and_not_the_number_of_other_clusters_decide_what_is_high():
+    labels = np.repeat([0, 1, 2], [900, 60, 40])
+    income = np.repeat([30.0, 80.0, 200.0], [900, 60, 40]) + np.random.default_rng(0).normal(size=1000)
+    found = described(RowAnswers(labels, labels >= 0), [income], ["income"], {}, 3)
+    assert [words.partition(";")[0] for words in wording(found.sentences())] == [
+        "low income",
+        "high income",
+        "high income",
+    ]
+    for k, cluster in enumerate(found):
+        assert abs(cluster.traits[0].others - np.median(income[labels != k])) < 2
+
+
+def test_a_cluster_at_the_place_of_another_is_not_between_the_others():
+    labels = np.repeat([0, 1, 2, 3], 50)
+    x = np.repeat([0.0, 5.0, 5.1, 10.0], 50) + np.random.default_rng(0).normal(size=200)
+    found = described(RowAnswers(labels, labels >= 0), [x], ["x"], {}, 4)
+    assert all(words.startswith("no column sets it apart") for words in wording(found.sentences())[1:3])
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["flipper_length_mm", "body_mass_g"], "long flipper, heavy"),
+        (["height_cm", "weight_kg"], "tall, heavy"),
+        (["FEV1 (l)", "FEV1 (%)"], "high FEV1 (l), high FEV1 (%)"),
+        (["temp_min", "temp_max"], "high temp min, high temp max"),
+        (["x", "x_cm"], "high x, high x cm"),
+        (["size_m", "size_s"], "high size m, high size s"),
+        (["vibration_mm_s", "Umsatz (T€)"], "high vibration, high Umsatz (T€)"),
+        (["average_age", "max_speed"], "high average age, high max speed"),
+        (["birth weight", "Sepal.Length"], "high birth weight, long Sepal"),
+        (["price", "price_eur"], "expensive, high price eur"),
+        (["a_b", "a b"], "high a_b, high a b"),
+    ],
+)
+def test_a_name_is_shortened_only_where_no_other_column_could_be_meant(names, words):
+    labels = np.repeat([0, 1], 30)
+    x = np.c_[labels * 50.0, labels * 50.0] + np.random.default_rng(0).normal(size=(60, 2))
+    sentence = described(RowAnswers(labels, labels >= 0), [*x.T], names, {}, 2)[1].sentence.partition(": ")[2]
+    assert sorted(sentence.split(", ")) == sorted(words.split(", "))
 
 
 def test_clusters_that_differ_in_no_median_keep_the_same_sentence():

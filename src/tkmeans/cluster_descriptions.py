@@ -3,6 +3,7 @@
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -27,31 +28,58 @@ NOTABLE, _TRAITS = 1.0, 3  # the least effect that a sentence mentions, and the 
 _MORE, _CATEGORIES = 0.2, 2  # by how much a value is more frequent than elsewhere to be mentioned, and the most values
 _LEVELS = 50  # a column of text with more values describes no cluster
 _ENOUGH = 10_000  # rows that a median is taken of
-_NO_WORD = r"[\W\d]*|.|no|true|false"  # values that mean nothing without the name of their column
+_NO_WORD = r"[\W\d]*|.|no|none|true|false"  # values that mean nothing without the name of their column
 _DOUBTFUL = 0.9  # mean probability below which a sentence mentions it
 
-# Words for more and less of what the last word of a column's name means, and units that may follow it.
-_OPPOSITES = {"length": "long short", "duration": "long short", "width": "wide narrow", "depth": "deep shallow"}
-_OPPOSITES |= {"height": "tall low", "mass": "heavy light", "weight": "heavy light", "age": "old young"}
-_OPPOSITES |= {"size": "large small", "area": "large small", "price": "expensive cheap", "speed": "fast slow"}
-_UNITS = {"mm", "cm", "m", "km", "g", "kg", "s", "ms", "min", "h", "usd", "eur", "pct", "percent"}
+# Words for more and less of what the last word of a name means, beside other words or alone; and units after it.
+_LENGTHS = {"length": "long short", "duration": "long short", "width": "wide narrow", "depth": "deep shallow"}
+_LENGTHS |= {"height": "tall short"}
+_ALONE = {"mass": "heavy light", "weight": "heavy light", "age": "old young", "size": "large small"} | _LENGTHS
+_ALONE |= {"area": "large small", "price": "expensive cheap", "speed": "fast slow"}
+_STATISTICS = {"average", "avg", "mean", "median", "max", "maximum", "min", "minimum", "total", "sum", "std"}
+_UNITS = {"mm", "cm", "m", "km", "g", "kg", "s", "ms", "h", "usd", "eur", "pct", "percent"}
+_LONG_NAME = 8  # words; of longer names nothing is left out
+_BETWEEN = 0.25, 0.75  # of the other rows are in clusters below: neither high nor low
 
 
 class Trait(NamedTuple):
-    """How a column of numbers differs between a cluster and the others."""
+    """How a column of numbers differs between a cluster and the other rows."""
 
     column: str
-    effect: float  # difference of the medians in units of the spread within clusters
+    effect: float  # difference of the medians in units of the spread within clusters; 0 between others
     median: float  # of the cluster
-    others: float  # median of the medians of all other clusters
+    others: float  # of all other rows, each at the median of its cluster
+    words: str  # what a sentence says
+    gap: float = 0.0  # of a cluster between others: how far the nearest median is, in these units
 
-    def __str__(self) -> str:
-        words = [word for word in re.split(r"[\W_]+", self.column) if word] or [self.column]
-        words = words[:-1] if len(words) > 1 and words[-1].casefold() in _UNITS else words
-        pair = _OPPOSITES.get(words[-1].casefold(), "high low")
-        noun = " ".join(words if pair == "high low" else words[:-1])
-        adjective = pair.split()[self.effect < 0]
-        return adjective if noun.casefold() in ("", "body") else f"{adjective} {noun}"
+    @property
+    def level(self) -> str:
+        """The effect in a word."""
+        if self.gap:
+            return "medium"
+        if abs(self.effect) < NOTABLE:
+            return "usual"
+        return f"{'very ' * (abs(self.effect) >= 2 * NOTABLE)}{'high' if self.effect > 0 else 'low'}"
+
+
+def _phrases(names: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Words for low, medium and high values of each column; a unit is left out if no other column is called alike."""
+    split = [[word for word in re.split(r"[\s._-]+", name, maxsplit=_LONG_NAME) if word] or [name] for name in names]
+    alike = Counter(tuple(words[:n]) for words in split for n in range(1, len(words) + 1))
+    found = []
+    for words in split:
+        short = words
+        while 1 < len(short) <= _LONG_NAME and short[-1].casefold() in _UNITS:
+            short = short[:-1]
+        *rest, last = short if alike[tuple(short)] == 1 else words
+        noun = [] if [word.casefold() for word in rest] == ["body"] else rest
+        pairs = {} if _STATISTICS & {word.casefold() for word in rest} else _LENGTHS if noun else _ALONE
+        more, less = pairs.get(last.casefold(), "high low").split()
+        noun = noun if last.casefold() in pairs else [*rest, last]
+        found.append((" ".join([less, *noun]), " ".join(["medium", *rest, last]), " ".join([more, *noun])))
+    told = Counter(high for *_, high in found)
+    whole = [(f"low {name}", f"medium {name}", f"high {name}") for name in names]
+    return [own if told[own[2]] == 1 else whole[j] for j, own in enumerate(found)]
 
 
 class Category(NamedTuple):
@@ -85,7 +113,7 @@ class ClusterDescription:
     @property
     def sentence(self) -> str:
         """The cluster in one sentence."""
-        apart = ", ".join(str(trait) for trait in self.traits[:_TRAITS] if abs(trait.effect) >= NOTABLE)
+        apart = ", ".join(trait.words for trait in self.traits[:_TRAITS] if trait.level != "usual")
         telling = [str(each) for each in self.categories if each.share >= 0.5 and each.share - each.others >= _MORE]
         parts = [apart or "no column sets it apart", ", ".join(telling[:_CATEGORIES]), ", ".join(self.medians)]
         if self.probability is not None and self.probability < _DOUBTFUL:
@@ -151,9 +179,10 @@ def describe(
 ) -> Description:
     """Describe in words what sets the clusters of a fitted model apart.
 
-    A column of numbers is compared by its median in the cluster and in the other clusters, in units of the median
-    absolute deviation within clusters, so that outliers have no influence. A column of text is compared by the share of
-    its most frequent value. Medians of very many rows are those of 10 000 rows, drawn at random.
+    A column of numbers is compared by its median in the cluster and in the other rows, in units of the median absolute
+    deviation within clusters, so that outliers have no influence; "medium" is a cluster with at least a quarter of the
+    other rows on each side. A column of text is compared by the share of its most frequent value. Medians of very many
+    rows are those of 10 000 rows, drawn at random.
 
     Examples
     --------
@@ -219,15 +248,18 @@ def described(
     if odd := [name for name, cells in categories.items() if cells.shape != labels.shape]:
         raise ValueError(f"categories must have one value for each of the {len(labels)} rows; {odd[0]!r} has not")
     shares = [_shares(name, cells, groups) for name, cells in categories.items() if len({*cells}) <= few]
-    sure, found = rows.probability, []
+    sure, found, phrases = rows.probability, [], _phrases(names)
     for k, group in enumerate(groups):
-        others = quantile(np.delete(medians, k, axis=0))  # of clusters, so that sizes do not decide what is high
-        effects = np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0)
-        traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist())
+        others, gap = _others(k, medians, np.array([len(each) for each in groups]))
+        gap = np.nan_to_num(np.where(gap >= NOTABLE * spread, gap / spread, 0.0))
+        effects = np.where(gap > 0, 0.0, np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0))
+        side = np.where(gap > 0, 1, np.where(effects > 0, 2, 0)).tolist()
+        told = [phrase[place] for phrase, place in zip(phrases, side, strict=True)]
+        traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist(), told, gap.tolist())
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
         typical = int(chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))]) if len(group) else None
         probability = None if sure is None or not len(group) else float(sure[group].mean())
-        apart = sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -abs(t.effect))
+        apart = sorted((t for t in traits if t.column not in yes_or_no), key=lambda t: -max(abs(t.effect), t.gap))
         own = sorted((each[k] for each in shares), key=lambda each: each.others - each.share)
         counted = k, len(group), len(group) / n_known, int(n_outliers[k]), probability, typical
         found.append(ClusterDescription(*counted, tuple(apart), tuple(own)))
@@ -235,6 +267,20 @@ def described(
     for alike in {*words}:  # whatever the order and the shares
         _tell_apart(found, [k for k, own in enumerate(words) if own == alike], names, medians, spread)
     return Description(found)
+
+
+def _others(k: int, medians: Array, sizes: Array) -> tuple[Array, Array]:
+    """The medians of all other rows, each at the median of its cluster; and how far the nearest one is, 0 at an end."""
+    order = np.argsort(medians, axis=0)
+    values = np.take_along_axis(medians, order, axis=0)
+    mass = np.where((order == k) | np.isnan(values), 0, sizes[order])  # (K, p)
+    until, total = np.cumsum(mass, axis=0), np.sum(mass, axis=0)
+    ends = [np.argmax(2 * until >= total, axis=0), np.argmax(2 * until > total, axis=0)]
+    low, high = np.take_along_axis(values, np.array(ends), axis=0) / 2
+    below = np.sum(mass * (values < medians[k]), axis=0) / np.maximum(total, 1)
+    nearest = np.min(np.where(mass > 0, np.abs(values - medians[k]), np.inf), axis=0)
+    between = (_BETWEEN[0] <= below) & (below <= _BETWEEN[1])
+    return np.where(total > 0, low + high, np.nan), np.where(between, nearest, 0.0)
 
 
 def _tell_apart(found: list[Any], alike: list[int], names: Sequence[str], medians: Array, spread: Array) -> None:

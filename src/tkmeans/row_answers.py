@@ -39,18 +39,18 @@ class RowAnswers(NamedTuple):
         return 0 if self.probability is None else int(np.sum(self.probability[self.core] < UNSURE))
 
     def sentence(self, named: Callable[[Any], Iterable[str]]) -> str:
-        """How many outliers there are, which cells are bad, and how many rows lie between clusters."""
+        """Which cells are bad, how many outliers there are, and how many rows lie between clusters."""
         parts = []
-        if self.outlier is not None:
-            are = "is an outlier" if (n := int(np.sum(self.outlier))) == 1 else "are outliers"
-            some = f"{n} of {len(self.label)} rows {are}: far from every cluster."
-            parts.append(some if n else "No row is an outlier.")
         if self.bad_cells is not None:
             n = len(places := np.argwhere(self.bad_cells))
             cells = [*named(places[:_NAMED_CELLS].tolist()), *[f"and {n - _NAMED_CELLS} more"] * (n > _NAMED_CELLS)]
             one = "1 value is far from all others of its column", "It counts"
             are, count = one if n == 1 else (f"{n} values are far from all others of their columns", "They count")
             parts.append(f"{are}: {'; '.join(cells)}. {count} in the test for outliers, but not in the clusters.")
+        if self.outlier is not None:
+            are = "is an outlier" if (n := int(np.sum(self.outlier))) == 1 else "are outliers"
+            some = f"{n} of {len(self.label)} rows {are}: far from every cluster."
+            parts.append(some if n else f"No row {'as a whole ' * (self.bad_cells is not None)}is an outlier.")
         if n := self.n_unsure:
             parts.append(f"{n} {'row lies' if n == 1 else 'rows lie'} between clusters (probability below {UNSURE}).")
         return " ".join(parts)

@@ -106,5 +106,6 @@ def save_report(estimator: Any, data: Data, path: Path, selection: Any = None) -
     called = data.row_names or table.where(range(table.n_rows))
     facts: dict[str, Any] = {"feature_names": data.columns, "row_names": called, "scaler": data.scaler}
     facts |= {"categories": data.categories, "selection": selection, "call": shlex.join(["tkmeans", *sys.argv[1:]])}
+    facts["notes"] = data.notes
     with screen.counting(f"writing {path}"):
         write_report(path, estimator, np.column_stack(data.values), title=Path(table.source).name, **facts)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from tkmeans.cluster_descriptions import SIGMA, Description, described, quantile
+from tkmeans.cluster_descriptions import SIGMA, Description, Trait, described, quantile
 from tkmeans.estimators.validation import check_clusterer
 from tkmeans.plots.projections import centers_of, column_names, full_covariances
 from tkmeans.report.markup import decimals_of
@@ -59,8 +59,13 @@ class Clustering:
     @cached_property
     def effects(self) -> Array:
         """How far each cluster is from the other rows, in units of the spread within clusters, (K, p)."""
-        found = [{trait.column: trait.effect for trait in cluster.traits} for cluster in self.description]
-        return np.array([[of_cluster.get(name, 0.0) for name in self.names] for of_cluster in found])
+        effects = [[own[name].effect if name in own else 0.0 for name in self.names] for own in self.traits]
+        return np.array(effects)  # columns that are described by shares have none
+
+    @cached_property
+    def traits(self) -> list[dict[str, Trait]]:
+        """What is known of the columns of each cluster, by name."""
+        return [{trait.column: trait for trait in cluster.traits} for cluster in self.description]
 
     @cached_property
     def telling(self) -> Array:

@@ -44,6 +44,7 @@ def write_report(
     selection: Any = None,
     title: str = "",
     call: str = "",
+    notes: Sequence[str] = (),
 ) -> Path:
     """Write what was found as one HTML file, which opens in any browser and needs no network.
 
@@ -67,13 +68,15 @@ def write_report(
         raise TypeError(f"selection must be what select_n_clusters returns, got {selection!r}")
     found = look(estimator, X, feature_names, row_names, scaler, categories)
     title = title or f"{count(len(found.centers), 'cluster')} in {count(len(found.values), 'row')}"
-    page = _page(found, estimator, scaler, selection, title, call)
+    page = _page(found, estimator, scaler, selection, title, call, notes)
     with replacing(path) as file:
         file.write(page.encode("utf-8", errors="replace"))  # a name may hold half a character
     return Path(path)
 
 
-def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str) -> str:
+def _page(
+    found: Clustering, estimator: Any, scaler: Any, selection: Any, title: str, call: str, notes: Sequence[str]
+) -> str:
     shown = {"style": part("style.css"), "script": "".join(map(part, ("geometry.js", "picture.js", "report.js")))}
     sums = {name: hashlib.sha256(content.encode()).digest() for name, content in shown.items()}
     # What a Content-Security-Policy knows an element by: nothing else may run.
@@ -86,7 +89,7 @@ def _page(found: Clustering, estimator: Any, scaler: Any, selection: Any, title:
     about: dict[str, tuple[Any, ...]] = dict.fromkeys(("glossary", "clusters", "how_sure", "columns"), (found,))
     about |= dict.fromkeys(("lead", "tiles", "remarks"), (found, estimator)) | {"how_many": (found, selection)}
     about |= dict.fromkeys(("fit_facts", "convergence"), (estimator,)) | {"made_by": (estimator, call)}
-    about |= {"data_facts": (found, scaler)}
+    about |= {"data_facts": (found, scaler, notes)}
     return Template(part("page.html")).substitute(
         **shown | {name: getattr(sections, name)(*given) for name, given in about.items()},
         **{"data": embedded(data), "title": text(title), "drawn": "" if n_drawn == len(found.values) else sample},

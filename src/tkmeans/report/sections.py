@@ -1,6 +1,6 @@
 """Sections of the page, as HTML: what was found, how sure it is, and how it was made; empty without content."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def how_sure(found: Clustering) -> str:
     return fragment("sure", bar=markup.shares_bar(shares, label), keys="".join(keys))
 
 
-def data_facts(found: Clustering, scaler: Any) -> str:
+def data_facts(found: Clustering, scaler: Any, notes: Sequence[str] = ()) -> str:
     """What was clustered."""
     missing = np.isnan(found.values)
     gaps = f"{percent(float(missing.mean()))} of all values, in {count(int(missing.any(axis=1).sum()), 'row')}; "
@@ -116,6 +116,7 @@ def data_facts(found: Clustering, scaler: Any) -> str:
     rows["Missing values"] = (gaps if missing.any() else "none") + bad
     rows["Scaling"] = fragment(f"scaled-by-{type(scaler).__name__}", name=text(type(scaler).__name__))
     rows |= {"Row numbers": "begin with 0"} if found.row_names is None else {}
+    rows |= {"Notes": "".join(tag("p", text(note)) for note in notes)} if notes else {}
     return facts(rows.items())
 
 
@@ -217,11 +218,10 @@ def _category(category: Category, k: int) -> str:
 
 
 def _profile_row(found: Clustering, k: int, j: int) -> str:
-    spread, effect = found.spreads[k, j], found.effects[k, j]
+    spread, trait = found.spreads[k, j], found.traits[k].get(found.names[j])
     digits = 1 if found.digits[j] == 0 else found.digits[j]  # a centre of whole numbers is not whole
     around = "" if np.isnan(spread) else f' <span class="faint">± {cell(spread, digits)}</span>'
-    level = "" if abs(effect) < 2 * NOTABLE else "very "
-    words = "usual" if abs(effect) < NOTABLE else f"{level}{'high' if effect > 0 else 'low'}"
+    words = trait.level if trait else "usual"
     shown = {"column": named(found.names[j]), "center": cell(found.centers[k, j], digits), "around": around}
     return fragment("profile-row", **shown, histogram=_histogram(found, k, j), words=words)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 from scipy.spatial.distance import cdist
+from scipy.special import ndtri
 
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof
@@ -25,6 +26,8 @@ from tkmeans.stats import Array
 LIGHT_TAILS = 10.0  # the nu of a search that sees clusters which touch
 FARTHEST = 1e4  # units: what is farther is as far, and an ellipse that holds it has a determinant
 SAME_UNIT = 1.05  # columns whose units differ by less are in one unit
+DENSE, LEAST_DENSE = 0.25, 10  # of an equal share of the rows, and rows, at least, are the densest part of a column
+SOME_DENSER, MOST_DENSE = 2.0, 100.0  # times denser than the others is a column in which clusters may lie apart
 PIECES_PER_COMPONENT, LEAST_PIECES = 3, 24
 PIECE_ROWS = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
 NEIGHBOURS = 12  # of a piece, with which it may be joined
@@ -47,7 +50,7 @@ def start_labels(sample: Sample, units: Array, log_volume: float, n_components: 
     `units` are those of the columns, (p,); `log_volume` is that of the bulk of the rows, where noise is uniform.
     Where two quick searches of different kinds find the same clusters, these are all there is to try.
     """
-    in_units = sample._replace(X=np.clip(sample.X / units, -FARTHEST, FARTHEST))
+    in_units = in_units_of(sample, units)
     log_volume, light = log_volume - float(np.sum(np.log(units))), max(LIGHT_TAILS, first_dof(len(units)))
     several_units = np.max(units) > SAME_UNIT * np.min(units)
     first, rng = sample if several_units else in_units, RandomState(seed)
@@ -63,6 +66,28 @@ def start_labels(sample: Sample, units: Array, log_volume: float, n_components: 
     if several_units:
         yield round_labels(in_units, n_components, rng)
         yield round_labels(sample, n_components, rng, light)
+    if (dense := dense_units(sample, units, n_components)) is not units:
+        yield round_labels(in_units_of(sample, dense), n_components, rng)
+
+
+def in_units_of(sample: Sample, units: Array) -> Sample:
+    """The rows with these units, none of them too far away."""
+    return sample._replace(X=np.clip(sample.X / units, -FARTHEST, FARTHEST))
+
+
+def dense_units(sample: Sample, units: Array, K: int) -> Array:
+    """Units by the densest part of each column, if a column is much denser there than others are; else these units.
+
+    Where clusters lie apart along a few columns, the median deviations of these are the distances between clusters:
+    in such units they are near each other. The densest part of a column is within a cluster.
+    """
+    n, X = len(sample.X), np.sort(sample.X, axis=0)
+    m = max(LEAST_DENSE, math.ceil(DENSE * n / K))
+    if n < 2 * m:
+        return units
+    dense = np.min(X[m:] - X[:-m], axis=0) * ndtri(0.75) / (2 * ndtri(0.5 + m / (2 * n)))
+    dense = np.where(dense > 0, np.clip(dense, units / MOST_DENSE, units), units)  # equal values are no part
+    return dense if np.max(units / dense) > SOME_DENSER * np.min(units / dense) else units
 
 
 def round_labels(sample: Sample, K: int, rng: RandomState, tails: Any = None, breaths: int = QUIET_BREATHS) -> Array:

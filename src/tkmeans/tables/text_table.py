@@ -120,7 +120,8 @@ class TextTable(Table):
         if None in held or sum(map(len, held)) < len(words):  # some are held as numbers
             words = [word for (part,) in self.chunks([name], 0, lambda _, x: texts_of(x), [name]) for word in part]
         given, is_missing = self.numerals.given, self.numerals.is_missing
-        return ["" if (cell.casefold() in given if as_they_are else is_missing(cell)) else cell for cell in words]
+        asked = {each for each in {*words} if each.strip().casefold() == "none"}  # an answer like others, if not given
+        return ["" if (c.casefold() in given if as_they_are or c in asked else is_missing(c)) else c for c in words]
 
     def places(self, rows: Sequence[int]) -> list[int]:
         """The lines of the file, in which empty lines and line breaks within cells count."""
