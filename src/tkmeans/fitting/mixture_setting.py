@@ -128,12 +128,21 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     squares = shape.diagonal(setting.bulk.units**2)
     weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
     caution = min(1.0, MANY_TIMES * len(weights) * (p + 2) / max(setting.n_rows, 1.0))
-    pooled = shape.pooled(params.covariances, weights, caution) + THINNEST * squares
+    pooled = not_thin(shape.pooled(params.covariances, weights, caution), squares)
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
     stepped = setting.prior_rows and not shape.round and np.any(setting.bulk.grain)
     grain = shape.diagonal(setting.bulk.grain) if stepped else None
     prior = Prior(rows, rows * pooled + setting.ridge * squares, constant, setting.prior_rows, grain)
     return replace(setting.model, prior=prior)
+
+
+def not_thin(pooled: Array, squares: Array) -> Array:
+    """A pooled shape with THINNEST of the squared units of the columns more, but no more than it has in a column.
+
+    The units are distances between clusters where these are far apart, and would make all of them as wide.
+    """
+    own = np.diag(np.diagonal(pooled)) if pooled.ndim == 2 else pooled
+    return pooled + np.minimum(THINNEST * squares, own)
 
 
 def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = False) -> MixtureParams:
@@ -172,7 +181,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
             if factor > 0:  # else most rows of the group are equal
                 covariances[k] *= factor
                 strays[own] = d2 > factor * rare
-    pooled = np.tensordot(mass / np.sum(mass), covariances, 1) + THINNEST * squares
+    pooled = not_thin(np.tensordot(mass / np.sum(mass), covariances, 1), squares)
     rows = p + 2.0  # a start is shrunk in any case: few rows may have no volume
     covariances = ((mass * covariances.T + rows * pooled[..., None]) / (mass + rows)).T
     covariances = covariances + (setting.bulk.grain if aligned else np.diag(setting.bulk.grain))

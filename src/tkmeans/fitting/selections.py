@@ -31,7 +31,7 @@ from tkmeans.search.shape_search import (
     LIGHT_TAILS,
     PIECE_ROWS,
     Pieces,
-    dense_units,
+    frames,
     in_units_of,
     joined,
     joined_labels,
@@ -200,8 +200,7 @@ class Descent:
         squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)
         bulk = bulk._replace(radius=float(np.sqrt(max(quantile(squares, sample.weight, IN_BULK), 1e-12))))
         self.sample, self.bulk, self.settings = sample, bulk, settings
-        self._units = dense_units(sample, bulk.units, most)
-        self._frames = [bulk.units, self._units][: 1 + (self._units is not bulk.units)]
+        self._frames = frames(sample, bulk.units, most)
         self._source, n = ArraySource(*sample, Frame(np.zeros(sample.X.shape[1]), 1.0)), np.sum(sample.weight)
         self._rough = {"stop": SmallGain(max(ROUGH / n, ROUGH_PER_ROW)), "max_iter": 20, "accelerate": False}
         self._fine = {"stop": SmallGain(FINE / n), "max_iter": 100}
@@ -240,9 +239,10 @@ class Descent:
     def _starts(self, n_clusters: int, shape: str, quick: bool = True) -> Iterator[MixtureParams]:
         """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
         rng, tails = np.random.RandomState(0), max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
-        volume = self.bulk.log_volume - float(np.sum(np.log(self._units)))
-        pieces = islice(joined_labels(in_units_of(self.sample, self._units), volume, n_clusters, rng, quick), 1)
-        touching = (round_labels(in_units_of(self.sample, units), n_clusters, rng, tails) for units in self._frames)
+        *_, last = in_units = [in_units_of(self.sample, units) for units in self._frames]
+        volume = self.bulk.log_volume - float(np.sum(np.log(self._frames[-1])))
+        pieces = islice(joined_labels(last, volume, n_clusters, rng, quick), 1)
+        touching = (round_labels(each, n_clusters, rng, tails) for each in in_units)
         for labels in chain(pieces, touching):
             yield from_labels(self.sample, labels, self._setting(n_clusters, shape), core=True)
 

@@ -66,7 +66,7 @@ def start_labels(sample: Sample, units: Array, log_volume: float, n_components: 
     if several_units:
         yield round_labels(in_units, n_components, rng)
         yield round_labels(sample, n_components, rng, light)
-    if (dense := dense_units(sample, units, n_components)) is not units:
+    for dense in frames(sample, units, n_components)[1:]:
         yield round_labels(in_units_of(sample, dense), n_components, rng)
 
 
@@ -75,19 +75,25 @@ def in_units_of(sample: Sample, units: Array) -> Sample:
     return sample._replace(X=np.clip(sample.X / units, -FARTHEST, FARTHEST))
 
 
-def dense_units(sample: Sample, units: Array, K: int) -> Array:
-    """Units by the densest part of each column, if a column is much denser there than others are; else these units.
+def frames(sample: Sample, units: Array, K: int) -> list[Array]:
+    """These units of the columns and, if a column is much denser in its densest part than others are, those of that.
 
     Where clusters lie apart along a few columns, the median deviations of these are the distances between clusters:
-    in such units they are near each other. The densest part of a column is within a cluster.
+    in such units they are near each other.
     """
+    dense = dense_units(sample, units, K)
+    differ = np.max(units / dense) > SOME_DENSER * np.min(units / dense)
+    return [units, dense] if differ else [units]
+
+
+def dense_units(sample: Sample, units: Array, K: int) -> Array:
+    """The median deviations of the columns in a cluster, by the densest part of each; at most these units."""
     n, X = len(sample.X), np.sort(sample.X, axis=0)
     m = max(LEAST_DENSE, math.ceil(DENSE * n / K))
     if n < 2 * m:
         return units
     dense = np.min(X[m:] - X[:-m], axis=0) * ndtri(0.75) / (2 * ndtri(0.5 + m / (2 * n)))
-    dense = np.where(dense > 0, np.clip(dense, units / MOST_DENSE, units), units)  # equal values are no part
-    return dense if np.max(units / dense) > SOME_DENSER * np.min(units / dense) else units
+    return np.where(dense > 0, np.clip(dense, units / MOST_DENSE, units), units)  # equal values are no part
 
 
 def round_labels(sample: Sample, K: int, rng: RandomState, tails: Any = None, breaths: int = QUIET_BREATHS) -> Array:
