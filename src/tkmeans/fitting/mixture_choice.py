@@ -242,5 +242,8 @@ def _run(sample: Sample, params: MixtureParams, setting: Setting, max_iter: int)
     fit = climb(source, model, params, setting.noise, stop=PILOT_STOP, max_iter=max_iter, observers=[setting.limit])
     if fit.interrupted:  # of a start nothing is kept
         raise fit.interrupted
-    merit, *of_rows = judged(sample, model, fit.params)
-    return MixtureStart(fit.params, round(merit, 9), *of_rows)  # of equals the first one is the best everywhere
+    merit, labels, noise = judged(sample, model, fit.params)
+    alone = np.flatnonzero((np.bincount(labels)[labels] == 1) & (sample.weight < 2))
+    if setting.noise and np.any(far := ~within_reach(sample, setting.spread)[alone]):  # one far row is no cluster
+        merit += sample.weight[alone[far]] @ np.log(np.maximum(noise[alone[far]], 1e-300)) / np.sum(sample.weight)
+    return MixtureStart(fit.params, round(merit, 9), labels, noise)  # of equals the first one is the best everywhere
