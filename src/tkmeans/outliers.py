@@ -82,7 +82,7 @@ def fit_outlier_model(
     one = _least(loss, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
     starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
     two = _least(loss, starts, bounds)
-    if one.fun - two.fun < 1.5 * np.log(n_rows):  # a share, a beginning and an end
+    if one.fun - two.fun < np.log(n_rows):  # two more parameters: a share, and where strays end
         return OutlierModel(float(np.exp(one.x[0])), float(np.exp(one.x[1])), 0.0, begin, end, nobody)
     scale, dof, share = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(expit(two.x[2]))
     found = _first_stray(n_features, scale, dof, share, begin, end, level)

@@ -28,7 +28,7 @@ FIRST_DOF = 5.0  # tails to begin with
 FIRST_NOISE, MOST_FIRST_NOISE = 0.02, 0.3  # the share of the noise in a start, at least and at most
 MOST_NOISE = 0.4  # of the rows; more are a cluster
 MANY_TIMES = 10.0  # the rows of the prior: of components with more the geometric mean of shapes means something
-THINNEST = 0.02  # of a column's squared unit, in the pooled shape of the prior
+THINNEST = 1e-4, 0.02  # of a column's squared unit, in the pooled shape of the prior
 STRAY = 1e-3  # tail probability in the core of a group, below which a row is counted as noise at first
 FOREVER = TimeLimit(np.inf)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -137,12 +137,12 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
 
 
 def not_thin(pooled: Array, squares: Array) -> Array:
-    """A pooled shape with THINNEST of the squared units of the columns more, but no more than it has in a column.
+    """A pooled shape with as much more as it has in each column, between two shares of the squared units.
 
     The units are distances between clusters where these are far apart, and would make all of them as wide.
     """
     own = np.diag(np.diagonal(pooled)) if pooled.ndim == 2 else pooled
-    return pooled + np.minimum(THINNEST * squares, own)
+    return pooled + np.clip(own, THINNEST[0] * squares, THINNEST[1] * squares)
 
 
 def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = False) -> MixtureParams:
@@ -192,7 +192,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
 
 def _squares(away: Array, covariance: Array, squares: Array) -> Array:
     """Squared Mahalanobis distances, (n,)."""
-    covariance = covariance + 1e-3 * THINNEST * squares
+    covariance = covariance + 0.2 * THINNEST[0] * squares
     if covariance.ndim == 1:
         return np.sum(away**2 / covariance, axis=1)
     white = away @ dtrtri(np.linalg.cholesky(covariance), lower=1)[0].T
