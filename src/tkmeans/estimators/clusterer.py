@@ -378,17 +378,12 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             return None
         if not hasattr(self, "_training_distances"):
             raise NotFittedError("the distances of the training rows are lost, as after Ctrl-C; fit again, or resume")
-        params, distances = self._fitted_model.params, self._training_distances
-        # Those of mixtures are Mahalanobis distances, which have no unit.
-        scale = 1.0 if hasattr(params, "covariances") else getattr(params, "scale", 1.0)
+        params, is_mixture = self._fitted_model.params, hasattr(self._fitted_model.params, "covariances")
+        scale = 1.0 if is_mixture else getattr(params, "scale", 1.0)  # Mahalanobis distances have no unit
         dof = float(np.max(getattr(params, "dof", np.inf)))
-        strays = fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
+        strays = fit_outlier_model(self._training_distances, params.centers.shape[1], level, scale, dof)
         lighter = strays.core_dof > dof and strays.core_scale > scale / 10  # a narrow one is of equal rows
-        if (
-            strays.share > MANY_STRAYS
-            and hasattr(params, "covariances")
-            and self._fitted_model.model.is_at_bound(params)
-        ):
+        if strays.share > MANY_STRAYS and is_mixture and self._fitted_model.model.is_at_bound(params):
             strays = strays._replace(share=0.0, threshold=4 * strays.end)  # they are what a wide cluster may not have
         return strays if lighter or not noise else None
 
@@ -464,6 +459,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._evidence(X, "icl").icl
 
     @unless_lacking
+    @documented(returns="labelled")
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the clusters of the fitted model; of a noise component none are drawn.
 
@@ -471,11 +467,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         ----------
         n_samples : int, default=1
             How many.
-
-        Returns
-        -------
-        X, labels : ndarrays of shape (n_samples, n_features) and (n_samples,)
-            The rows, and the cluster each was drawn from.
         """
         check_is_fitted(self)
         check_integer("Invalid value for 'n_samples': it", n_samples, least=1)
