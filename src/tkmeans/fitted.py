@@ -289,8 +289,7 @@ class FittedModel:
 
     def reviewed(self, tallied: bool, block: Block) -> "Review":
         """The review alone."""
-        found: Review = self.review((), tallied, block).summary
-        return found
+        return self.review((), tallied, block).summary
 
 
 def by_size(centers: Array, sizes: Array) -> Array:
