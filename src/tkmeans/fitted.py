@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.special import betaincc, betaincinv, betaln, fdtrc
 
-from tkmeans.sources import Answer, Column, Source
-from tkmeans.sources.base import nearest_to_zero, observed_features, to_numpy
+from tkmeans.sources.base import Answer, Column, Source, nearest_to_zero, observed_features, to_numpy
 from tkmeans.stats import HORIZON, LARGEST_SINGLE, Array, Block, Fit, Frame, Kernel, Params, Rows, Stats, namespace
 
 # Squared distances beyond this are as good as infinite; times the largest weight they stay finite.

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, Sketch, tally
-from tkmeans.models import Stepwise, Tracked
-from tkmeans.models.stepwise import halved
+from tkmeans.models.stepwise import Stepwise, Tracked, halved
 from tkmeans.sources.base import merged, observed_features
 from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Block, Fit, Frame, Params, Stats

@@ -17,8 +17,7 @@ from tkmeans.fit_warnings import TINY_CLUSTER
 from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.search.reference_search import ReferenceSearch
-from tkmeans.sources import Sample
-from tkmeans.sources.base import quantile
+from tkmeans.sources.base import Sample, quantile
 from tkmeans.stats import Array
 
 Search = ReferenceSearch  # or the native one, which has the same methods and may be missing
