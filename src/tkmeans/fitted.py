@@ -355,11 +355,6 @@ class Evidence(NamedTuple):
     n_parameters: int
 
     @property
-    def per_row(self) -> float:
-        """The mean log-likelihood."""
-        return self.objective / self.total
-
-    @property
     def aic(self) -> float:
         """Akaike's information criterion."""
         return -2 * self.objective + 2 * self.n_parameters

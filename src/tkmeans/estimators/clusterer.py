@@ -432,7 +432,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             values of `n_clusters`; without a density (:class:`FastTKMeans`, the baselines) minus the inertia.
         """
         if "score_samples" not in self._lacks:
-            return self._evidence(X, "score", sample_weight).per_row
+            found = self._evidence(X, "score", sample_weight)
+            return found.objective / found.total
         with open_rows(self, X, sample_weight, reset=False, method="score") as source:
             return -source.reduce(partial(self._reading(source).reviewed, False)).inertia
 
