@@ -223,9 +223,7 @@ class FittedModel:
 
     # -- the training rows
 
-    def training(
-        self, source: Source, names: tuple[str, ...], sizes: Any = None, *, by_rows: bool = False, tallied: bool = True
-    ) -> "Training":
+    def training(self, source: Source, names: tuple[str, ...], sizes: Any, by_rows: bool, tallied: bool) -> "Training":
         """Number the clusters by size, at last by their rows if asked to, and label every row just as `predict` would.
 
         Most often the `sizes` of a fit are right, and one look is enough. Distances are `tallied` to find outliers.
