@@ -11,7 +11,8 @@ import tkmeans
 from tkmeans import RobustnessCurve, StudentTMixture, TKMeans, breakdown_curve, influence_curve, trimming_curves
 from tkmeans.baselines import KMedians
 from tkmeans.datasets import scaled
-from tkmeans.robustness import KINDS, _strays
+from tkmeans.datasets.generators import strays
+from tkmeans.robustness import KINDS
 
 rng = np.random.default_rng(0)
 ONE = rng.normal(size=(400, 2))
@@ -22,7 +23,7 @@ MEAN = KMeans(1, n_init=1, random_state=0)
 
 def test_a_point_mass_moves_a_mean_by_its_share_times_its_distance():
     curve = breakdown_curve(MEAN, ONE, kind="point", fractions=[0.0, 0.2, 0.5], n_draws=1, random_state=3)
-    at = _strays(ONE, "point", 1, 10.0, np.random.RandomState(3))[0]  # of the first draw
+    at = strays(ONE, 1, np.random.RandomState(3), 10.0, **KINDS["point"])[0]  # of the first draw
     spread = np.sqrt(np.mean((ONE - ONE.mean(axis=0)) ** 2))
     assert curve.values["shift"][0, 0] == pytest.approx(0, abs=1e-9)
     same = breakdown_curve(MEAN, ONE, kind="point", fractions=[0.2], n_draws=1, random_state=3).values["shift"][0, 0]
@@ -31,7 +32,7 @@ def test_a_point_mass_moves_a_mean_by_its_share_times_its_distance():
 
 def test_the_scale_of_kmeans_is_its_root_mean_square_over_that_of_clean_rows():
     curve = breakdown_curve(MEAN, ONE, kind="inside", fractions=[0.25], n_draws=1, random_state=1)
-    Z = np.vstack([ONE, _strays(ONE, "inside", 133, 10.0, np.random.RandomState(1))])
+    Z = np.vstack([ONE, strays(ONE, 133, np.random.RandomState(1), **KINDS["inside"])])
     assert curve.values["scale"][0, 0] == pytest.approx(np.sqrt(Z.var(axis=0).sum() / ONE.var(axis=0).sum()))
 
 
@@ -89,7 +90,10 @@ def test_the_share_of_contamination_counts_all_rows(kind, share, added):
 def test_contaminating_rows_lie_where_their_kind_says():
     low, high = THREE.min(axis=0), THREE.max(axis=0)
     middle, half = (low + high) / 2, (high - low) / 2
-    rows = {kind: (_strays(THREE, kind, 500, 10.0, np.random.RandomState(0)) - middle) / half for kind in KINDS}
+    rows = {}
+    for kind, how in KINDS.items():
+        found = strays(THREE, 500, np.random.RandomState(0), **{"distance": 10.0, **how})
+        rows[kind] = (found - middle) / half
     assert np.abs(rows["inside"]).max() <= 1
     assert 9 < np.abs(rows["far"]).max() <= 10
     assert np.ptp(rows["point"], axis=0).max() == 0

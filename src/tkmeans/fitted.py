@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.special import betaincc, betaincinv, betaln, fdtrc
 
-from tkmeans.sources import Answer, Column, Source
-from tkmeans.sources.base import nearest_to_zero, observed_features, to_numpy
+from tkmeans.sources.base import Answer, Column, Source, nearest_to_zero, observed_features, to_numpy
 from tkmeans.stats import HORIZON, LARGEST_SINGLE, Array, Block, Fit, Frame, Kernel, Params, Rows, Stats, namespace
 
 # Squared distances beyond this are as good as infinite; times the largest weight they stay finite.
@@ -224,9 +223,7 @@ class FittedModel:
 
     # -- the training rows
 
-    def training(
-        self, source: Source, names: tuple[str, ...], sizes: Any = None, *, by_rows: bool = False, tallied: bool = True
-    ) -> "Training":
+    def training(self, source: Source, names: tuple[str, ...], sizes: Any, by_rows: bool, tallied: bool) -> "Training":
         """Number the clusters by size, at last by their rows if asked to, and label every row just as `predict` would.
 
         Most often the `sizes` of a fit are right, and one look is enough. Distances are `tallied` to find outliers.
@@ -289,8 +286,7 @@ class FittedModel:
 
     def reviewed(self, tallied: bool, block: Block) -> "Review":
         """The review alone."""
-        found: Review = self.review((), tallied, block).summary
-        return found
+        return self.review((), tallied, block).summary
 
 
 def by_size(centers: Array, sizes: Array) -> Array:
@@ -355,11 +351,6 @@ class Evidence(NamedTuple):
     entropy: float  # of the memberships
     total: float  # weight of the rows
     n_parameters: int
-
-    @property
-    def per_row(self) -> float:
-        """The mean log-likelihood."""
-        return self.objective / self.total
 
     @property
     def aic(self) -> float:

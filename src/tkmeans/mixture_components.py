@@ -9,8 +9,7 @@ from tkmeans.fitted import FARTHEST_SQUARE, LEAST_DRAWN, Evidence, Left
 from tkmeans.models.covariances import Shape
 from tkmeans.models.mixture import MixtureParams, StudentMixture, by_observed
 from tkmeans.shape_stats import ShapeKernel, ShapeRows
-from tkmeans.sources import Source
-from tkmeans.sources.base import nearest_to_zero
+from tkmeans.sources.base import Source, nearest_to_zero
 from tkmeans.stats import LARGEST_SINGLE, Array, Block, Frame, namespace
 
 

@@ -22,8 +22,9 @@ from tkmeans.plots.projections import full_covariances
 from tkmeans.sources.number_checks import as_numbers, checked_points, reals
 from tkmeans.stats import Array
 
-_WIDTHS = {"clump": 0.01, "point": 0.0}  # of heaps, in half-widths of X
-KINDS = ("far", "cauchy", "inside", "clump", "point")
+# What the rows that are added are, as arguments of `strays`.
+KINDS: dict[str, dict[str, Any]] = {"far": {}, "cauchy": {"cauchy": True}, "inside": {"distance": 1.0}}
+KINDS |= {"clump": {"heaps": 1}, "point": {"heaps": 1, "width": 0.0}}
 FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 TRIMMED, _TRIMS = tuple(i / 50 for i in range(11)), 10  # levels, and fits for each at the most
 
@@ -100,7 +101,7 @@ def breakdown_curve(
     means, spread = _clusters(X, y)
     rng = check_random_state(random_state)
     added = [round(len(X) * share / (1 - share)) for share in shares for _ in range(n_draws)]
-    tables = [np.vstack([X, _strays(X, kind, n, distance, rng)]) for n in added]
+    tables = [np.vstack([X, strays(X, n, rng, **{"distance": distance, **KINDS[kind]})]) for n in added]
     fits = Parallel(n_jobs=n_jobs)(delayed(_fitted)(estimator, rows) for rows in tables)
     found = {"ari": [adjusted_rand_score(y, labels[: len(X)]) for labels, _, _ in fits]}
     found |= {"shift": [_shift(means, centers) / spread for _, centers, _ in fits]}
@@ -236,9 +237,3 @@ def _shift(means: Array, centers: Array | None) -> float:
         return float("nan" if centers is None else "inf")
     away = cdist(means, centers)
     return float(np.max(away[linear_sum_assignment(away)]))
-
-
-def _strays(X: Array, kind: str, n: int, distance: float, rng: np.random.RandomState) -> Array:
-    """Rows that belong to no cluster."""
-    distance, is_heap = 1.0 if kind == "inside" else distance, kind in _WIDTHS
-    return strays(X, n, distance, rng, cauchy=kind == "cauchy", heaps=int(is_heap), width=_WIDTHS.get(kind, 0.0))

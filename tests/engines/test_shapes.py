@@ -74,7 +74,7 @@ def test_noise_is_flat_in_the_bulk_and_falls_with_the_radius_and_its_logarithm_b
 
 
 def test_the_density_of_the_noise_integrates_to_one_in_one_dimension():
-    kernel = noise_kernel(0.6, 0.4, np.array([0.3]), np.array([[[2.0]]]), np.array([-2 * np.log(2.0)]))
+    kernel = noise_kernel(0.6, 0.4, np.array([0.3]), np.array([[[2.0]]]), np.array([-2 * np.log(2.0)]), 0.0)
     mass = rest = 0.0
     for side in (-1, 1):
         rim = -np.log(2.0)  # where the density jumps: each part is seen from its own side

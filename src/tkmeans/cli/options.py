@@ -11,8 +11,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from tkmeans.cli import screen
-from tkmeans.tables import TableError
-from tkmeans.tables.table import WrongUse
+from tkmeans.tables.table import TableError, WrongUse
 
 Scale = StrEnum("Scale", ["none", "standard", "robust", "minmax"])  # how columns of different units are made comparable
 Shape = StrEnum("Shape", ["round", "elliptical", "auto"])  # of clusters

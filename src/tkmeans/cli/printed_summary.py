@@ -12,8 +12,7 @@ from tkmeans.cli import screen
 from tkmeans.cli.prepared_data import Data
 from tkmeans.row_answers import RowAnswers
 from tkmeans.stats import Array
-from tkmeans.tables import Table
-from tkmeans.tables.table import one_line
+from tkmeans.tables.table import Table, one_line
 
 TABLE = "the table with the cluster of each row"  # is what a file holds
 _MOST_CLUSTERS, _MOST_COLUMNS = 30, 60  # that are printed

@@ -90,10 +90,10 @@ def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2,
     if np.max(np.abs(X)) > 1e300:
         raise ValueError("X must be at most 1e300 in size, for what is far from it to be a number; rescale it")
     n, distance = int(np.ceil(fraction * len(X))), {"far": 10, "clumped": 3}.get(kind, 1)
-    return _with_outliers(X, y, strays(X, n, distance, rng, cauchy=kind == "cauchy", heaps=5 * (kind == "clumped")))
+    return _with_outliers(X, y, strays(X, n, rng, distance, cauchy=kind == "cauchy", heaps=5 * (kind == "clumped")))
 
 
-def strays(X: Any, n: int, distance: float, rng: Any, *, cauchy: bool, heaps: int = 0, width: float = 0.01) -> Any:
+def strays(X: Any, n: int, rng: Any, distance: float, cauchy: bool = False, heaps: int = 0, width: float = 0.01) -> Any:
     """Rows that belong to no cluster: `distance` half-widths of X around its middle, in heaps, or Cauchy noise."""
     p, middle, half = X.shape[1], (X.max(axis=0) + X.min(axis=0)) / 2, np.ptp(X, axis=0) / 2
     if cauchy:

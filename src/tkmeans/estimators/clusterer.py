@@ -420,7 +420,8 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             values of `n_clusters`; without a density (:class:`FastTKMeans`, the baselines) minus the inertia.
         """
         if "score_samples" not in self._lacks:
-            return self._evidence(X, "score", sample_weight).per_row
+            found = self._evidence(X, "score", sample_weight)
+            return found.objective / found.total
         with open_rows(self, X, sample_weight, reset=False, method="score") as source:
             return -source.reduce(partial(self._reading(source).reviewed, False)).inertia
 
@@ -447,6 +448,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self._evidence(X, "icl").icl
 
     @unless_lacking
+    @documented(returns="labelled")
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the clusters of the fitted model; of a noise component none are drawn.
 
@@ -454,11 +456,6 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         ----------
         n_samples : int, default=1
             How many.
-
-        Returns
-        -------
-        X, labels : ndarrays of shape (n_samples, n_features) and (n_samples,)
-            The rows, and the cluster each was drawn from.
         """
         check_is_fitted(self)
         check_integer("Invalid value for 'n_samples': it", n_samples, least=1)

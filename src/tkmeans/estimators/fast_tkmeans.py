@@ -69,8 +69,7 @@ class FastTKMeans(Clusterer, ClusterMixin, BaseEstimator):
     def _plan(self, source: Source) -> Plan:
         measure(source)
         # The best has the least sum of squared distances, weighted by the memberships.
-        runs = partial(self._runs, source)
-        return Plan(runs, lambda fit: -float(np.sum(fit.stats.wd2)))
+        return Plan(partial(self._runs, source), lambda fit: -float(np.sum(fit.stats.wd2)))
 
     def _model(self, engine: Any) -> Fast:
         return Fast(engine=engine)

@@ -41,10 +41,7 @@ class Accepts(NamedTuple):
 
 
 def open_rows(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool, method: str) -> Source:
-    """The source of X, whose features are those of the fit, or become them with `reset`.
-
-    Without `reset` the rows are to be looked at by the fitted model, and read in its frame.
-    """
+    """The source of X, with the features and the frame of the fit; or, with `reset`, of rows that are to be fitted."""
     accepts: Accepts = estimator._accepts
     if not reset:
         check_is_fitted(estimator, msg=estimator._not_fitted)

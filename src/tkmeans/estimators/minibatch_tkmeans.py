@@ -162,7 +162,7 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
 
     # ---- batch by batch ----------------------------------------------------------------
 
-    @documented("y")
+    @documented("y", returns="self : object\n    Fitted once there are `n_clusters` rows, and every feature was seen.")
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of rows.
 
@@ -173,11 +173,6 @@ class MiniBatchTKMeans(Clusterer, ClusterMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows, as many as you like. NaN marks a missing value.
-
-        Returns
-        -------
-        self : object
-            The estimator. It is fitted once there are `n_clusters` rows, and a value of every feature.
         """
         validation.check_params(self, self._checks)
         with transaction(self):

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, Sketch, tally
-from tkmeans.models import Stepwise, Tracked
-from tkmeans.models.stepwise import halved
+from tkmeans.models.stepwise import Stepwise, Tracked
 from tkmeans.sources.base import merged, observed_features
 from tkmeans.sparse_rows import SparseRows
 from tkmeans.stats import Array, Block, Fit, Frame, Params, Stats
@@ -90,7 +89,7 @@ class Latest(NamedTuple):
 
     def after(self, batch: Stats, variance: Array, half_life: float) -> "Latest":
         """With one more batch, whose rows now count most."""
-        kept = halved(batch.total, half_life)
+        kept = 0.5 ** (batch.total / half_life)  # of the weight of older rows
         return Latest(self.stats.faded(kept).merge(batch), kept**2 * self.variance + variance)
 
     def pvalues(self) -> Array:

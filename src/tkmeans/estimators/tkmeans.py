@@ -1,6 +1,7 @@
 """TKMeans: the paper's t-k-means, for people who use KMeans."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
@@ -136,10 +137,9 @@ def climbs(estimator: Any, source: Source, start: Start, *, tol: float, accelera
 def student(estimator: Any, source: Source, n_rows: float, estimate_weights: bool, *, want_entropy: bool) -> Student:
     """The model to fit to so many rows like those of the source."""
     least = max(source.least_dof, least_dof(estimator.n_clusters, source.n_features, n_rows))
-    options: dict[str, Any] = {"estimate_weights": estimate_weights, "want_entropy": want_entropy, "least_dof": least}
     floor = max(source.least_scale, SCALE_FLOOR[source.dtype.name])
-    options |= {"estimate_dof": estimator.dof == "estimate", "scale_floor": floor}
-    return Student(engine=estimator._engine(source), **options)
+    model = replace(estimator._model(estimator._engine(source)), least_dof=least, scale_floor=floor)
+    return replace(model, estimate_weights=estimate_weights, want_entropy=want_entropy)
 
 
 def student_merit(estimator: Any) -> Callable[[Fit], float]:

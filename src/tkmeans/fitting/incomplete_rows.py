@@ -12,8 +12,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import entr
 
 from tkmeans.search import robust_search
-from tkmeans.sources import Sample
-from tkmeans.sources.base import BAD, canonical, limits, out_of_bounds, quantile
+from tkmeans.sources.base import BAD, Sample, canonical, limits, out_of_bounds, quantile
 from tkmeans.stats import Array
 
 # Fewer complete rows than this show the clusters less well than all rows with their holes filled.

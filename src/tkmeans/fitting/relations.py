@@ -16,8 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 from scipy.special import chdtri
 
-from tkmeans.sources import Source
-from tkmeans.sources.base import quantile, to_numpy
+from tkmeans.sources.base import Source, quantile, to_numpy
 from tkmeans.stats import Array, Block
 
 LOOKED_AT, CORE = 1000, 1e4  # rows, at least; units from the median: what is farther would take the digits of others

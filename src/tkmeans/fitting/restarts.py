@@ -29,12 +29,9 @@ def best_run(
     merit: Callable[[Any], float],
     rng: np.random.RandomState,
     observers: Sequence[Observer] = (),
-    left: Checkpoint | None = None,
+    left: Checkpoint | None = None,  # of an earlier fit: the runs that were done then are not made again
 ) -> Any:
-    """The best of all runs by a merit, or of those that there was time for; of equal runs the first.
-
-    `left` is where a checkpoint left an earlier fit: the runs that were done then are not made again.
-    """
+    """The best of all runs by a merit, or of those that there was time for; of equal runs the first."""
     writers = [observer for observer in observers if isinstance(observer, Checkpointer)]
     best, n_finished, resume = None, 0, None
     if left is not None:

@@ -20,9 +20,7 @@ NOISE_BOUNDS = (1e-8, 0.45)
 NO_NOISE = 2e-8  # in the bulk: a share that has fallen so low stays there, so that noise can be beyond it alone
 
 
-def noise_kernel(
-    share: float, beyond: float, center: Array, factors: Array, log_det: Array, box: float = 0.0
-) -> NoiseKernel:
+def noise_kernel(share: float, beyond: float, center: Array, factors: Array, log_det: Array, box: float) -> NoiseKernel:
     """The noise of such shares in, and beyond, an ellipsoid with these factors, (1, ...), and ln det, or its box."""
     p = len(center)
     volume = log_volume(p, float(log_det[0]), box)

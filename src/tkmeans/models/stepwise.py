@@ -45,12 +45,7 @@ class Stepwise:
     def m_step(self, stats: Stats, tracked: Tracked) -> Tracked:
         """What the model makes of the memory and the new batch together."""
         rows = tracked.rows + stats.total
-        kept = tracked.rows / rows * (1.0 if self.half_life is None else halved(stats.total, self.half_life))
+        kept = tracked.rows / rows * (1.0 if self.half_life is None else 0.5 ** (stats.total / self.half_life))
         memory = tracked.memory.faded(kept).merge(stats)
         params = self.model.m_step(memory, tracked.params)
         return Tracked(params, memory.around(params.centers - tracked.centers), rows)
-
-
-def halved(rows: float, half_life: float) -> float:
-    """What is left of a row's weight after so many more rows."""
-    return 0.5 ** (rows / half_life)

@@ -159,8 +159,7 @@ def voronoi(name: str, path: Path, seed: int = 0) -> None:
 
 
 def draw_all(rows: list[Row], folder: Path) -> list[Path]:
-    """Every figure, into one folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Every figure, into one folder that is there."""
     loss(folder / "loss.png")
     if rows:
         table1(rows, folder / "table1.png")

@@ -42,12 +42,8 @@ def restored(field: str, value: Any, kind: str, sizes: dict[str, int]) -> Any:
         word, _, inside = each.removesuffix("]").partition("[")
         dims, shape = (inside.split(","), np.shape(value)) if inside else ([], ())
         wanted = [1 if dim == "1" else sizes.setdefault(dim, n) for dim, n in zip(dims, shape, strict=False)]
-        if (
-            len(shape) == len(dims)
-            and [*shape] == wanted
-            and _is(value, word)
-            and (word != "labels" or np.all(value < sizes["K"]))
-        ):
+        fits = len(shape) == len(dims) and [*shape] == wanted
+        if fits and _is(value, word) and (word != "labels" or np.all(value < sizes["K"])):
             return _AS.get(word, lambda same: same)(value)
     known = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     raise ModelFileError(f"has a {field} that is not {kind.removesuffix('?')} with {known}")

@@ -7,7 +7,7 @@ the same in Python. Here is the order of events. The outcome is a function of th
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -17,14 +17,10 @@ from tkmeans.fit_warnings import TINY_CLUSTER
 from tkmeans.models.dof import BOUNDS, first_dof
 from tkmeans.search.criterion import NOISE_REACH
 from tkmeans.search.reference_search import ReferenceSearch
-from tkmeans.sources import Sample
-from tkmeans.sources.base import quantile
+from tkmeans.sources.base import Sample, quantile
 from tkmeans.stats import Array
 
-if TYPE_CHECKING:  # the native engine may be missing
-    from tkmeans.engines.native._native import Search as NativeSearch
-
-    Search = NativeSearch | ReferenceSearch
+Search = ReferenceSearch  # or the native one, which has the same methods and may be missing
 
 OVERSHOOT = 2.0  # first seeds per cluster
 TRIALS = 3  # rows tried for each first seed
@@ -97,13 +93,13 @@ def robust_search(
     return Found(centers, scale, tails, differ, labels, nearest, middle / p, left_out)
 
 
-def _new_search(sample: Sample, n_clusters: int, tails: float, seconds: float, least: float) -> "Search":
+def _new_search(sample: Sample, n_clusters: int, tails: float, seconds: float, least: float) -> Search:
     engine, asked = engines.select("auto"), (*sample, n_clusters, tails)
     own = engine.NAME == "native"
     return engine.new_search(*asked, NOISE_REACH, seconds, least) if own else ReferenceSearch(*asked, least)
 
 
-def _exhale(search: "Search", n_clusters: int, rng: np.random.RandomState) -> None:
+def _exhale(search: Search, n_clusters: int, rng: np.random.RandomState) -> None:
     """Down to n_clusters; below, and up again, if some centres are of no use where they are."""
     search.descend(n_clusters, (n_clusters + 1) // 2)
     search.refine(1)
@@ -112,13 +108,13 @@ def _exhale(search: "Search", n_clusters: int, rng: np.random.RandomState) -> No
         search.refine(1)
 
 
-def _inhale(search: "Search", n_clusters: int, extra: int, rng: np.random.RandomState) -> int:
+def _inhale(search: Search, n_clusters: int, extra: int, rng: np.random.RandomState) -> int:
     """Add the centres that are missing, and up to `extra` more if they promise enough; return how many."""
     needed, draws = n_clusters - search.clusters, max(16, n_clusters // 2)
     return search.inhale(needed, needed + extra, rng.random_sample(2 * search.clusters + draws), draws)
 
 
-def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: int, rng: np.random.RandomState) -> None:
+def _breathe(search: Search, sample: Sample, n_clusters: int, quiet_breaths: int, rng: np.random.RandomState) -> None:
     """Add centres where they promise most, drop the cheapest again, keep the result if it costs less."""
     n_rows = len(sample.X)
     room = min(max(2, math.ceil(BREATH * n_clusters)), n_rows - n_clusters)
@@ -151,7 +147,7 @@ def _breathe(search: "Search", sample: Sample, n_clusters: int, quiet_breaths: i
         search.restore(centers[:n_clusters], scale)
 
 
-def _state(search: "Search", sample: Sample) -> tuple[Array, float, Array, Array, Array]:
+def _state(search: Search, sample: Sample) -> tuple[Array, float, Array, Array, Array]:
     """Centres, (K, p), scale, cluster weights, (K,), how far each row is, (n,): `criterion.distances`, and labels."""
     (n_rows, p), n_clusters = sample.X.shape, search.clusters
     centers, rows = np.empty((n_clusters, p)), (np.empty(n_clusters), np.empty(n_rows), np.empty(n_rows, np.int64))

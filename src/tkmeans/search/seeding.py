@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from tkmeans.sources import Sample
-from tkmeans.sources.base import quantile
+from tkmeans.sources.base import Sample, quantile
 from tkmeans.stats import Array
 
 FIRST_WIDTH = 10.0  # a first alpha over the median squared distance to the nearest centre, per feature

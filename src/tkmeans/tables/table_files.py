@@ -147,12 +147,9 @@ def _folder(path: Any, reading: Reading) -> Table:
         except NoRows:
             empty.append(str(name))
     if not tables:
-        rows = (
-            f"with rows; there are none in {listed(empty)}"
-            if empty
-            else f"of the kinds {', '.join(_IN_FOLDERS + _ALONE_IN_FOLDERS)}"
-        )
-        raise FileNotFoundError(f"folder {str(path)!r} holds no file {rows}")
+        wanted = f"of the kinds {', '.join(_IN_FOLDERS + _ALONE_IN_FOLDERS)}"
+        wanted = f"with rows; there are none in {listed(empty)}" if empty else wanted
+        raise FileNotFoundError(f"folder {str(path)!r} holds no file {wanted}")
     signs = {name: table.numerals for name, table in tables.items() if isinstance(table, TextTable)}
     if {each.decimal for each in signs.values() if each.sure} != {","}:  # which would hold for the others, too
         again = [name for name, each in signs.items() if not each.sure and each.decimal == ","]

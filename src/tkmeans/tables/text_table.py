@@ -224,14 +224,11 @@ class TextTable(Table):
             raise TableError(f"{self.source}: {found}; {way_out}")
 
     def _records(self) -> Iterator[Record]:
-        with self._open() as file:
-            yield from records(file, self._layout.delimiter, self.source, self._layout.first_line, self._single)
-
-    def _open(self) -> Any:
         file, layout = self._content.open(), self._layout
         file.read(layout.n_bytes_before)
         file = file if isinstance(file, io.BytesIO) else io.BufferedReader(file, 1 << 18)
-        return io.TextIOWrapper(file, encoding=layout.found.encoding, newline="")
+        with io.TextIOWrapper(file, encoding=layout.found.encoding, newline="") as text:
+            yield from records(text, layout.delimiter, self.source, layout.first_line, self._single)
 
     def _extended(self, raw: str, cells: Iterable[str], trailing: bool = False) -> str:
         body, sign = raw.rstrip("\r\n"), self._layout.delimiter

@@ -130,10 +130,6 @@ def mean_log_u_minus_u(tau: Array, sizes: Array, d2: Array, slope: Any, gain: An
     return np.log(gain) - log_base_mean - gain * inverse_mean
 
 
-# Both mixtures carry a slip that makes their rows of the published tables artefacts: the running sums of the covariance
-# are not reset from one component to the next, so the last component's matrix is that of all rows around all centres.
-
-
 class Components(NamedTuple):
     """Parameters of a mixture."""
 
@@ -204,7 +200,10 @@ class ReleasedTMM(SoftModel):
 
 
 def carried(sums: Array, sizes: Array) -> Array:
-    """S/n for each component, where the sums S and n go on from the component before."""
+    """S/n for each component, where the sums S and n go on from the component before.
+
+    So the last one's matrix is that of all rows around all centres, and the published figures are artefacts.
+    """
     return np.cumsum(sums, axis=0) / np.cumsum(sizes)[:, None, None]
 
 
