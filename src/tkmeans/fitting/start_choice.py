@@ -115,41 +115,39 @@ class StartChoice:
         """Search until enough searches agree, or until all that may help were made; the best of what they found."""
         plan = [Asked(TAILS[0])]
         try:
-            while plan and not self._agreed():
+            while plan:
                 asked = plan.pop(0)
                 found = self._search(asked)
-                if found is None:
-                    continue
-                if not self.candidates:
-                    plan = self._planned(found)
-                self._add(asked, found)
-                if asked.quick and len(self.candidates) == 1:
-                    del plan[0]  # the same on more rows
-                elif asked.quick:
-                    del self.candidates[1]
-                if settled := self._two_that_end_alike():
-                    return settled
+                if found is not None:
+                    plan = plan if self.candidates else self._planned(found)
+                    self._add(asked, found)
+                    if asked.quick and len(self.candidates) == 1:
+                        del plan[0]  # the same on more rows
+                    elif asked.quick:
+                        del self.candidates[1]
+                    if alike := self._two_that_end_alike():
+                        return alike
+                if [self.n_searches] == [ENOUGH * (1 + (each.n_far > 0)) for each in self.candidates]:
+                    break
         except TimeoutError:
             if self.limit:
                 self.limit.has_cut = True
             if self.first is None:
                 raise
             return fitted_tails(self.first, self.seen, self.dof), Agreement(max(self.n_searches, 1), 1, np.inf)
-        return self._only() if len(self.candidates) == 1 else self._likeliest()
-
-    def _agreed(self) -> bool:
-        if len(self.candidates) != 1:
-            return False
-        return self.n_searches == 2 * ENOUGH or (self.n_searches == ENOUGH and not self.candidates[0].n_far)
-
-    # ---- searches ----
+        if len(self.candidates) > 1:
+            return self._likeliest()
+        (only,), tails = self.candidates, DOF_STARTS if self.step <= 1 else CLEAR_DOF_STARTS
+        found = self._pilot(only).found if self.climb else fitted_tails(only.found, self.seen, self.dof, tails)
+        return found, Agreement(self.n_searches, self.n_searches, np.inf)
 
     def _search(self, asked: Asked) -> Found | None:
         """What a search finds; None if a few of its rows have shown enough."""
-        part, start, nu = self._part(asked), None, max(asked.tails, first_dof(self.sample.X.shape[1]))
+        part, start = Sample(self.sample.X[asked.rows], self.sample.weight[asked.rows]), None
+        how = max(asked.tails, first_dof(part.X.shape[1])), 1  # the tails, and quiet breaths
         if self.step > 1:  # a few of the rows lead to where all begin
             few, draw = Sample(part.X[:: self.step], part.weight[:: self.step]), np.random.RandomState(self.n_searches)
-            start = robust_search(few, self.K, draw, nu, 1, self._time_left(), None, self.least)
+            start = robust_search(few, self.K, draw, *how, getattr(self.limit, "left", np.inf), None, self.least)
             sizes = np.bincount(start.labels, few.weight, self.K)
             if np.min(sizes) < SMALL_CLUSTER * np.mean(sizes):
                 start = None  # they were too few
@@ -159,15 +157,10 @@ class StartChoice:
                     self.candidates = [Candidate(start, start.labels, start.labels >= 0, n_searches=ENOUGH)]
                     return None
             elif same_clusters(self.candidates[0].labels[asked.rows][:: self.step], start.labels, few.weight):
-                self._count(self.candidates[0]._replace(n_searches=1, in_core=asked.rows is not EVERY))
+                again = self.candidates[0]._replace(n_searches=1, in_core=asked.rows is not EVERY)
+                _count(self.candidates, again, self.sample.weight)
                 return None
-        return robust_search(part, self.K, self.rng, nu, 1, self._time_left(), start, self.least)
-
-    def _part(self, asked: Asked) -> Sample:
-        return Sample(self.sample.X[asked.rows], self.sample.weight[asked.rows])
-
-    def _time_left(self) -> float:
-        return float(getattr(self.limit, "left", np.inf))
+        return robust_search(part, self.K, self.rng, *how, getattr(self.limit, "left", np.inf), start, self.least)
 
     def _planned(self, first: Found) -> list[Asked]:
         """The searches after the first: heavy tails suit all rows and light ones the core, so these come first."""
@@ -183,31 +176,20 @@ class StartChoice:
         return plan
 
     def _add(self, asked: Asked, found: Found) -> None:
-        """Count what a search of the rows found."""
-        X, weight = self.sample
-        labels, reached, in_core = np.full(len(X), -1), np.zeros(len(X), bool), asked.rows is not EVERY
-        labels[asked.rows] = found.labels
-        reached[asked.rows] = found.nearest <= LEFT_OUT * found.width * X.shape[1]
+        """Count what a search of the rows found; with light tails perhaps as worse than it is, or not at all."""
+        (X, weight), rows, in_core = self.sample, asked.rows, asked.rows is not EVERY
+        labels, reached, handicap = np.full(len(X), -1), np.zeros(len(X), bool), 0.0
+        labels[rows], reached[rows] = found.labels, found.nearest <= LEFT_OUT * found.width * X.shape[1]
         of_all, of_core = (np.bincount(labels[reached], mass[reached], self.K) for mass in (weight, self.core_weight))
         n_far = int(np.count_nonzero(of_core < 0.5 * of_all))
-        handicap = self._handicap(asked, found, n_far)
-        self._count(Candidate(found, labels, reached, n_far, handicap, in_core, in_core=in_core))
+        heavy = self.candidates[0] if self.candidates else None
+        if heavy and asked.tails > TAILS[0] and not 0 < n_far <= heavy.n_far:
+            smallest = np.min(np.bincount(found.labels, weight[rows], self.K)) / np.sum(weight[rows])
+            handicap = HANDICAP if smallest * self.K >= SMALL_CLUSTER else np.inf
+            if heavy.found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
+                handicap = 0.0
+        _count(self.candidates, Candidate(found, labels, reached, n_far, handicap, in_core, in_core), weight)
         self.first, self.seen = self.candidates[0].found, self.sample
-
-    def _handicap(self, asked: Asked, found: Found, n_far: int) -> float:
-        """How much better than those of heavy tails its clusters must be; infinite if they are not believed."""
-        if asked.tails == TAILS[0] or 0 < n_far <= self.candidates[0].n_far:
-            return 0.0
-        weight = self._part(asked).weight
-        smallest = np.min(np.bincount(found.labels, weight, self.K)) / np.sum(weight)
-        if self.candidates[0].found.left_out - found.left_out > EXPLAINED and smallest >= EXPLAINED / 2:
-            return 0.0
-        return HANDICAP if smallest * self.K >= SMALL_CLUSTER else np.inf
-
-    def _count(self, new: Candidate) -> None:
-        _count(self.candidates, new, self.sample.weight)
-
-    # ---- decisions ----
 
     def _pilot(self, each: Candidate) -> Candidate:
         """Where EM leads from a candidate, less its handicap."""
@@ -220,22 +202,13 @@ class StartChoice:
 
     def _two_that_end_alike(self) -> tuple[Found, Agreement] | None:
         """The better of the first two, if EM leads from both to the same clusters and none of these is tiny."""
-        if not self.n_searches == len(self.candidates) == ENOUGH or self.candidates[0].n_far:
+        two = self.candidates if self.n_searches == len(self.candidates) == ENOUGH else []
+        if not two or two[0].n_far or two[1].handicap == np.inf:
             return None
-        if self.candidates[1].handicap == np.inf:
-            return None
-        one, other = pilots = [self._pilot(each) for each in self.candidates]
+        one, other = pilots = [self._pilot(each) for each in two]
         if one.n_tiny + other.n_tiny or not same_clusters(one.labels, other.labels, self.sample.weight):
             return None
         return _best(pilots, self.sample.weight, self.n_searches)
-
-    def _only(self) -> tuple[Found, Agreement]:
-        """The clusters in which all searches ended."""
-        (only,), agreement = self.candidates, Agreement(self.n_searches, self.n_searches, np.inf)
-        if self.climb:
-            return self._pilot(only).found, agreement
-        tails = DOF_STARTS if self.step <= 1 else CLEAR_DOF_STARTS
-        return fitted_tails(only.found, self.seen, self.dof, tails), agreement
 
     def _likeliest(self) -> tuple[Found, Agreement]:
         """The best by where EM leads, of those that are believed and are not much wider than others."""
