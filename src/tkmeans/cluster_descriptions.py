@@ -77,9 +77,9 @@ def _phrases(names: Sequence[str]) -> list[tuple[str, str, str]]:
         more, less = pairs.get(last.casefold(), "high low").split()
         noun = noun if last.casefold() in pairs else [*rest, last]
         found.append((" ".join([less, *noun]), " ".join(["medium", *rest, last]), " ".join([more, *noun])))
-    told = Counter(high for *_, high in found)
+    counted = Counter(high for *_, high in found)
     whole = [(f"low {name}", f"medium {name}", f"high {name}") for name in names]
-    return [own if told[own[2]] == 1 else whole[j] for j, own in enumerate(found)]
+    return [own if counted[own[2]] == 1 else whole[j] for j, own in enumerate(found)]
 
 
 class Category(NamedTuple):
@@ -183,21 +183,6 @@ def describe(
     deviation within clusters, so that outliers have no influence; "medium" is a cluster with at least a quarter of the
     other rows on each side. A column of text is compared by the share of its most frequent value. Medians of very many
     rows are those of 10 000 rows, drawn at random.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import RobustScaler
-    >>> from tkmeans import TKMeans, describe
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.vstack([rng.normal([190, 3700], [6, 300], (60, 2)), rng.normal([217, 5100], [6, 300], (40, 2))])
-    >>> species = ["Adelie"] * 60 + ["Gentoo"] * 40
-    >>> model = make_pipeline(RobustScaler(), TKMeans(2, random_state=0)).fit(X)
-    >>> names = ["flipper_length_mm", "body_mass_g"]
-    >>> print(describe(model, X, feature_names=names, categories={"species": species}))
-    Cluster 0 (60 rows): short flipper, light; 100 % Adelie
-    Cluster 1 (40 rows): long flipper, heavy; 100 % Gentoo
     """
     check_clusterer("model", model, ("predict",))
     if categories is not None and not isinstance(categories, Mapping):
@@ -254,8 +239,8 @@ def described(
         gap = np.nan_to_num(np.where(gap >= NOTABLE * spread, gap / spread, 0.0))
         effects = np.where(gap > 0, 0.0, np.nan_to_num((medians[k] - others) / spread, posinf=0.0, neginf=0.0))
         side = np.where(gap > 0, 1, np.where(effects > 0, 2, 0)).tolist()
-        told = [phrase[place] for phrase, place in zip(phrases, side, strict=True)]
-        traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist(), told, gap.tolist())
+        words_of = [phrase[place] for phrase, place in zip(phrases, side, strict=True)]
+        traits = map(Trait, names, effects.tolist(), medians[k].tolist(), others.tolist(), words_of, gap.tolist())
         away = np.abs(values[k] - medians[k]) / spread  # a missing value is as far away as can be
         typical = int(chosen[k][np.argmin(np.nan_to_num(away, nan=1e9).sum(axis=1))]) if len(group) else None
         probability = None if sure is None or not len(group) else float(sure[group].mean())

@@ -29,21 +29,7 @@ Progress = Callable[[int, int], None]  # called with how much is done, and of ho
 @documented("similarity_*")
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """How well each cluster came back from the resamples.
-
-    Examples
-    --------
-    Two clusters in three resamples; the second never came back as it was:
-
-    >>> import numpy as np
-    >>> from tkmeans import Stability
-    >>> jaccard = np.array([[1.0, 0.5], [0.9, 0.4], [0.8, 0.3]])
-    >>> found = Stability(jaccard, clusters=np.array([0, 1]), sizes=np.array([70, 30]))
-    >>> found.mean.round(2)
-    array([0.9, 0.4])
-    >>> found.rating.tolist()
-    ['stable', 'unstable']
-    """
+    """How well each cluster came back from the resamples."""
 
     jaccard: Array
     clusters: Array
@@ -93,17 +79,6 @@ def stability(
     References
     ----------
     C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics & Data Analysis 52 (2007).
-
-    Examples
-    --------
-    Three clusters, but four were asked for:
-
-    >>> from tkmeans import TKMeans, stability
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, _ = make_contaminated(n_samples=300, n_clusters=3, random_state=0)
-    >>> found = stability(TKMeans(n_clusters=4, random_state=0), X, n_resamples=20, random_state=0)
-    >>> sorted(found.rating.tolist())
-    ['stable', 'stable', 'unstable', 'unstable']
     """
     check_integer("n_resamples", n_resamples, least=1)
     check_n_jobs("n_jobs", n_jobs)

@@ -1,8 +1,9 @@
-"""What the docstrings of many public functions have in common, written once."""
+"""The parts of public docstrings that stand in docstrings.txt: what many have in common, once, and long examples."""
 
 import fnmatch
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,8 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
 _BETWEEN = re.compile(rf"\n\n(?=(?:{'|'.join(_SECTIONS)})\n---)")
 _ENTRIES = re.split(r"\n(?=\S)", Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").rstrip())
-_NAMED = (re.findall(r"^(?:\[(\w+)\] )?(\**(\w+).*)", entry, re.DOTALL)[0] for entry in _ENTRIES)
-_SHARED = {name or first: entry for name, entry, first in _NAMED}  # by names in brackets, or by their first names
+_EXAMPLES = {name: text for each in _ENTRIES for name, text in re.findall(r"^\[example (\S+)\]\n(.*)", each, re.DOTALL)}
+_NAMED = (re.findall(r"^(?:\[(\w+)\] )?(\**(\w+).*)", entry, re.DOTALL) for entry in _ENTRIES)
+_SHARED = {name or first: entry for found in _NAMED for name, entry, first in found}  # by name, in brackets or first
 
 
 def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
@@ -29,6 +31,8 @@ def documented(*shared: str, returns: str = "") -> Callable[[F], F]:
         for name, lines in added.items():
             if any(lines):
                 sections[name] = "\n".join([sections.get(name, f"{name}\n{'-' * len(name)}"), *lines])
+        if example := _EXAMPLES.get(function.__qualname__):
+            sections["Examples"] = f"Examples\n--------\n{textwrap.dedent(example)}"
         function.__doc__ = "\n\n".join([summary, *(sections[name] for name in _SECTIONS if name in sections)])
         return function
 

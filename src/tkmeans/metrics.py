@@ -29,14 +29,6 @@ def centroid_index(centers: Any, other: Any) -> int:
     References
     ----------
     P. Fränti, M. Rezaei and Q. Zhao, "Centroid index: cluster level similarity measure", Pattern Recognition 47 (2014).
-
-    Examples
-    --------
-    Two centres in the first cluster, and one for the other two:
-
-    >>> from tkmeans.metrics import centroid_index
-    >>> centroid_index([[0.0], [10.0], [20.0]], [[-1.0], [1.0], [15.0]])
-    1
     """
     ours, theirs = checked_points(centers, "centers", LARGEST), checked_points(other, "other", LARGEST)
     if ours.shape[1] != theirs.shape[1]:
@@ -54,12 +46,6 @@ def clustering_mse(X: Any, labels: Any) -> float:
 
     It looks at the labels alone. k-means minimises it, so no method can do better than the best k-means run: a robust
     method that leaves outliers out of its centres is not after this number.
-
-    Examples
-    --------
-    >>> from tkmeans.metrics import clustering_mse
-    >>> clustering_mse([[0.0], [2.0], [10.0], [10.0]], [0, 0, 1, 1])
-    0.5
     """
     X, labels = _checked(X, labels)
     number = np.unique(labels, return_inverse=True)[1]
@@ -76,12 +62,6 @@ def within_between_ratio(X: Any, labels: Any, centers: Any) -> float:
 
     with the centres that the method *returned*, which need not be means: then W + B is not the total scatter, and
     centres that lie far out make B larger and the ratio smaller. Infinite if all centres are the mean of the rows.
-
-    Examples
-    --------
-    >>> from tkmeans.metrics import within_between_ratio
-    >>> within_between_ratio([[0.0], [2.0], [10.0], [12.0]], [0, 0, 1, 1], [[1.0], [11.0]])
-    0.04
     """
     X, labels = _checked(X, labels)
     centers = checked_points(centers, "centers", LARGEST)

@@ -35,15 +35,6 @@ def to_onnx(model: Any) -> Any:
     Its input ``X`` holds rows in single precision, of shape (n_samples, n_features), with NaN for missing values. Its
     outputs are ``labels`` (as of `predict`), ``distances`` (`transform`) and ``probabilities`` (`predict_proba`), the
     latter two in single precision; what is between is computed in double precision.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tkmeans import TKMeans, to_onnx
-    >>> rows = np.array([[0, 0], [0, 1], [1, 0], [8, 8], [8, 9], [9, 8]])
-    >>> graph = to_onnx(TKMeans(2, random_state=0).fit(rows)).graph  # doctest: +SKIP
-    >>> [output.name for output in graph.output]  # doctest: +SKIP
-    ['labels', 'distances', 'probabilities']
     """
     onnx = imported("onnx", "to_onnx needs the package onnx: pip install 'tkmeans[onnx]'")
     TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper

@@ -32,15 +32,7 @@ TRIMMED, _TRIMS = tuple(i / 50 for i in range(11)), 10  # levels, and fits for e
 @documented("curve_*")
 @dataclass(frozen=True, eq=False)
 class RobustnessCurve:
-    """What `breakdown_curve`, `influence_curve` or `trimming_curves` measured.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tkmeans import RobustnessCurve
-    >>> RobustnessCurve(np.array([0.0, 0.1, 0.2]), {"ari": np.array([[1.0], [0.99], [0.4]])}).holds_up_to()
-    0.1
-    """
+    """What `breakdown_curve`, `influence_curve` or `trimming_curves` measured."""
 
     x: Array
     values: dict[str, Array]
@@ -77,20 +69,7 @@ def breakdown_curve(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> RobustnessCurve:
-    """Find out how much contamination a clusterer stands, by adding more and more of it.
-
-    Examples
-    --------
-    >>> from sklearn.cluster import KMeans
-    >>> from tkmeans import TKMeans, breakdown_curve
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, y = make_contaminated(500, 5, outlier_fraction=0.0, random_state=0)
-    >>> options = {"fractions": [0.0, 0.1, 0.2, 0.3], "n_draws": 1, "random_state": 0}
-    >>> for model in KMeans(5, n_init=10, random_state=0), TKMeans(5, random_state=0):
-    ...     breakdown_curve(model, X, y, **options).holds_up_to()
-    0.0
-    0.3
-    """
+    """Find out how much contamination a clusterer stands, by adding more and more of it."""
     check_choice("kind", kind, choices=KINDS)
     check_integer("n_draws", n_draws, least=1)
     check_real("distance", distance, positive=True)
@@ -116,17 +95,6 @@ def influence_curve(
     """Find out what one row can do, by adding it farther and farther away from a centre.
 
     This is Tukey's sensitivity curve, of the centre that moves most. The row goes outwards from the outermost centre.
-
-    Examples
-    --------
-    >>> from sklearn.cluster import KMeans
-    >>> from tkmeans import TKMeans, influence_curve
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, _ = make_contaminated(300, 3, outlier_fraction=0.0, random_state=0)
-    >>> for model in KMeans(3, n_init=1, random_state=0), TKMeans(3, dof=1.0, random_state=0):
-    ...     influence_curve(model, X, distances=[1.0, 3.0, 9.0]).values["influence"].ravel().round(1)
-    array([1., 3., 9.])
-    array([2.2, 1. , 0.3])
     """
     X = _checked(estimator, X, n_jobs)
     at = np.arange(0, 30.5, 1.0) if distances is None else reals(distances, "distances")
@@ -154,16 +122,7 @@ def influence_curve(
 def trimming_curves(
     X: Any, n_clusters: Sequence[int], *, levels: Any = TRIMMED, estimator: Any = None, n_jobs: int | None = None
 ) -> dict[str, RobustnessCurve]:
-    """Find out how clusters change as more of the least probable rows are left out, as tclust's ctlcurves do.
-
-    Examples
-    --------
-    >>> from tkmeans import trimming_curves
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, _ = make_contaminated(200, 2, outlier_fraction=0.1, random_state=0)
-    >>> trimming_curves(X, [2], levels=[0.0, 0.1, 0.2])["2 clusters"].values["criterion"].ravel().round(1)
-    array([0.9, 2.5, 2.8])
-    """
+    """Find out how clusters change as more of the least probable rows are left out, as tclust's ctlcurves do."""
     estimator = StudentTMixture(noise=False, bad_cells=False) if estimator is None else estimator
     X, shares = _checked(estimator, X, n_jobs), _shares(levels, "levels")
     if not (hasattr(estimator, "score_samples") and hasattr(estimator, "predict_proba")):

@@ -39,19 +39,6 @@ def select_clusters(
     Mixtures of ellipses with noise (:class:`StudentTMixture`) are fitted to a sample of the rows and compared by their
     evidence, in which no row judges a centre or a shape that it has made. The best number is then fitted to all rows.
     Clusters are heaps of any width, direction and profile. Rings and bent shapes are cut in pieces.
-
-    Examples
-    --------
-    >>> from tkmeans import select_clusters
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, _ = make_contaminated(n_samples=600, n_clusters=6, random_state=0)
-    >>> found = select_clusters(X, range(1, 11))
-    >>> found.best, found.runner_up
-    (6, 7)
-    >>> float(found.outlier_fraction[found.n_clusters == 6].round(2)[0])
-    0.05
-    >>> found.best_estimator.means_.shape
-    (6, 2)
     """
     check_choice("criterion", criterion, CRITERIA)
     check_integer("n_resamples", n_resamples, least=1)

@@ -30,15 +30,6 @@ def fetch_benchmark(
     bezdekiris is scikit-learn's iris. The others are looked for as ``<name>.npz`` or ``<name>.mat`` in the folder that
     the environment variable ``TKMEANS_DATA`` names; then in the cache, which is filled from the public home of the
     paper's code on first use (with ``pip install 'tkmeans[datasets]'``). Every .mat file is checked by its SHA-256.
-
-    Examples
-    --------
-    >>> from tkmeans.datasets import fetch_benchmark
-    >>> iris = fetch_benchmark("bezdekiris")
-    >>> iris.data.shape, iris.n_clusters
-    ((150, 4), 3)
-    >>> iris.oddity
-    "This is scikit-learn's iris (Bezdek's corrected copy), and is taken from there, with its labels."
     """
     from sklearn.datasets import load_iris
 
@@ -58,16 +49,7 @@ def fetch_benchmark(
 
 @documented("rows", returns="scaled : ndarray of shape (n_samples, n_features)")
 def scaled(X: Any) -> Any:
-    """Scale rows as the paper's authors did: z-scores (ddof 1), then each feature, none constant, to [-1, 1].
-
-    Examples
-    --------
-    >>> from tkmeans.datasets import scaled
-    >>> scaled([[1, 0], [2, 10], [3, 40]])
-    array([[-1. , -1. ],
-           [ 0. , -0.5],
-           [ 1. ,  1. ]])
-    """
+    """Scale rows as the paper's authors did: z-scores (ddof 1), then each feature, none constant, to [-1, 1]."""
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, input_name="X")
     if np.max(np.abs(X)) > 1e150 or not np.all(np.ptp(X, axis=0) > 1e-150):
         raise ValueError("X must have a spread in every column, between 1e-150 and 1e150; drop or rescale it")

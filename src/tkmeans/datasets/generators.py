@@ -26,15 +26,7 @@ def make_contaminated(
     cluster_std: float = 0.05,
     random_state: Any = None,
 ) -> tuple[Any, Any]:
-    """Make round clusters in the cube [-1, 1]^p, and outliers scattered far beyond it.
-
-    Examples
-    --------
-    >>> from tkmeans.datasets import make_contaminated
-    >>> X, y = make_contaminated(n_samples=100, n_clusters=4, random_state=0)
-    >>> X.shape, int((y == -1).sum())
-    ((105, 2), 5)
-    """
+    """Make round clusters in the cube [-1, 1]^p, and outliers scattered far beyond it."""
     n_samples, n_clusters, n_features = _checked(int, n_samples=n_samples, n_clusters=n_clusters, n_features=n_features)
     reals = {"outlier_fraction": outlier_fraction, "outlier_range": outlier_range, "cluster_std": cluster_std}
     outlier_fraction, outlier_range, cluster_std = _checked(float, **reals)
@@ -46,15 +38,7 @@ def make_contaminated(
 
 @documented("like_*", "random_state", returns="labelled")
 def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
-    """Make rows and labels of the size and the difficulty of one of the paper's synthetic sets.
-
-    Examples
-    --------
-    >>> from tkmeans.datasets import make_like
-    >>> X, y = make_like("S3", random_state=0)
-    >>> X.shape, int(y.max()) + 1
-    ((5000, 2), 15)
-    """
+    """Make rows and labels of the size and the difficulty of one of the paper's synthetic sets."""
     if not isinstance(name, str) or name not in SYNTHETIC:
         raise ValueError(f"name must be one of {', '.join(SYNTHETIC)}, got {name!r}")
     rng = check_random_state(random_state)
@@ -73,15 +57,7 @@ def make_like(name: str = "S1", *, random_state: Any = None) -> tuple[Any, Any]:
 @documented(returns="contaminated")
 @documented("strays_*")
 def contaminate(X: Any, y: Any, kind: str = "uniform", *, fraction: float = 0.2, random_state: Any = None) -> Any:
-    """Add rows that belong to no cluster.
-
-    Examples
-    --------
-    >>> from tkmeans.datasets import contaminate, make_like
-    >>> X, y = contaminate(*make_like("A1", random_state=0), "far", fraction=0.05, random_state=0)
-    >>> X.shape, int((y == -1).sum())
-    ((3150, 2), 150)
-    """
+    """Add rows that belong to no cluster."""
     if not isinstance(kind, str) or kind not in CONTAMINATIONS:
         raise ValueError(f"kind must be one of {', '.join(CONTAMINATIONS)}, got {kind!r}")
     (fraction,) = _checked(float, fraction=fraction)

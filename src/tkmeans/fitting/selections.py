@@ -62,19 +62,7 @@ FORMATS = {"n_clusters": "d", "shape": ">", "outlier_fraction": ".1%", "stabilit
 @documented("tried_*")
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What :func:`select_clusters` found: one entry for each number of clusters and shape that was tried.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tkmeans import select_clusters
-    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0, 0], [20, 0], [0, 20]], 20, axis=0)
-    >>> found = select_clusters(X, range(2, 5), random_state=0)
-    >>> found.best, found.best_shape, found.simpler_shape
-    (3, 'full', 'spherical')
-    >>> found.table.dtype.names
-    ('n_clusters', 'shape', 'evidence', 'icl', 'bic', 'outlier_fraction')
-    """
+    """What :func:`select_clusters` found: one entry for each number of clusters and shape that was tried."""
 
     n_clusters: Array
     shapes: Array

@@ -37,19 +37,6 @@ def save(estimator: Any, path: str | os.PathLike[str], *, training_rows: bool = 
     The file is JSON, readable by a person, and no pickle: reading it cannot run code. :func:`load` is the way back.
     It holds what the fit has found, by which `predict` and the other methods answer: editing or replacing a fitted
     attribute such as `cluster_centers_` changes neither.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> import tkmeans
-    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [8, 8], [8, 9], [9, 8]])
-    >>> model = tkmeans.TKMeans(n_clusters=2, random_state=0).fit(X)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tkmeans.save(model, f"{folder}/model.json")
-    ...     again = tkmeans.load(f"{folder}/model.json")
-    >>> again.predict([[0, 0], [9, 9]])
-    array([0, 1])
     """
     check_path("path", path)
     check_switch("training_rows", training_rows)
@@ -82,15 +69,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         If the file was changed, comes from a newer version, holds anything unknown or any value out of range: whatever
         is wrong with its content. A file that cannot be opened is an OSError.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile, tkmeans
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = pathlib.Path(folder, "model.json").write_text('{"format": "another"}')
-    ...     tkmeans.load(f"{folder}/model.json")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    tkmeans.persistence.encoding.ModelFileError: ... is not a model file of tkmeans: its format is 'another'
     """
     check_path("path", path)
     try:

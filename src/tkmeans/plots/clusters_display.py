@@ -27,14 +27,6 @@ class ClustersDisplay:
     Make it with :meth:`from_estimator` or :meth:`from_predictions`. Every cluster has a marker and a colour of its
     own and its number at its centre, so that the picture can be read without colours. The frame holds the rows that
     are no outliers; outliers and centres beyond it are marked at its edge.
-
-    Examples
-    --------
-    >>> from tkmeans import TKMeans, datasets, plots
-    >>> X, _ = datasets.make_contaminated(n_clusters=4, random_state=0)
-    >>> display = plots.ClustersDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
-    >>> len(display.points_), int(display.outliers.sum())
-    (4, 150)
     """
 
     points: Array

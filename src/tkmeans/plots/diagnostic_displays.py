@@ -37,16 +37,7 @@ class _Display:
 
 @documented("objective")
 class ConvergenceDisplay(_Display):
-    """The objective at the start and after every iteration; `line_` is the curve that was drawn into `ax_`.
-
-    Examples
-    --------
-    >>> from tkmeans import TKMeans, datasets, plots
-    >>> X, _ = datasets.make_contaminated(n_clusters=4, random_state=0)
-    >>> display = plots.ConvergenceDisplay.from_estimator(TKMeans(4, random_state=0).fit(X))
-    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
-    ('iteration', 'log-likelihood per row')
-    """
+    """The objective at the start and after every iteration; `line_` is the curve that was drawn into `ax_`."""
 
     _figsize = (5.6, 3.6)
 
@@ -85,13 +76,6 @@ class SelectionDisplay(_Display):
     ----------
     ax_, figure_, line_, outlier_ax_ : matplotlib Axes, Figure, Line2D, and Axes or None
         The axes of the criterion, their figure, the curve, of the best shape if there are several, and the axes below.
-
-    Examples
-    --------
-    >>> from tkmeans.plots import SelectionDisplay
-    >>> display = SelectionDisplay(n_clusters=[1, 2, 3], values=[9.0, 4.0, 5.0], criterion="icl", best=2, runner_up=3)
-    >>> display.plot().ax_.get_ylabel()
-    'ICL (smaller is better)'
     """
 
     n_clusters: Any
@@ -161,16 +145,7 @@ def _axes_below(ax: Any) -> Any:
 
 @documented("weights")
 class RobustWeightsDisplay(_Display):
-    """The weights of the rows in the centres: a histogram, drawn into `ax_`, of how far rows are trusted.
-
-    Examples
-    --------
-    >>> from tkmeans import TKMeans, datasets, plots
-    >>> X, _ = datasets.make_contaminated(n_clusters=4, random_state=0)
-    >>> display = plots.RobustWeightsDisplay.from_estimator(TKMeans(4, random_state=0).fit(X), X)
-    >>> bool(display.weights[display.outliers].max() < 0.1)
-    True
-    """
+    """The weights of the rows in the centres: a histogram, drawn into `ax_`, of how far rows are trusted."""
 
     def __init__(self, *, weights: Any, outliers: Any = None) -> None:
         self.weights: Array = np.asarray(weights, dtype=float)
@@ -207,15 +182,6 @@ class StabilityDisplay(_Display):
     ----------
     mean, ax_, figure_, points_, means_ : ndarray of shape (n_clusters,), matplotlib Axes, Figure, two PathCollections
         The mean similarity of each cluster; what was drawn into, the similarities and their means.
-
-    Examples
-    --------
-    >>> from tkmeans.plots import StabilityDisplay
-    >>> display = StabilityDisplay(jaccard=[[1.0, 0.4], [0.9, 0.5]], sizes=[70, 30]).plot()
-    >>> display.mean.round(2)
-    array([0.95, 0.45])
-    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
-    ['0 (70 rows)', '1 (30 rows)']
     """
 
     def __init__(self, *, jaccard: Any, sizes: Any = None) -> None:
@@ -242,16 +208,7 @@ class StabilityDisplay(_Display):
 
 @documented("curves")
 class RobustnessDisplay(_Display):
-    """Breakdown, influence or trimming curves, a line of `lines_` for each clusterer: the worst of the draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tkmeans import RobustnessCurve, plots
-    >>> curve = RobustnessCurve(np.array([0.0, 0.1]), {"ari": np.array([[1.0, 1.0], [0.9, 0.2]])})
-    >>> plots.RobustnessDisplay(curves={"KMeans": curve}).plot().lines_[0].get_ydata()
-    array([1. , 0.2])
-    """
+    """Breakdown, influence or trimming curves, a line of `lines_` for each clusterer: the worst of the draws."""
 
     def __init__(self, *, curves: dict[str, Any], measure: str = "ari") -> None:
         if measure not in _MEASURES:

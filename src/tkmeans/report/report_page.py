@@ -50,17 +50,6 @@ def write_report(
 
     The page holds a sentence on every cluster, a scatter plot that can be zoomed, a card for every cluster with
     histograms and categories, the outliers as a table, how sure the clusters are, how the fit went and how it was made.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tkmeans import TKMeans, datasets, write_report
-    >>> X, _ = datasets.make_contaminated(n_samples=200, n_clusters=3, random_state=0)
-    >>> model = TKMeans(n_clusters=3, random_state=0).fit(X)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_report(f"{folder}/clusters.html", model, X, feature_names=["height", "weight"])
-    ...     page.read_text(encoding="utf-8")[:15]
-    '<!DOCTYPE html>'
     """
     check_path("path", path)
     check_not_input(path, mapped_file(X))

@@ -20,18 +20,7 @@ from tkmeans.tables import CHUNK, Reading, Table, TableError, choose, read_table
 @final
 @documented("file_*")
 class DataFile:
-    r"""A table on disk, for :meth:`TKMeans.fit` and its like; a plain path will do where the file tells all.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from tkmeans import DataFile, TKMeans
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "measurements.csv")
-    ...     _ = path.write_text("name,x,y\na,0.0,1.0\nb,1.0,3.0\nc,2.0,2.0\n")
-    ...     TKMeans(1).fit(DataFile(path, columns=["x", "y"])).cluster_centers_.round(2)
-    array([[1., 2.]])
-    """
+    r"""A table on disk, for :meth:`TKMeans.fit` and its like; a plain path will do where the file tells all."""
 
     def __init__(
         self,
