@@ -49,7 +49,7 @@ class Trait(NamedTuple):
     effect: float  # difference of the medians in units of the spread within clusters; 0 between others
     median: float  # of the cluster
     others: float  # of all other rows, each at the median of its cluster
-    words: str  # what a sentence says
+    words: str  # for a sentence
     gap: float = 0.0  # of a cluster between others: how far the nearest median is, in these units
 
     @property

@@ -187,6 +187,7 @@ PARAMETERS = {
     "n_jobs": "jobs",
     "title": "text",
     "call": "text",
+    "notes": "names",
     "verbose": "verbosity",
     "verbose_interval": "ignored",
     "reassignment_ratio": "ignored",
