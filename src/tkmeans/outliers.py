@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.spatial import cKDTree
-from scipy.special import betaincinv, betaln, digamma, expit, fdtrc, logit
+from scipy.special import betaincinv, betaln, chdtri, digamma, expit, fdtrc, logit
 
 from tkmeans.fit_warnings import warn_user
 from tkmeans.fitted import FittedModel, Sketch
@@ -23,7 +23,8 @@ from tkmeans.sources import Answer
 from tkmeans.sources.base import observed_features, to_numpy
 from tkmeans.stats import Array, Block, namespace
 
-WELL_OUTSIDE = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
+FAR = 20.0  # strays begin at this multiple of the median squared distance: nearer rows are the core's
+RARE = 1e-9  # of ellipses they begin where the tail of a Gaussian is this small, if that is nearer
 MUCH_NEARER, MANY = 20.0, 0.4  # times, in squared distances; of the rows
 ROUNDING = 1e-6  # of the scale
 MANY_STRAYS = 0.1  # of the rows: where sizes are at their bound, more are a cluster
@@ -45,7 +46,7 @@ class OutlierModel(NamedTuple):
 
 @np.errstate(under="ignore")
 def fit_outlier_model(
-    distances: Sketch, n_features: int, level: float = 0.5, scale: float = 0.0, dof: float = np.inf
+    distances: Sketch, n_features: int, level: float = 0.5, scale: float = 0.0, dof: float = np.inf, far: float = FAR
 ) -> OutlierModel:
     """The one- or two-group model of the distances, whichever the BIC prefers.
 
@@ -56,13 +57,11 @@ def fit_outlier_model(
     n_rows, middle, d2 = float(np.sum(distances.mass)), distances.median, distances.d2
     near = d2[np.searchsorted(np.cumsum(distances.mass), MANY * n_rows)]
     at_centers = MUCH_NEARER * near < _core_quantile(1 - MANY, n_features, scale, min(dof, _CORE_DOF[1]))
-    begin, end = WELL_OUTSIDE * middle, float(distances.d2[-1])
+    begin, end = far * middle, float(distances.d2[-1])
     nobody = max(4 * end, ROUNDING * scale)  # without strays, a row twice as far as the farthest is one all the same
     if middle > 0:  # a distance of 0 has no logarithm; it is as good as very close
         d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
-    if (
-        at_centers or not max(1e-250, WELL_OUTSIDE * ROUNDING * scale) < begin < end
-    ):  # scales of a core near 0 would be 0
+    if at_centers or not max(1e-250, far * ROUNDING * scale) < begin < end:  # scales of a core near 0 would be 0
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
@@ -102,7 +101,9 @@ def strays_of(fitted: FittedModel, distances: Sketch, level: float) -> OutlierMo
     params, is_mixture = fitted.params, hasattr(fitted.params, "covariances")
     # Those of mixtures are Mahalanobis distances, which have no unit.
     scale, dof = 1.0 if is_mixture else getattr(params, "scale", 1.0), float(np.max(getattr(params, "dof", np.inf)))
-    strays = fit_outlier_model(distances, params.centers.shape[1], level, scale, dof)
+    p = params.centers.shape[1]
+    far = min(FAR, chdtri(p, RARE) / chdtri(p, 0.5)) if is_mixture else FAR  # round ones know no widths
+    strays = fit_outlier_model(distances, p, level, scale, dof, far)
     lighter = strays.core_dof > dof and strays.core_scale > scale / 10  # a narrow one is of equal rows
     if strays.share > MANY_STRAYS and is_mixture and fitted.model.is_at_bound(params):
         strays = strays._replace(share=0.0, threshold=4 * strays.end)  # they are what a wide cluster may not have
