@@ -59,7 +59,7 @@ def without_bad_cells(
         rest, beyond = Sample(np.where(bad[rows], np.nan, X[rows]), weight[rows]), X[rows, j] - bound
         kept, many = pieces.unlike(rest, j, ALIKE / len(groups)), 1
         while not kept and many * FEW <= np.sum(rest.weight) and many < max(n_clusters, 2):
-            gain = pieces.gain_of_clusters(rest, j, beyond, many)
+            gain = pieces.gain_of_clusters(rest, j, beyond, bound, many)
             left = fewer if at_most else n_clusters - many
             if gain > 0 and (left or not at_most):  # less what the others lose by fewer clusters
                 gain -= pieces.log_likelihood - searched(left).log_likelihood if left else math.inf
@@ -89,13 +89,14 @@ class Pieces(NamedTuple):
         log_likelihood = weight @ log_shares[labels] - np.sum(weight) / 2 * np.sum(np.log(within))
         return Pieces(rows, centers, within, log_shares, float(log_likelihood))
 
-    def gain_of_clusters(self, rest: Sample, j: int, beyond: Array, many: int) -> float:
+    def gain_of_clusters(self, rest: Sample, j: int, beyond: Array, bound: float, many: int) -> float:
         """How much likelier other rows are as so many clusters of their own than as rows of these, in nats.
 
         If they are rows of these clusters, their values in column j, so far `beyond` a bound, may be anywhere up to the
-        farthest. A few rows at the variances within these clusters hold the variances of the others.
+        farthest, or as far again as the bound. A few rows at the variances within these clusters hold those of others.
         """
         labels, gain = np.zeros(len(beyond), int), 0.0
+        reach = max(np.max(np.abs(beyond)), abs(bound - quantile(self.rows.X[:, j], self.rows.weight)))
         if many > 1:
             X = np.nan_to_num(np.column_stack([rest.X, beyond])) / np.append(self.within, self.within[j]) ** 0.5
             found = robust_search(canonical(Sample(X, rest.weight)), many, np.random.RandomState(0))
@@ -106,7 +107,7 @@ class Pieces(NamedTuple):
             variance = (scatter + FEW * self.within) / (mass + FEW)
             gain -= (mass @ np.log(variance / self.within) + np.sum(scatter / variance)) / 2
             width = (n * np.cov(values, aweights=weight, ddof=0) + FEW * self.within[j]) / (n + FEW)
-            gain += n * (math.log(np.max(np.abs(beyond))) - math.log(2 * math.pi * math.e * width) / 2)
+            gain += n * (math.log(reach) - math.log(2 * math.pi * math.e * width) / 2)
             gain += n * math.log(n / np.sum(rest.weight))
         squares = np.nansum((rest.X[:, None] - self.centers) ** 2 / self.within, axis=2)  # (n, K)
         return float(gain - rest.weight @ np.max(self.log_shares - squares / 2, axis=1))
