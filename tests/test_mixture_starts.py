@@ -747,3 +747,40 @@ def test_fewer_rows_than_columns_are_clustered_by_the_few_columns_that_differ(se
     X = rng.normal(size=(n_rows, n_features))
     X[:, :20] += (rng.normal(size=(3, 20)) * 2.5)[y]
     assert adjusted_rand_score(y, StudentTMixture(3).fit_predict(X)) == 1
+
+
+# ---- clusters that are far apart -----------------------------------------------------------------
+
+
+def in_a_row(n, p, apart, seed):
+    """Three round clusters of unit width along the first column."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(3 * n, p)), np.repeat([0, 1, 2], n)
+    X[:, 0] += apart * y
+    return X, y, 10 ** rng.uniform(-3, 3, p)
+
+
+@pytest.mark.parametrize(("n", "p", "apart"), [(25, 4, 13), (60, 6, 13), (100, 10, 13), (300, 20, 13), (60, 6, 100)])
+def test_clusters_along_one_column_are_found_in_any_units(n, p, apart):
+    for seed in range(4):
+        X, y, units = in_a_row(n, p, apart, seed)
+        assert adjusted_rand_score(y, StudentTMixture(3).fit(X * units).labels_) == 1
+
+
+def test_the_distance_between_clusters_does_not_make_them_wide():
+    widths = []
+    for apart in (13, 100):
+        X, _, _ = in_a_row(60, 6, apart, 0)
+        model = StudentTMixture(3, reg_covar=0.0).fit(X)
+        widths.append(np.sqrt(model.covariances_[:, 0, 0]))
+    np.testing.assert_allclose(widths[1], widths[0], rtol=0.1)
+    assert model.outlier_pvalues(X[:1] - [[12, 0, 0, 0, 0, 0]]) < 1e-6
+
+
+def test_a_far_row_alone_is_no_component_if_clusters_would_be_joined_for_it():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(60, 3)) + 7 * np.eye(3)[k % 3] * (1 + k // 3) for k in range(6)])
+    X = np.vstack([X, rng.uniform(-80, 80, (12, 3))])
+    model = StudentTMixture(6).fit(X)
+    assert np.min(np.bincount(model.labels_[:360], minlength=6)) >= 50
+    assert np.mean(model.outliers(X)[360:]) > 0.9

@@ -8,7 +8,7 @@ from scipy import stats
 from support.model_inputs import t_mixture
 from support.paper_data import benchmark_set
 
-from tkmeans import FastTKMeans, MiniBatchTKMeans, TKMeans
+from tkmeans import FastTKMeans, MiniBatchTKMeans, StudentTMixture, TKMeans
 from tkmeans.baselines import KMedians, KMedoids
 from tkmeans.datasets import make_contaminated
 from tkmeans.fitted import tally
@@ -329,3 +329,27 @@ def test_a_search_for_outliers_ignores_underflow_even_where_it_would_raise():
     model = TKMeans(2).fit(X)
     with np.errstate(all="raise"):
         assert model.outliers(X)[0]
+
+
+@pytest.mark.parametrize(("n", "away", "found"), [(100, 20, 0.7), (200, 20, 0.8), (500, 12, 0.7), (500, 20, 0.9)])
+def test_a_single_gross_error_in_a_small_table_is_an_outlier(n, away, found):
+    flagged = []
+    for seed in range(20):
+        x = np.random.default_rng(seed).normal(50, 5, (n, 1))
+        x[7] = 50 + 5 * away
+        flagged.append(TKMeans(1).fit(x).outliers(x)[7])
+    assert np.mean(flagged) >= found
+
+
+@pytest.mark.parametrize("n_far", [3, 15, 30])
+def test_rows_around_ellipses_in_many_columns_are_outliers_and_no_others(n_far):
+    p = 30
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        centers, steps = np.array([[0] * p, [6] * p, [6] * 15 + [-6] * 15]), rng.normal(size=(n_far, p))
+        steps *= 26 / np.linalg.norm(steps, axis=1)[:, None]  # ordinary rows are 5.5 from their centre
+        rows = np.repeat(centers, 100, axis=0) + rng.normal(size=(300, p))
+        X = np.vstack([rows, centers[rng.integers(3, size=n_far)] + steps])
+        found = StudentTMixture(3).fit(X).outliers(X)
+        assert np.all(found[300:])
+        assert not np.any(found[:300])

@@ -416,3 +416,22 @@ def test_far_rows_that_were_not_rounded_do_not_hide_that_the_others_were(seed):
     rng = np.random.default_rng(seed)
     X = np.round(2 * (rng.normal(size=(1000, 2)) + np.repeat([[0, 0], [5, 0]], 500, axis=0)))
     assert select_clusters(np.vstack([X, rng.uniform(-80, 80, (50, 2))]), range(1, 16)).best == 2
+
+
+@pytest.mark.parametrize(("n_features", "n_rows", "apart"), [(4, 25, 13), (6, 60, 13), (6, 60, 100), (10, 60, 13)])
+@pytest.mark.parametrize("rescaled", [False, True])
+def test_clusters_in_a_row_along_one_column_are_counted_in_any_units(n_features, n_rows, apart, rescaled):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(3 * n_rows, n_features))
+        X[:, 0] += apart * np.repeat([0, 1, 2], n_rows)
+        units = 10 ** rng.uniform(-3, 3, n_features) if rescaled else 1.0
+        assert select_clusters(X * units, range(1, 7)).best == 3
+
+
+@pytest.mark.parametrize(("n_rows", "n_far", "p", "apart"), [(285, 15, 2, 12), (500, 25, 3, 12), (300, 10, 2, 11)])
+def test_a_cluster_just_beyond_the_bound_of_bad_cells_is_counted(n_rows, n_far, p, apart):
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(n_rows + n_far, p))
+        X[n_rows:, 0] += apart
+        assert select_clusters(X, range(1, 5)).best == 2

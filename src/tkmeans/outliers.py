@@ -7,6 +7,7 @@ which are log-uniform from well outside the core to the farthest row? If the Bay
 prefers one group, no row is an outlier. Otherwise outliers are the rows that are more probably strays.
 """
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -63,6 +64,7 @@ def fit_outlier_model(
         d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
     if at_centers or not max(1e-250, far * ROUNDING * scale) < begin < end:  # scales of a core near 0 would be 0
         return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
+    end = max(end, math.e * begin)  # a narrow range would be no range, but a place that a row has chosen
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
     def loss(theta: Array) -> tuple[float, Array]:
