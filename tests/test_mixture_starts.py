@@ -777,10 +777,14 @@ def test_the_distance_between_clusters_does_not_make_them_wide():
     assert model.outlier_pvalues(X[:1] - [[12, 0, 0, 0, 0, 0]]) < 1e-6
 
 
-def test_a_far_row_alone_is_no_component_if_clusters_would_be_joined_for_it():
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(60, 3)) + 7 * np.eye(3)[k % 3] * (1 + k // 3) for k in range(6)])
-    X = np.vstack([X, rng.uniform(-80, 80, (12, 3))])
-    model = StudentTMixture(6).fit(X)
-    assert np.min(np.bincount(model.labels_[:360], minlength=6)) >= 50
-    assert np.mean(model.outliers(X)[360:]) > 0.9
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("p", "apart", "far"), [(2, 2.5, 300), (5, 3, 300), (8, 3.5, 300)])
+def test_a_far_row_alone_is_no_component_if_clusters_would_be_joined_for_it(p, apart, far, seed):
+    X = np.random.default_rng(seed).normal(size=(80, p))
+    X[40:, 0] += apart
+    sample, true = sample_of(np.vstack([X, np.full((1, p), far)])), np.repeat([0, 1, -1], [40, 40, 1])
+    alone = np.repeat([0, 1], [80, 1])
+    setting = setting_of(sample, 2, noise="auto", prior_rows=p + 2.0, ridge=1e-4 * 81 / 2)
+    found = best_start(sample, [alone, true], setting)[0]
+    assert adjusted_rand_score(true[:80], found.labels[:80]) > 0.3  # of two that overlap
+    assert found.noise[80] > 0.5
