@@ -38,6 +38,9 @@ LEFT_OUT = {
     "a flag": ("newsletter", RNG.integers(0, 2, N), "a flag: it has two values"),
     "true and false": ("member", RNG.choice(["true", "FALSE"], N), "a flag: it has two values"),
     "a label": ("Species", RNG.integers(1, 4, N), "a label, by its name"),
+    "a code of regions": ("region_code", RNG.integers(1, 9, N), "a label, by its name"),
+    "numbers of warehouses": ("warehouse_nr", RNG.integers(1, 9, N), "a label, by its name"),
+    "a gender in three numbers": ("gender", RNG.choice([1, 2, 9], N), "a label, by its name"),
     "a time": ("when", [f"2024-02-{1 + i % 28:02} 12:30:00" for i in range(N)], "a date"),
 }
 CLUSTERED = {

@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from tkmeans.row_answers import RowAnswers
+
 N = 120
 
 
@@ -33,6 +35,16 @@ def test_values_far_from_all_others_are_named_with_their_lines_and_what_they_cou
     assert "2 values are far from all others of their columns: height = 999 (line 7); weight = -500 (line 19)." in text
     assert "They count in the test for outliers, but not in the clusters." in text
     assert "missing" not in text
+
+
+@pytest.mark.parametrize("n_bad", [0, 1])
+def test_values_that_are_far_are_named_before_it_is_said_that_no_row_is_an_outlier(n_bad):
+    bad = np.zeros((5, 2), bool)
+    bad[:n_bad, 0] = True
+    found = RowAnswers(np.zeros(5, int), np.ones(5, bool), np.zeros(5, bool), bad_cells=bad if n_bad else None)
+    text = found.sentence(lambda cells: [f"height = {i}" for i, _ in cells])
+    assert text.endswith("No row as a whole is an outlier." if n_bad else "No row is an outlier.")
+    assert text.startswith("1 value is far from all others of its column: height = 0." if n_bad else "No row")
 
 
 def test_a_single_value_far_from_all_others_is_named(run, people):

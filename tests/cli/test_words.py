@@ -13,6 +13,7 @@ from rich.console import Console
 from support.command_tables import positive_groups
 
 from tkmeans.cli import screen
+from tkmeans.fitting.start_choice import Agreement, StartChoice
 
 
 @pytest.fixture
@@ -176,6 +177,31 @@ def test_the_summary_says_how_many_searches_found_these_clusters(run, tmp_path):
     rng = np.random.default_rng(0)
     np.savetxt(tmp_path / "rows.csv", np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(9, 1, (60, 2))]), delimiter=",")
     assert "2 of 2 independent searches found these clusters." in run("fit", tmp_path / "rows.csv", "-k", 2).stdout
+
+
+def test_the_summary_says_if_most_searches_found_other_clusters(run, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    np.savetxt(tmp_path / "rows.csv", np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(9, 1, (60, 2))]), delimiter=",")
+    monkeypatch.setattr("tkmeans.fitting.start_choice.StartChoice.result", partial_agreement(StartChoice.result))
+    text = " ".join(run("fit", tmp_path / "rows.csv", "-k", 2, "--shape", "round").stdout.split())
+    assert "1 of 3 independent searches found these clusters. Most searches found other ones" in text
+
+
+def partial_agreement(result):
+    return lambda choice: (result(choice)[0], Agreement(3, 1, 0.1))
+
+
+def test_a_number_that_was_chosen_without_the_least_size_is_said_to_be(run, csv_file):
+    words = ("fit", csv_file(), "--shape", "round")
+    assert "chosen without --min-cluster-size" in run(*words, "--min-cluster-size", 5).stderr
+    assert "min-cluster-size" not in run(*words).stderr
+
+
+def test_none_is_an_answer_in_a_column_of_text_and_a_missing_value_in_one_of_numbers(run, table):
+    rows = [f"{a},{b},{'none' if i < 60 else 'asthma'}" for i, (a, b) in enumerate(positive_groups(p=2))]
+    found = run("fit", table("weight,height,illness", *rows, "none,none,asthma"), "--json").document
+    known = {c["categories"][0]["value"]: c["categories"][0]["share"] for c in found["clusters"] if c["categories"]}
+    assert "none" in known
 
 
 SEPARATORS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"

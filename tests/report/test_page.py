@@ -386,3 +386,16 @@ def test_a_report_refuses_names_of_another_number_than_columns_or_rows(options, 
 def test_a_report_refuses_an_estimator_that_was_not_fitted(page, data):
     with pytest.raises(NotFittedError):
         page(TKMeans(3), data)
+
+
+def test_notes_on_how_rows_were_read_stand_with_the_data(page, fitted, data):
+    found = page(fitted, data, notes=["not used for clustering: <city> (text)", "read with semicolons"])
+    assert "Notes not used for clustering: <city> (text) read with semicolons" in found.text
+    assert "Notes" not in [each["text"] for each in page(fitted, data).all("th")]
+
+
+def test_a_cluster_between_others_is_of_medium_level(page):
+    X = np.repeat([0.0, 10.0, 20.0], 40)[:, None] + np.random.default_rng(0).normal(size=(120, 1))
+    text = page(TKMeans(3, random_state=0).fit(X), X, feature_names=["age"]).text
+    assert "Medium age" in text
+    assert text.count("very high") == text.count("very low") == 1

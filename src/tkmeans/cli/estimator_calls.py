@@ -28,6 +28,8 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     if n_clusters is None or largest is not None:
         selection = selected(data, range(1, (largest or 20) + 1), "evidence", settings.seed, settings.jobs)
         notes = [selection.sentence if n_clusters else f"{selection.sentence}; add -k for another number"]
+        if settings.min_cluster_size:
+            notes.append("the number was chosen without --min-cluster-size; -k may be better")
         if settings.shape == Shape.round and selection.simpler_shape != "spherical" and selection.best > 1:
             notes.append("these clusters differ in shape or width: --shape elliptical follows them")
         screen.notes(notes)
@@ -35,7 +37,8 @@ def fitted(data: Data, settings: ModelOptions, largest: int | None = None) -> tu
     n_rows, rows = data.table.n_rows, screen.count(data.table.n_rows, "row")
     if 1 < n_clusters <= n_rows < _FEW_ROWS * n_clusters:
         each = f"{n_clusters} clusters of {rows} are {n_rows / n_clusters:.1f} rows each"
-        screen.warn(f"{each}; so small clusters mean little, and 'tkmeans select-k' suggests a number")
+        suggests = ", and 'tkmeans select-k' suggests a number" * (selection is None)
+        screen.warn(f"{each}; so small clusters mean little{suggests}")
     is_elliptical = settings.shape == Shape.elliptical
     if settings.shape == Shape.auto:
         p = data.Z.shape[1]

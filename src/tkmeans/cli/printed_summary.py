@@ -53,8 +53,10 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any, 
     less += f"; {hidden} more: --json shows them" * (len(columns) < len(data.columns))
     screen.tell(f"Centres are in your units; rows are counted without outliers{less}.")
     if hasattr(model, "agreement_"):
-        n_agreeing = round(model.agreement_ * model.n_searches_)
-        screen.tell(f"{n_agreeing} of {model.n_searches_} independent searches found these clusters.")
+        n_agreeing, others = round(model.agreement_ * model.n_searches_), ""
+        if 2 * n_agreeing < model.n_searches_:
+            others = " Most searches found other ones, so these are uncertain: compare other numbers with -k."
+        screen.tell(f"{n_agreeing} of {model.n_searches_} independent searches found these clusters.{others}")
 
 
 def labels_of(found: RowAnswers, *, mark_outliers: bool) -> list[int | None]:

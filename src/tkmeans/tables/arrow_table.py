@@ -190,7 +190,7 @@ def read_json(content: Content, reading: Reading) -> ArrowTable:
         rows = [[row.get(name) for name in names] for row in rows]
     shapes = {len(row) if isinstance(row, (list, tuple)) else None for row in rows or ()}
     if len(shapes) != 1 or None in shapes:
-        wanted = "is an array of objects or of rows, one of them a line, or an object of columns of equal length"
+        wanted = "is an array of objects or of rows, one object or row for each line, or an object of columns"
         raise TableError(f"{source} is JSON but no table; wanted {wanted}, as pandas' to_json(orient='records') writes")
     return _typed_cells(source, names, rows, reading) if names else _titled(source, rows, reading)[0]
 

@@ -283,7 +283,8 @@ def _column_names(
     names, trailing = [name.strip() for name in head[0].cells] if header else [""] * below[0], False
     if len(names) == 1 and reading.delimiter == "," and all(width == 2 for width in below):
         found = f"line {head[0].line} has one name, but there are two cells in the lines below"
-        raise TableError(f"{source}: {found}; add decimal=',' if these are decimal commas")
+        way_out = f"delete line {head[0].line} if it is a title, or add decimal=',' if these are decimal commas"
+        raise TableError(f"{source}: {found}; {way_out}")
     if header and all(width == len(names) + 1 for width in below):
         trailing = 2 * sum(not record.cells[-1].strip() for record in head[1:]) > len(below)
         is_of_r = not trailing and _are_row_names(head[1:], numbers)
