@@ -64,6 +64,7 @@ class Setting(NamedTuple):
     limit: TimeLimit = FOREVER  # of the search
     spread: Any = None  # of the columns of the sample (`usual`), if it is known
     box: bool = False  # whether noise begins flat in the box
+    floor: float = THINNEST[0]  # see `not_thin`; in a descent from many components these have few rows, and need more
 
 
 def bulk_of(sample: Sample, spread: Any = None, slack: Any = 0.0, one: float = 1.0) -> Bulk:
@@ -128,7 +129,7 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     squares = shape.diagonal(setting.bulk.units**2)
     weights = np.exp(params.log_weights - np.logaddexp.reduce(params.log_weights))
     caution = min(1.0, MANY_TIMES * len(weights) * (p + 2) / max(setting.n_rows, 1.0))
-    pooled = not_thin(shape.pooled(params.covariances, weights, caution), squares)
+    pooled = not_thin(shape.pooled(params.covariances, weights, caution), squares, setting.floor)
     constant = rows / 2 * (float(shape.log_sizes(pooled[None])[0]) * p + p)
     stepped = setting.prior_rows and not shape.round and np.any(setting.bulk.grain)
     grain = shape.diagonal(setting.bulk.grain) if stepped else None
@@ -136,13 +137,13 @@ def with_prior(params: MixtureParams, setting: Setting) -> StudentMixture:
     return replace(setting.model, prior=prior)
 
 
-def not_thin(pooled: Array, squares: Array) -> Array:
-    """A pooled shape with as much more as it has in each column, between two shares of the squared units.
+def not_thin(pooled: Array, squares: Array, floor: float) -> Array:
+    """A pooled shape with as much more as it has in each column, from `floor` to THINNEST of the squared units.
 
     The units are distances between clusters where these are far apart, and would make all of them as wide.
     """
     own = np.diag(np.diagonal(pooled)) if pooled.ndim == 2 else pooled
-    return pooled + np.clip(own, THINNEST[0] * squares, THINNEST[1] * squares)
+    return pooled + np.clip(own, floor * squares, THINNEST[1] * squares)
 
 
 def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = False) -> MixtureParams:
@@ -181,7 +182,7 @@ def from_labels(sample: Sample, labels: Array, setting: Setting, core: bool = Fa
             if factor > 0:  # else most rows of the group are equal
                 covariances[k] *= factor
                 strays[own] = d2 > factor * rare
-    pooled = not_thin(np.tensordot(mass / np.sum(mass), covariances, 1), squares)
+    pooled = not_thin(np.tensordot(mass / np.sum(mass), covariances, 1), squares, setting.floor)
     rows = p + 2.0  # a start is shrunk in any case: few rows may have no volume
     covariances = ((mass * covariances.T + rows * pooled[..., None]) / (mass + rows)).T
     covariances = covariances + (setting.bulk.grain if aligned else np.diag(setting.bulk.grain))

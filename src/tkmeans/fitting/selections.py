@@ -20,9 +20,10 @@ from joblib import effective_n_jobs
 from tkmeans import engines
 from tkmeans.docstrings import documented
 from tkmeans.em import SmallGain
+from tkmeans.fitting import mixture_setting
 from tkmeans.fitting.evidence import RIDGE, Judged, judged, log_noise
 from tkmeans.fitting.incomplete_rows import complete, without_bad_cells
-from tkmeans.fitting.mixture_setting import IN_BULK, Setting, bulk_of, climb, from_labels, on_one_thread, with_prior
+from tkmeans.fitting.mixture_setting import IN_BULK, THINNEST, Setting, bulk_of, climb, from_labels, with_prior
 from tkmeans.fitting.relations import rounding
 from tkmeans.models.covariances import SHAPES
 from tkmeans.models.dof import first_dof
@@ -151,7 +152,7 @@ class Selection:
         return SelectionDisplay(**{name: getattr(self, name) for name in shown}).plot(ax=ax)
 
 
-@on_one_thread
+@mixture_setting.on_one_thread
 def compared(
     source: Source, numbers: Any, shapes: Any, settings: Any, rng: Any, n_jobs: Any = None, tick: Any = bool
 ) -> Selection:
@@ -246,7 +247,8 @@ class Descent:
         model = replace(model, shape=SHAPES[shape], least_dof=min(model.least_dof, LEAST_DOF), most_trust=math.inf)
         dof = None if settings.dof == "estimate" else float(settings.dof)
         rows = settings.shrinkage * (self.sample.X.shape[1] + 2.0)
-        return Setting(model, n_clusters, rows, RIDGE * n_rows / n_clusters, self.bulk, settings.noise, dof)
+        ridge = RIDGE * n_rows / n_clusters
+        return Setting(model, n_clusters, rows, ridge, self.bulk, settings.noise, dof, floor=THINNEST[1])
 
     def _tried(self, params: MixtureParams, shape: str, options: Any = None, judge: bool = True) -> Any:
         setting = self._setting(len(params.centers), shape)
