@@ -77,8 +77,8 @@ def chosen_start(sample: Sample, setting: Setting, seed: int) -> tuple[MixturePa
 def best_start(sample: Sample, labellings: Iterable[Array], setting: Setting) -> tuple[MixtureStart, Agreement]:
     """The best of the starts from several labellings, and how many of those that went on led there.
 
-    If the noise of the best is doubtful, the same is tried with less noise. It is kept if it gains 1 in log-likelihood
-    for each row that is noise with it alone, unless it is what the bound of sizes cuts off from a wide cluster.
+    If its noise is doubtful, all is tried again with less noise. The noise is kept if it gains 1 in log-likelihood for
+    each row that is noise with it alone, unless these are what the bound of sizes cuts off from a wide cluster.
     """
     best, agreement, tried, heavy = _most_likely(sample, labellings, setting)
     found, share = (best, agreement), best.params.noise + best.params.beyond
