@@ -788,3 +788,12 @@ def test_a_far_row_alone_is_no_component_if_clusters_would_be_joined_for_it(p, a
     found = best_start(sample, [alone, true], setting)[0]
     assert adjusted_rand_score(true[:80], found.labels[:80]) > 0.3  # of two that overlap
     assert found.noise[80] > 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_boxes_side_by_side_are_found_among_noise(seed):
+    rng = np.random.default_rng(seed)
+    boxes = [rng.uniform((20 + 110 * k, 20), (100 + 110 * k, 250), (800, 2)) for k in range(6)]
+    X = np.vstack([*boxes, rng.uniform((-70, -20), (750, 290), (600, 2))])
+    found = StudentTMixture(6).fit_predict(X)[:4800]
+    assert adjusted_rand_score(np.repeat(np.arange(6), 800), found) > 0.97

@@ -28,7 +28,7 @@ FARTHEST = 1e4  # units: what is farther is as far, and an ellipse that holds it
 SAME_UNIT = 1.05  # columns whose units differ by less are in one unit
 DENSE, LEAST_DENSE = 0.25, 10  # of an equal share of the rows, and rows, at least, are the densest part of a column
 SOME_DENSER, MOST_DENSE = 2.0, 100.0  # times denser than the others is a column in which clusters may lie apart
-PIECES_PER_COMPONENT, LEAST_PIECES = 3, 24
+PIECES, QUICK_PIECES, LEAST_COMPONENTS = 6, 2, 8  # for each component, of so many at least: narrower than clusters
 PIECE_ROWS = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
 NEIGHBOURS = 12  # of a piece, with which it may be joined
 RIDGE = 1e-4  # of the pooled variances: rows on a line have a volume
@@ -55,7 +55,7 @@ def start_labels(sample: Sample, units: Array, log_volume: float, n_components: 
     several_units = np.max(units) > SAME_UNIT * np.min(units)
     first, rng = sample if several_units else in_units, RandomState(seed)
     quick = round_labels(first, n_components, rng, breaths=0)
-    other = next(joined_labels(in_units, log_volume, n_components, rng, quick=True), None)
+    other = next(joined_labels(in_units, log_volume, n_components, rng, QUICK_PIECES, 0), None)
     if other is not None and same_clusters(quick, other, sample.weight):
         yield quick
         return
@@ -103,19 +103,21 @@ def round_labels(sample: Sample, K: int, rng: RandomState, tails: Any = None, br
     return np.where(near | ~np.any(near), found.labels, -1)  # few rows may leave every centre a single one
 
 
-def joined_labels(sample: Sample, log_volume: float, K: int, rng: RandomState, quick: bool = False) -> Iterator[Array]:
-    """Many round pieces, joined until there are as many as components: with noise, and if that matters, without."""
+def joined_labels(
+    sample: Sample, log_volume: float, K: int, rng: RandomState, pieces: int = PIECES, breaths: int = QUIET_BREATHS
+) -> Iterator[Array]:
+    """Many round `pieces` for each component, joined until there are K: with noise, and if that matters, without."""
     n, p = sample.X.shape
-    many = min(max(PIECES_PER_COMPONENT * K, LEAST_PIECES) * (2 if quick else 3) // 3, n // 3)
+    many = min(pieces * max(K, LEAST_COMPONENTS), n // 3)
     many = min(many, max(K + 1, n // (PIECE_ROWS * (p + 1))))
     if many <= K or p > MANY_FEATURES:
         return
-    labels = round_labels(sample, many, rng, None, 0 if quick else QUIET_BREATHS)
-    numbers, pieces = summed(sample, labels)
+    labels = round_labels(sample, many, rng, None, breaths)
+    numbers, sums = summed(sample, labels)
     if len(numbers) <= K:
         return
     for volume in (log_volume, math.inf):
-        groups = joined(pieces, K, float(np.sum(sample.weight[labels < 0])), volume)
+        groups = joined(sums, K, float(np.sum(sample.weight[labels < 0])), volume)
         lookup = np.full(many + 1, -1)  # the last one for -1
         lookup[numbers] = groups
         yield lookup[labels]
