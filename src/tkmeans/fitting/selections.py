@@ -32,7 +32,7 @@ from tkmeans.search.shape_search import (
     LIGHT_TAILS,
     PIECE_ROWS,
     QUICK_PIECES,
-    QUIET_BREATHS,
+    TOP_PIECES,
     Pieces,
     frames,
     in_units_of,
@@ -48,7 +48,6 @@ UP_TO_20 = range(1, 21)  # numbers to try where none are given; fewer, if there 
 CRITERIA = ("evidence", "icl", "bic", "stability")
 SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER = 6000, 200
 ABOVE, FEWER = 2.0, 0.9  # times the most clusters is where the descent begins; what a step to these leaves of more
-TOP_PIECES = 3  # for each component where it begins, which is joined on
 # EM ends with an iteration that gains less, in nats: on the way ROUGH, or ROUGH_PER_ROW times the rows; last FINE.
 ROUGH, ROUGH_PER_ROW, FINE = 1.0, 1e-3, 0.01
 LIKELY = 2  # numbers that are tried again in any case
@@ -202,7 +201,7 @@ class Descent:
         """Every number once, the largest first; then the best again, with more of EM and from other starts."""
         (n, p), most = self.sample.X.shape, max(numbers)
         K = max(most, min(math.ceil(ABOVE * most), n // 2, max(most + 1, n // (PIECE_ROWS * (p + 1)))))
-        found, params = dict[int, Judged](), next(self._starts(K, shape, TOP_PIECES, QUIET_BREATHS))
+        found, params = dict[int, Judged](), next(self._starts(K, shape, TOP_PIECES))
         while most < K:  # numbers that nobody has asked for: several at a time
             params = self._tried(params, shape, self._rough | {"accelerate": True}, judge=False).params
             params = self._joined(params, K := max(int(FEWER * K), most), shape)
@@ -228,12 +227,12 @@ class Descent:
                 found[K] = best_of(found[K], self._tried(found[K].params, shape, self._fine))
             found[K] = best_of(own, found[K])
 
-    def _starts(self, K: int, shape: str, pieces: int = QUICK_PIECES, breaths: int = 0) -> Iterator[MixtureParams]:
+    def _starts(self, K: int, shape: str, pieces: Any = QUICK_PIECES) -> Iterator[MixtureParams]:
         """From joined pieces, if rows are not too few for these, and from round clusters that may touch."""
         rng, tails = np.random.RandomState(0), max(LIGHT_TAILS, first_dof(self.sample.X.shape[1]))
         *_, last = in_units = [in_units_of(self.sample, units) for units in self._frames]
         volume = self.bulk.log_volume - float(np.sum(np.log(self._frames[-1])))
-        groups = islice(joined_labels(last, volume, K, rng, pieces, breaths), 1)
+        groups = islice(joined_labels(last, volume, K, rng, pieces), 1)
         touching = (round_labels(each, K, rng, tails) for each in in_units)
         for labels in chain(groups, touching):
             yield from_labels(self.sample, labels, self._setting(K, shape), core=True)

@@ -28,7 +28,9 @@ FARTHEST = 1e4  # units: what is farther is as far, and an ellipse that holds it
 SAME_UNIT = 1.05  # columns whose units differ by less are in one unit
 DENSE, LEAST_DENSE = 0.25, 10  # of an equal share of the rows, and rows, at least, are the densest part of a column
 SOME_DENSER, MOST_DENSE = 2.0, 100.0  # times denser than the others is a column in which clusters may lie apart
-PIECES, QUICK_PIECES, LEAST_COMPONENTS = 6, 2, 8  # for each component, of so many at least: narrower than clusters
+# Pieces for each component, which must be narrower than clusters, how many at least, and the breaths of their search.
+PIECES, QUICK_PIECES = (6, 24, QUIET_BREATHS), (2, 16, 0)
+TOP_PIECES = (3, 24, QUIET_BREATHS)  # that are joined on
 PIECE_ROWS = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
 NEIGHBOURS = 12  # of a piece, with which it may be joined
 RIDGE = 1e-4  # of the pooled variances: rows on a line have a volume
@@ -55,7 +57,7 @@ def start_labels(sample: Sample, units: Array, log_volume: float, n_components: 
     several_units = np.max(units) > SAME_UNIT * np.min(units)
     first, rng = sample if several_units else in_units, RandomState(seed)
     quick = round_labels(first, n_components, rng, breaths=0)
-    other = next(joined_labels(in_units, log_volume, n_components, rng, QUICK_PIECES, 0), None)
+    other = next(joined_labels(in_units, log_volume, n_components, rng, QUICK_PIECES), None)
     if other is not None and same_clusters(quick, other, sample.weight):
         yield quick
         return
@@ -104,11 +106,11 @@ def round_labels(sample: Sample, K: int, rng: RandomState, tails: Any = None, br
 
 
 def joined_labels(
-    sample: Sample, log_volume: float, K: int, rng: RandomState, pieces: int = PIECES, breaths: int = QUIET_BREATHS
+    sample: Sample, log_volume: float, K: int, rng: RandomState, pieces: tuple[int, int, int] = PIECES
 ) -> Iterator[Array]:
-    """Many round `pieces` for each component, joined until there are K: with noise, and if that matters, without."""
-    n, p = sample.X.shape
-    many = min(pieces * max(K, LEAST_COMPONENTS), n // 3)
+    """Many round pieces, joined until there are as many as components: with noise, and if that matters, without."""
+    (n, p), (each, least, breaths) = sample.X.shape, pieces
+    many = min(max(each * K, least), n // 3)
     many = min(many, max(K + 1, n // (PIECE_ROWS * (p + 1))))
     if many <= K or p > MANY_FEATURES:
         return
