@@ -435,3 +435,10 @@ def test_a_cluster_just_beyond_the_bound_of_bad_cells_is_counted(n_rows, n_far, 
         X = np.random.default_rng(seed).normal(size=(n_rows + n_far, p))
         X[n_rows:, 0] += apart
         assert select_clusters(X, range(1, 5)).best == 2
+
+
+def test_a_choice_among_many_rows_does_not_depend_on_the_random_state():
+    X, _ = make_contaminated(n_samples=8000, n_clusters=3, random_state=0)
+    found = [select_clusters(X, range(2, 5), random_state=state) for state in (None, 0, 1)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.evidence, found[0].evidence)

@@ -71,7 +71,7 @@ def select_clusters(
     with warnings.catch_warnings(action="ignore"):  # a wrong number of clusters is what they would tell of
         with open_rows(reader, X, sample_weight, reset=True, method="select_clusters") as source:
             least = 1 if n_clusters is UP_TO_20 else numbers[-1]
-            found = reader._selection(source, least, numbers, asked, rng, n_jobs, tick)
+            found = reader._selection(source, least, numbers, asked, n_jobs, tick)
         found = replace(found, criterion=criterion)
         if criterion == "stability":
             seeds = rng.randint(np.iinfo(np.int32).max, size=len(found.n_clusters))

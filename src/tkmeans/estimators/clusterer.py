@@ -111,7 +111,7 @@ class Clusterer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         with transaction(self), open_rows(self, X, sample_weight, reset=True, method="fit") as source:
             self.__dict__.pop("selection_", None)
             if isinstance(size := getattr(self, self._size), str):
-                self.selection_ = self._selection(source, 1, None, None, np.random.RandomState(0))
+                self.selection_ = self._selection(source, 1, None, None)
                 setattr(self, self._size, self.selection_.best)
             try:
                 self._fit_source(source, resume)

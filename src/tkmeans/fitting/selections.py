@@ -155,11 +155,9 @@ class Selection:
 
 
 @mixture_setting.on_one_thread
-def compared(
-    source: Source, numbers: Any, shapes: Any, settings: Any, rng: Any, n_jobs: Any = None, tick: Any = bool
-) -> Selection:
+def compared(source: Source, numbers: Any, shapes: Any, settings: Any, n_jobs: Any = None, tick: Any = bool) -> Selection:
     """The choice among mixtures of these numbers and shapes, by evidence; `tick` is called after each."""
-    descent = Descent(source, max(numbers), rng, settings)
+    descent = Descent(source, max(numbers), settings)
     numbers = [K for K in numbers if max(len(descent.sample.X), min(numbers)) >= K]
     n_threads = min(effective_n_jobs(n_jobs), len(shapes))
     with ThreadPoolExecutor(n_threads) as pool:
@@ -180,9 +178,9 @@ def compared(
 class Descent:
     """Mixtures on a sample of the rows of a source, which has a frame; `most` is the largest number of clusters."""
 
-    def __init__(self, source: Source, most: int, rng: Any, settings: Any) -> None:
+    def __init__(self, source: Source, most: int, settings: Any) -> None:
         size = max(SAMPLE_ROWS, SAMPLE_ROWS_PER_CLUSTER * most)
-        X, weight = source.sample(size, rng)
+        X, weight = source.sample(size, np.random.RandomState(0))
         rows = Sample(X, weight * (min(max(np.sum(weight), len(X)), size) / np.sum(weight)))  # rows count as rows
         rows = without_bad_cells(rows, most, at_most=True) if settings.bad_cells else rows
         sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few

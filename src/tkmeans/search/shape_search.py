@@ -34,7 +34,7 @@ TOP_PIECES = (3, 24, QUIET_BREATHS)  # that are joined on
 PIECE_ROWS = 2  # for each parameter of its centre, on average: the ellipse of a piece must mean something
 NEIGHBOURS = 12  # of a piece, with which it may be joined
 RIDGE = 1e-4  # of the pooled variances: rows on a line have a volume
-_MATRIX_ENTRIES = 2**22  # at once
+_MATRIX_ENTRIES = 2**18  # at once: so few stay in the cache
 MANY_FEATURES = 1000  # of more the matrices are not worth their memory for a start
 
 
