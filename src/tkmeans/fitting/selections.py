@@ -155,7 +155,9 @@ class Selection:
 
 
 @mixture_setting.on_one_thread
-def compared(source: Source, numbers: Any, shapes: Any, settings: Any, n_jobs: Any = None, tick: Any = bool) -> Selection:
+def compared(
+    source: Source, numbers: Any, shapes: Any, settings: Any, n_jobs: Any = None, tick: Any = bool
+) -> Selection:
     """The choice among mixtures of these numbers and shapes, by evidence; `tick` is called after each."""
     descent = Descent(source, max(numbers), settings)
     numbers = [K for K in numbers if max(len(descent.sample.X), min(numbers)) >= K]
