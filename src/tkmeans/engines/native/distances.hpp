@@ -48,21 +48,21 @@ enum class By { products, observed_differences };
 // Centres per block: with two packs of rows each they fill a register file of sixteen.
 constexpr int block_centers = 6;
 
-// Sums over features for `Count` centres and one panel of rows: the inner loop of the engine.
-// Not inlined: its sums need all registers.
+// Distances of `Count` centres and one panel of rows, `beside` which is what was observed or |x|^2: the inner loop of the
+// engine. Not inlined: its sums need all registers. Returns if some pair is too close for products.
 template <By by, int Count, class T>
-TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>& c, Index k, Index features,
-                                    Ahead ahead, const View<T>& d2, Index panel) {
+TKM_NOINLINE bool sum_over_features(const T* x, const T* beside, const Centers<T>& centers, Index k, Ahead ahead,
+                                    const View<T>& d2, Index panel) {
     constexpr int size = Pack<T>::size, depth = 2 * size;
     const T* center[Count];
     Pack<T> sum[Count][2];
     TKM_UNROLL
     for (int i = 0; i < Count; ++i) {
-        center[i] = c[k + i];
+        center[i] = centers.c[k + i];
         sum[i][0] = sum[i][1] = splat(T(0));
     }
     Index wait = ahead.every;
-    for (Index j = 0; j < features; ++j) {
+    for (Index j = 0; j < centers.features; ++j) {
         const auto x0 = load(x + j * depth), x1 = load(x + j * depth + size);
         if (--wait == 0) {
             prefetch(ahead.address);
@@ -76,35 +76,45 @@ TKM_NOINLINE void sum_over_features(const T* x, const T* observed, const Grid<T>
                 sum[i][0] = sum[i][0] + x0 * cj;
                 sum[i][1] = sum[i][1] + x1 * cj;
             } else {
-                const auto d0 = (x0 - cj) * load(observed + j * depth);
-                const auto d1 = (x1 - cj) * load(observed + j * depth + size);
+                const auto d0 = (x0 - cj) * load(beside + j * depth);
+                const auto d1 = (x1 - cj) * load(beside + j * depth + size);
                 sum[i][0] = sum[i][0] + d0 * d0;
                 sum[i][1] = sum[i][1] + d1 * d1;
             }
         }
     }
+    bool close = false;
     TKM_UNROLL
-    for (int i = 0; i < Count; ++i) {
-        store(d2[k + i] + panel * depth, sum[i][0]);
-        store(d2[k + i] + panel * depth + size, sum[i][1]);
-    }
+    for (int i = 0; i < Count; ++i)
+        for (int half = 0; half < 2; ++half) {
+            auto d = sum[i][half];
+            if constexpr (by == By::products) {
+                const auto both = load(beside + half * size) + splat(centers.squares[k + i]);
+                d = both - (d + d);
+                close |= any(d < splat(close_share<T>) * both);
+            }
+            store(d2[k + i] + panel * depth + half * size, d);
+        }
+    return close;
 }
 
-// The same sums for all centres and rows, into d2[k][i].
+// The same for all centres and rows, into d2[k][i].
 template <By by, class T>
-void sum_over_features(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+bool sum_over_features(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+    bool close = false;
     const Index turns = (centers.clusters + block_centers - 1) / block_centers;
     for (Index panel = 0; panel < tile.panels(); ++panel) {
         const T* x = tile.x().panels[panel];
-        const T* observed = by == By::observed_differences ? tile.observed().panels[panel] : nullptr;
+        const T* beside = by == By::products ? tile.squares() + panel * Tile<T>::depth : tile.observed().panels[panel];
         Index turn = 0;
         even_runs(centers.clusters, block_centers, [&](Index k, Index count) {
             const Ahead ahead = tile.ahead(panel, turn++, turns);
             with_count<block_centers>(count, [&](auto c) {
-                sum_over_features<by, decltype(c)::value>(x, observed, centers.c, k, tile.features(), ahead, d2, panel);
+                close |= sum_over_features<by, decltype(c)::value>(x, beside, centers, k, ahead, d2, panel);
             });
         });
     }
+    return close;
 }
 
 // Few features: a centre stays in registers while all rows pass by.
@@ -142,19 +152,16 @@ T exact_distance(const T* x, const T* c, Index features) {
     return sum(sums);
 }
 
-// xc becomes |x|^2 + |c|^2 - 2xc; pairs too close for that are measured again by their differences.
+// Pairs too close for |x|^2 + |c|^2 - 2xc are measured again by their differences.
 template <class T>
-void distances_from_products(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
+void measure_close(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
     constexpr int size = Pack<T>::size;
     const T* squares = tile.squares();
     for (Index k = 0; k < centers.clusters; ++k) {
         T* d2_k = d2[k];
         const auto square = splat(centers.squares[k]);
         for (Index i = 0; i < tile.packs() * size; i += size) {
-            const auto both = load(squares + i) + square, product = load(d2_k + i);
-            const auto rough = both - (product + product);
-            const auto close = rough < splat(close_share<T>) * both;
-            store(d2_k + i, rough);
+            const auto close = load(d2_k + i) < splat(close_share<T>) * (load(squares + i) + square);
             if (any(close))
                 for (int l = 0; l < size; ++l)
                     if (close[l]) d2_k[i + l] = exact_distance(tile.x().rows[i + l], centers.c[k], tile.features());
@@ -165,13 +172,12 @@ void distances_from_products(const Tile<T>& tile, const Centers<T>& centers, con
 // d2[k][i] = |x_i - c_k|^2
 template <class T>
 void measure(const Tile<T>& tile, const Centers<T>& centers, const View<T>& d2) {
-    if (tile.missing()) return sum_over_features<By::observed_differences>(tile, centers, d2);
+    if (tile.missing()) return void(sum_over_features<By::observed_differences>(tile, centers, d2));
     if (tile.features() <= few_features)
         return with_count<few_features>(tile.features(), [&](auto features) {
             sum_of_differences<decltype(features)::value>(tile, centers, d2);
         });
-    sum_over_features<By::products>(tile, centers, d2);
-    distances_from_products(tile, centers, d2);
+    if (sum_over_features<By::products>(tile, centers, d2)) measure_close(tile, centers, d2);
 }
 
 // Distances beyond `limit` become `limit`.

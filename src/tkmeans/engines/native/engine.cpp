@@ -23,7 +23,7 @@ Index tile_rows(Index n, const Model& model, Index of_cluster = 4) {
 // From so many features on, near pairs may be few enough for the search for them to pay. Where
 // it finds too many again and again, the next tiles go without: 0, 1, 3, 7, then 15 of them.
 constexpr Index many_features = 16;
-constexpr double few_pairs = 0.5;
+constexpr double few_pairs = 0.6;  // of many clusters a tile has two packs, and one far row makes half of its pairs near
 constexpr int most_failures = 5;
 
 // What every pass over a block needs: the model in the type of its tiles, and one tile's memory.

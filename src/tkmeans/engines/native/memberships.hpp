@@ -183,6 +183,7 @@ void weigh(const Tile<T>& tile, const Kernel<T>& kernel, int halves, const Pairs
         for (Index i = 0; i < rows; ++i) e.exponent[i] = kernel.exponent[tile.n_observed(i)];
     if (halves && !tile.missing() && !tile.far()) return take_powers(kernel, halves, pairs, rows, e);
     for (Index k = 0; k < kernel.model.clusters; ++k) {
+        if (pairs.begin(k) == pairs.end(k)) continue;
         if (kernel.precise) take_logarithms<true>(kernel.slope, kernel.log2_weight[k], pairs, k, e);
         else take_logarithms<false>(kernel.slope, kernel.log2_weight[k], pairs, k, e);
     }

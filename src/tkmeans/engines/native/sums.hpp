@@ -116,6 +116,7 @@ Index Accumulator<T>::add_clusters(const Tile<T>& tile, const Pairs& pairs, ESte
     const T *weight_per_total = &weight_per_total_[0], *cut = &cut_[0];
     Index active = 0;
     for (Index k = 0; k < clusters_; ++k) {
+        if (Pairs::few && pairs.begin(k) == pairs.end(k)) continue;  // of many clusters most are far from a tile
         T *d2 = e.d2[k], *relative_u = e.relative_u[k], *log_base = e.log_base[k], *f = e.f[k];
         auto n = splat(T(0)), w = n, wd2 = n, tau_log_base = n, pull = n, counted = n;
         Pack<T> wx[Features + 1];  // one more: C++ has no empty arrays
