@@ -3,8 +3,9 @@
 A fitted t distribution absorbs contamination into its tail, so a level on its own tail probability is either blind
 (with outliers) or flags its level (without). The rule asks another question: are the distances better explained by
 *two* groups, a core whose squared distances follow scale * F(p, nu) with a scale and a nu of its own, and strays,
-which are log-uniform from well outside the core to the farthest row? If the Bayesian information criterion
-prefers one group, no row is an outlier. Otherwise outliers are the rows that are more probably strays.
+which are log-uniform from well outside the core to the farthest row? If the Bayesian information criterion prefers
+one group, with a core of all p features and of the fewer that tell something, as an estimated number, no row is an
+outlier. Otherwise outliers are the rows that are more probably strays.
 """
 
 import math
