@@ -8,6 +8,7 @@ from support.model_inputs import t_mixture
 
 from tkmeans import TKMeans
 from tkmeans.fitted import ENOUGH_COMPLETE_ROWS, Clusters, Review, Sketch, far_distances, tail_of_f, tally
+from tkmeans.sources import ArraySource
 
 X, _, _ = t_mixture(n=200, n_clusters=3, n_features=2, scale=0.02, seed=4)
 
@@ -97,8 +98,9 @@ def test_the_review_of_all_rows_is_that_of_its_parts_whichever_have_missing_valu
 
 def test_outliers_are_judged_by_complete_rows_if_there_are_enough_of_them():
     few, many = review([1.0, 2.0], [9.0]), review([1.0] * ENOUGH_COMPLETE_ROWS, [9.0])
-    assert few.comparable().d2.tolist() == [1.0, 2.0, 9.0]
-    assert many.comparable().d2[-1] == 1.0
+    source = ArraySource(np.zeros((3, 1)), None)
+    assert few.comparable(source).d2.tolist() == [1.0, 2.0, 9.0]
+    assert many.comparable(source).d2[-1] == 1.0
 
 
 # ---- tails ---------------------------------------------------------------------------------------

@@ -174,6 +174,38 @@ def test_the_outlier_model_recovers_the_core_and_the_share_of_outliers():
     assert np.mean(strays > model.threshold) == 1
 
 
+@pytest.mark.parametrize(("p", "dof", "n_features"), [(1, 20.0, 5), (2, 8.0, 20), (2, 300.0, 100)])
+def test_strays_are_found_around_a_core_whose_distances_are_over_few_of_the_features(p, dof, n_features):
+    core = p * 0.3 * stats.f(p, dof).rvs(3000, random_state=0)
+    strays = np.exp(np.random.default_rng(0).uniform(np.log(200), np.log(20_000), 60))
+    model = fit_outlier_model(tally(np.concatenate([core, strays])).sketch(), n_features)
+    assert np.mean(core > model.threshold) < 0.002
+    assert np.mean(strays > model.threshold) == 1
+    alone = fit_outlier_model(tally(core).sketch(), n_features)
+    assert alone.share == 0
+    assert not np.any(core > alone.threshold)
+
+
+@pytest.mark.parametrize("kind", ["constants", "copies", "faint noise", "rare flags"])
+@pytest.mark.parametrize("seed", range(3))
+def test_far_rows_are_outliers_beside_columns_that_tell_nothing_of_them(kind, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 600)
+    good = rng.normal(size=(600, 2)) + np.array([[0, 0], [7, 0], [0, 7]])[y]
+    X = np.vstack([good, rng.uniform(-40, 40, (20, 2))])
+    more = {
+        "constants": np.ones((len(X), 10)),
+        "copies": np.repeat(X[:, :1], 5, axis=1),
+        "faint noise": 0.05 * rng.normal(size=(len(X), 10)),
+        "rare flags": rng.random((len(X), 20)) < 0.02,
+    }
+    rows = np.hstack([X, more[kind]])
+    found = TKMeans(3, random_state=0).fit(rows).outliers(rows)
+    assert found[np.max(np.abs(X), axis=1) > 25].all()
+    assert not found[:600].any()
+    assert not TKMeans(3, random_state=0).fit(rows[:600]).outliers(rows[:600]).any()
+
+
 def test_the_core_density_of_the_outlier_model_is_that_of_a_scaled_f_distribution():
     r = np.geomspace(1e-3, 1e3, 20)
     core = stats.f(3, 5.0, scale=0.6)
@@ -266,13 +298,12 @@ def test_outliers_refuses_invalid_rules_and_levels():
 def test_the_slopes_of_the_core_density_are_its_derivatives(p, scale, dof):
     r = np.geomspace(1e-4, 1e3, 7) * scale
 
-    def log_core(log_scale, log_dof):
-        return _log_core(r, p, np.exp(log_scale), np.exp(log_dof))
+    def log_core(log_p, log_scale, log_dof):
+        return _log_core(r, np.exp(log_p), np.exp(log_scale), np.exp(log_dof))
 
-    h, at = 1e-5, (np.log(scale), np.log(dof))
-    by_scale = (log_core(at[0] + h, at[1]) - log_core(at[0] - h, at[1])) / (2 * h)
-    by_dof = (log_core(at[0], at[1] + h) - log_core(at[0], at[1] - h)) / (2 * h)
-    np.testing.assert_allclose(_core_slopes(r, p, scale, dof), [by_scale, by_dof], rtol=1e-6, atol=1e-7)
+    h, at = 1e-5, np.log([p, scale, dof])
+    slopes = [(log_core(*(at + step)) - log_core(*(at - step))) / (2 * h) for step in h * np.eye(3)]
+    np.testing.assert_allclose(_core_slopes(r, p, scale, dof), slopes, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -384,12 +384,13 @@ class Review(NamedTuple):
         n_complete = self.n_complete + other.n_complete
         return Review(self.sizes + other.sizes, self.inertia + other.inertia, complete, n_complete, incomplete)
 
-    def comparable(self) -> "Sketch":
+    def comparable(self, source: Source) -> "Sketch":
         """The distances that decide who is an outlier: of complete rows if there are enough, else of all."""
         assert self.complete is not None
-        if self.incomplete is None or self.n_complete >= ENOUGH_COMPLETE_ROWS:
-            return self.complete.sketch()
-        return self.complete.merge(self.incomplete).sketch()
+        others = None if self.n_complete >= ENOUGH_COMPLETE_ROWS else self.incomplete
+        found = (self.complete if others is None else self.complete.merge(others)).sketch()
+        one = min(1.0, source.total / max(source.n_counted, 1))  # weights that sum to 1 do not make rows few
+        return found._replace(mass=found.mass / one)
 
 
 class Training(NamedTuple):

@@ -3,8 +3,9 @@
 A fitted t distribution absorbs contamination into its tail, so a level on its own tail probability is either blind
 (with outliers) or flags its level (without). The rule asks another question: are the distances better explained by
 *two* groups, a core whose squared distances follow scale * F(p, nu) with a scale and a nu of its own, and strays,
-which are log-uniform from well outside the core to the farthest row? If the Bayesian information criterion
-prefers one group, no row is an outlier. Otherwise outliers are the rows that are more probably strays.
+which are log-uniform from well outside the core to the farthest row? If the Bayesian information criterion prefers
+one group, with a core of all p features and of the fewer that tell something, as an estimated number, no row is an
+outlier. Otherwise outliers are the rows that are more probably strays.
 """
 
 import math
@@ -43,6 +44,7 @@ class OutlierModel(NamedTuple):
     begin: float  # squared distance from which on there are strays
     end: float  # squared distance of the farthest row
     threshold: float  # squared distance from which on a row is an outlier
+    core_features: float  # as many as the distances of the core look like, at most all
 
 
 @np.errstate(under="ignore")
@@ -63,31 +65,38 @@ def fit_outlier_model(
     if middle > 0:  # a distance of 0 has no logarithm; it is as good as very close
         d2, end = np.clip(d2, 1e-9 * middle, FARTHEST * middle), min(end, FARTHEST * middle)
     if at_centers or not max(1e-250, far * ROUNDING * scale) < begin < end:  # scales of a core near 0 would be 0
-        return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody)
+        return OutlierModel(middle / n_features, _CORE_DOF[1], 0.0, begin, end, nobody, n_features)
     end = max(end, math.e * begin)  # a narrow range would be no range, but a place that a row has chosen
     log_stray = np.where(d2 >= begin, -np.log(d2) - np.log(np.log(end / begin)), -np.inf)
 
     def loss(theta: Array) -> tuple[float, Array]:
-        """Of one group, or with a third parameter of two."""
-        core, slopes = _log_core(d2, n_features, *np.exp(theta[:2])), _core_slopes(d2, n_features, *np.exp(theta[:2]))
-        if len(theta) == 2:
+        """Of one group, or with a fourth parameter of two."""
+        core, slopes = _log_core(d2, *np.exp(theta[:3])), _core_slopes(d2, *np.exp(theta[:3]))
+        if len(theta) == 3:
             return -float(distances.mass @ core), -(slopes @ distances.mass)
-        core = core - np.logaddexp(0, theta[2])
-        both = np.logaddexp(core, log_stray - np.logaddexp(0, -theta[2]))
+        core = core - np.logaddexp(0, theta[3])
+        both = np.logaddexp(core, log_stray - np.logaddexp(0, -theta[3]))
         belongs = distances.mass * np.exp(core - both)  # to the core
-        share_slope = n_rows - np.sum(belongs) - n_rows * expit(theta[2])
-        return -float(distances.mass @ both), -np.append(slopes @ belongs, share_slope)
+        return -float(distances.mass @ both), -np.append(slopes @ belongs, n_rows * expit(-theta[3]) - np.sum(belongs))
 
-    first_scale = np.log(middle / n_features)
-    bounds = [(first_scale - 8, first_scale + 8), tuple(np.log(_CORE_DOF).tolist()), (-14.0, 2.0)]
-    one = _least(loss, [[first_scale, np.log(nu)] for nu in (1.5, 20.0)], bounds[:2])
-    starts = [[first_scale, np.log(nu), np.log(share)] for nu in (2.0, 20.0) for share in (0.03, 0.3)]
-    two = _least(loss, starts, bounds)
-    if one.fun - two.fun < np.log(n_rows):  # two more parameters: a share, and where strays end
-        return OutlierModel(float(np.exp(one.x[0])), float(np.exp(one.x[1])), 0.0, begin, end, nobody)
-    scale, dof, share = float(np.exp(two.x[0])), float(np.exp(two.x[1])), float(expit(two.x[2]))
-    found = _first_stray(n_features, scale, dof, share, begin, end, level)
-    return OutlierModel(scale, dof, share, begin, end, nobody if found is None else found)
+    whole, first_scale = np.log(n_features), np.log(middle / n_features)
+    starts = [[whole, first_scale, np.log(nu), np.log(share)] for nu in (1.5, 2.0, 20.0) for share in (0.03, 0.3)]
+
+    def strays(fewest: float) -> tuple[bool, Any, Any]:
+        """Whether there are some around a core of e^so many features or more, and the fits of one and two groups."""
+        bounds = [(fewest, whole), (first_scale - 8, first_scale + 8), tuple(np.log(_CORE_DOF).tolist()), (-14.0, 2.0)]
+        one = _least(loss, [starts[0][:3], starts[4][:3]], bounds[:3])
+        two = _least(loss, starts[2:], bounds)
+        return one.fun - two.fun >= np.log(n_rows), one.x, two.x  # two more parameters: a share, and where strays end
+
+    found, core, both = strays(whole)
+    if not found and n_features > 1:
+        found, _, both = strays(0.0)
+        found &= both[0] < np.log(n_features - 0.5)  # some of them tell nothing
+    features, scale, dof = np.exp((both if found else core)[:3]).tolist()
+    share = float(expit(both[3])) if found else 0.0
+    first = _stray_at(features, scale, dof, share, begin, end, level) if found else None
+    return OutlierModel(scale, dof, share, begin, end, first or nobody, features)
 
 
 def has_noise(fitted: FittedModel) -> bool:
@@ -120,19 +129,20 @@ def threshold_over(n_observed: int, model: OutlierModel, n_features: int, level:
     if n_observed == 0:
         return np.inf  # nothing is known of such a row
     core, begin, end = _over(n_observed, model, n_features)
-    if model.share > 0 and (found := _first_stray(*core, model.share, begin, end, level)) is not None:
+    if model.share > 0 and (found := _stray_at(*core, model.share, begin, end, level)) is not None:
         return found
-    tail = fdtrc(n_features, model.core_dof, model.end / (n_features * model.core_scale))
+    tail = fdtrc(model.core_features, model.core_dof, model.end / (model.core_features * model.core_scale))
     return 4 * _core_quantile(max(tail, 1e-300), *core)
 
 
-def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[int, float, float], float, float]:
+def _over(n_observed: int, model: OutlierModel, n_features: int) -> tuple[tuple[float, float, float], float, float]:
     """The core over some of the features, and where strays begin and end there.
 
     A round core's squared distances over fewer features follow scale * F(n_observed, nu), and log-uniform
     strays are log-uniform still; so both groups are the same, but nearer.
     """
-    whole, part = ((p, model.core_scale, model.core_dof) for p in (n_features, n_observed))
+    shares = model.core_features, model.core_features * n_observed / n_features
+    whole, part = ((p, model.core_scale, model.core_dof) for p in shares)
     nearer = 1.0 if n_observed == n_features else _core_quantile(0.5, *part) / _core_quantile(0.5, *whole)
     return part, model.begin * nearer, model.end * nearer
 
@@ -210,26 +220,26 @@ def _stray(fitted: FittedModel, block: Block, strays: OutlierModel | None, level
     return evidence > namespace(evidence).asarray(thresholds[which], device=evidence.device)
 
 
-def _log_core(r: Array, p: int, scale: float, dof: float) -> Array:
+def _log_core(r: Array, p: float, scale: float, dof: float) -> Array:
     """The log-density of a squared distance r where r / (p scale) follows F(p, dof)."""
     z = r / (dof * scale)
     return -betaln(p / 2, dof / 2) - np.log(r) + p / 2 * np.log(z) - (dof + p) / 2 * np.log1p(z)
 
 
-def _core_slopes(r: Array, p: int, scale: float, dof: float) -> Array:
-    """The derivatives of `_log_core` by the logarithms of scale and dof, (2, n)."""
+def _core_slopes(r: Array, p: float, scale: float, dof: float) -> Array:
+    """The derivatives of `_log_core` by the logarithms of p, scale and dof, (3, n)."""
     z = r / (dof * scale)
-    pull = (dof + p) / 2 * z / (1 + z) - p / 2
-    return np.array([pull, pull + dof / 2 * (digamma((dof + p) / 2) - digamma(dof / 2)) - dof / 2 * np.log1p(z)])
+    pull, both = (dof + p) / 2 * z / (1 + z) - p / 2, digamma((dof + p) / 2) - np.log1p(z)
+    return np.array([p / 2 * (both - digamma(p / 2) + np.log(z)), pull, pull + dof / 2 * (both - digamma(dof / 2))])
 
 
-def _core_quantile(tail: float, p: int, scale: float, dof: float) -> float:
+def _core_quantile(tail: float, p: float, scale: float, dof: float) -> float:
     """The squared distance that a fraction `tail` of the core exceeds."""
     core = max(float(betaincinv(dof / 2, p / 2, tail)), 1e-300)  # 0 where tails are heavier than any number
     return scale * dof * (1 / core - 1)
 
 
-def _first_stray(p: int, scale: float, dof: float, share: float, low: float, high: float, level: float) -> float | None:
+def _stray_at(p: float, scale: float, dof: float, share: float, low: float, high: float, level: float) -> float | None:
     """The least squared distance at which a row is a stray with the probability `level`; None if there is none."""
 
     def above(r: Any) -> Any:
@@ -243,7 +253,7 @@ def _first_stray(p: int, scale: float, dof: float, share: float, low: float, hig
     return float(brentq(above, grid[first - 1], grid[first]) * (1 + 1e-11) if first else low)  # and not before it
 
 
-def _log_odds(r: Array, p: int, scale: float, dof: float, share: float, low: float, high: float) -> Array:
+def _log_odds(r: Array, p: float, scale: float, dof: float, share: float, low: float, high: float) -> Array:
     """Of being a stray at squared distances r."""
     return logit(share) - np.log(r) - np.log(np.log(high / low)) - _log_core(r, p, scale, dof)
 

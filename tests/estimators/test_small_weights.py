@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from support.thoroughness import thorough
 
-from tkmeans import StudentTMixture, TKMeans, select_clusters
+from tkmeans import MiniBatchTKMeans, StudentTMixture, TKMeans, select_clusters
+from tkmeans.datasets import make_contaminated
 
 SIZES = (500, 30, 30)
 
@@ -27,6 +28,17 @@ def test_equal_weights_below_one_lead_to_the_clusters_and_outliers_without_weigh
     weighted = estimator.fit(X, sample_weight=np.full(len(X), weight))
     np.testing.assert_array_equal(weighted.labels_, labels)
     np.testing.assert_array_equal(weighted.outliers(X), outliers)
+
+
+@pytest.mark.parametrize("weight", [1e-2, 1e-6])
+@pytest.mark.parametrize("Estimator", [TKMeans, MiniBatchTKMeans, StudentTMixture])
+def test_far_rows_are_outliers_however_small_the_weights_of_all_rows_are(Estimator, weight):
+    X, y = make_contaminated(600, 3, outlier_fraction=0.04, random_state=0)
+    weights = np.full(len(X), weight)
+    np.testing.assert_array_equal(Estimator(3, random_state=0).fit(X, sample_weight=weights).outliers(X), y < 0)
+    if Estimator is MiniBatchTKMeans:
+        model = Estimator(3, random_state=0).partial_fit(X, sample_weight=weights)
+        np.testing.assert_array_equal(model.outliers(X), y < 0)
 
 
 @pytest.mark.parametrize("estimator", [TKMeans(3), StudentTMixture(3), StudentTMixture("auto")])

@@ -74,7 +74,8 @@ class Distances(NamedTuple):
         """Those of complete rows, or if these are few, of all in proportion to what was observed; in some points."""
         complete = (self.n_observed == n_features) & (self.weight > 0)
         kept = complete if np.count_nonzero(complete) >= ENOUGH_COMPLETE_ROWS else self.n_observed > 0
-        return tally(self.d2[kept] * (n_features / self.n_observed[kept]), self.weight[kept]).sketch()
+        one = np.clip(np.mean(self.weight[kept]), 1e-100, 1.0)  # small weights do not make rows few
+        return tally(self.d2[kept] * (n_features / self.n_observed[kept]), self.weight[kept] / one).sketch()
 
     def then(self, newer: "Distances") -> "Distances":
         """With those of one more batch, and the oldest forgotten."""

@@ -13,7 +13,7 @@ from tkmeans.em import SmallGain
 from tkmeans.estimators import validation
 from tkmeans.estimators.clusterer import Clusterer
 from tkmeans.estimators.inputs import Accepts, measure
-from tkmeans.fitted import Sketch, Training
+from tkmeans.fitted import Training
 from tkmeans.fitting import mixture_starts
 from tkmeans.fitting.mixture_setting import climb, on_one_thread
 from tkmeans.fitting.relations import leave_out_related
@@ -171,4 +171,4 @@ class StudentTMixture(Clusterer, DensityMixin, BaseEstimator):
     def _kept(self, training: Training, fit: Any, source: Source, found: dict[str, Any]) -> dict[str, Any]:
         """The distances of the training rows, by which outliers are found, and where a fit of the same rows goes on."""
         left = self.warm_start and fit.left and (self._fingerprint(source), fit.params, fit.left[0].prior, fit.left[1])
-        return {"_training_distances": Sketch(*training.review.comparable())} | ({"_left_off": left} if left else {})
+        return {"_training_distances": training.review.comparable(source)} | ({"_left_off": left} if left else {})

@@ -157,7 +157,7 @@ def student_merit(estimator: Any) -> Callable[[Fit], float]:
 
 def distances_kept(training: Training, fit: Fit, source: Source, found: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG001
     """The distances of the training rows, which decide who is an outlier."""
-    d2, mass = distances = training.review.comparable()  # in units of the scale
+    d2, mass = distances = training.review.comparable(source)  # in units of the scale
     params, sizes = training.params, training.review.sizes
     if distances.median > COLLAPSED * source.n_features:
         why = f"{len(sizes)} centres fit equal rows, or a few rows in {source.n_features} dimensions, ever better"
