@@ -3,11 +3,15 @@
 import io
 import os
 import sys
-from collections.abc import Callable
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 
@@ -39,6 +43,22 @@ def numpy_of(array: Any) -> Any:
         array = (array if arrow.types.is_floating(array.type) else array.cast("float64", safe=False)).fill_null(np.nan)
     kind = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)
+
+
+@contextmanager
+def as_utf_8(file: Any, encoding: str) -> Iterator[list[Any]]:
+    """Arrow's file in UTF-8, to be taken out of a list; in the end Arrow has let go of what decodes it.
+
+    That takes the interpreter: a thread of Arrow's that waits for it while Python ends would abort the process.
+    """
+    decode, freed = getincrementaldecoder(encoding)().decode, Event()
+    finalize(transform := lambda data: decode(data, not len(data)).encode(), freed.set)
+    opened = [file if encoding == "utf-8" else pyarrow().TransformInputStream(file, transform)]
+    del transform
+    try:
+        yield opened
+    finally:
+        freed.wait(timeout=10)
 
 
 class NoRows(TableError):
