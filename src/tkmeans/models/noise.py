@@ -30,8 +30,7 @@ def noise_kernel(share: float, beyond: float, center: Array, factors: Array, log
 
 def log_volume(p: int, log_det: float, box: float = 0.0) -> float:
     """Of an ellipsoid whose matrix has this ln det, or of the box around it."""
-    unit = p * math.log(2) if box else p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1)
-    return unit + log_det / 2
+    return (p * math.log(2) if box else p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1)) + log_det / 2
 
 
 def noise_shares(inside: float, beyond: float, rest: float) -> tuple[float, float]:

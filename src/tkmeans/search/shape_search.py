@@ -82,8 +82,7 @@ def frames(sample: Sample, units: Array, K: int) -> list[Array]:
     in such units they are near each other.
     """
     dense = dense_units(sample, units, K)
-    differ = np.max(units / dense) > SOME_DENSER * np.min(units / dense)
-    return [units, dense] if differ else [units]
+    return [units, dense] if np.max(units / dense) > SOME_DENSER * np.min(units / dense) else [units]
 
 
 def dense_units(sample: Sample, units: Array, K: int) -> Array:

@@ -1,11 +1,10 @@
 """The bytes of a file, compressed or not, of standard input or of memory; they may be read many times."""
 
+import codecs
 import io
 import os
 import sys
-from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
@@ -45,18 +44,13 @@ def numpy_of(array: Any) -> Any:
     return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)
 
 
-@contextmanager
-def as_utf_8(file: Any, encoding: str) -> Iterator[list[Any]]:
-    """Arrow's file in UTF-8, to be taken out of a list; in the end Arrow has let go of what decodes it.
-
-    That takes the interpreter: a thread of Arrow's that waits for it while Python ends would abort the process.
-    """
-    decode, freed = getincrementaldecoder(encoding)().decode, Event()
-    finalize(transform := lambda data: decode(data, not len(data)).encode(), freed.set)
-    opened = [file if encoding == "utf-8" else pyarrow().TransformInputStream(file, transform)]
-    del transform
+def csv_batches(file: Any, encoding: str, *how: Any) -> Iterator[Any]:
+    """Batches of text; then Arrow's threads have let go of the decoder: one that waits while Python ends aborts it."""
+    decode, freed = codecs.getincrementaldecoder(encoding)().decode, Event()
+    finalize((opened := [lambda data: decode(data, not len(data)).encode()])[0], freed.set)
+    opened[0] = file if encoding == "utf-8" else pyarrow().TransformInputStream(file, opened[0])
     try:
-        yield opened
+        yield from pyarrow(module="pyarrow.csv").open_csv(opened.pop(), *how)
     finally:
         freed.wait(timeout=10)
 
@@ -76,10 +70,9 @@ class Content(NamedTuple):
 
     def open(self) -> Any:
         """The bytes as a file, unpacked."""
-        if self.packing == "xz":
-            return import_module("lzma").open(self.path or io.BytesIO(self.data))
         if self.packing:
-            return self.native()[0]
+            xz = import_module("lzma") if self.packing == "xz" else None
+            return xz.open(self.path or io.BytesIO(self.data)) if xz else self.native()[0]
         return io.BytesIO(self.data) if self.path is None else io.FileIO(self.path)
 
     def native(self) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.file_content import WATCH, Content, NoRows, as_utf_8, numpy_of, pyarrow
+from tkmeans.tables.file_content import WATCH, Content, NoRows, csv_batches, numpy_of, pyarrow
 from tkmeans.tables.numerals import POINTED, SPACES, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
@@ -157,14 +157,13 @@ class TextTable(Table):
             file, raw = self._content.native()
             with raw, file:
                 file.read(layout.n_bytes_before)
-                with as_utf_8(file, layout.found.encoding) as opened:
-                    for batch in csv.open_csv(opened.pop(), read, parse, convert):
-                        WATCH.get()(self._content.size + raw.tell(), 2 * self._content.size)
-                        if behind and any(map(str.strip, batch.columns[-1].dictionary.to_pylist())):
-                            self._by_hand = True
-                            raise _Again
-                        if batch.num_rows:
-                            yield batch.columns[: len(names)]
+                for batch in csv_batches(file, layout.found.encoding, read, parse, convert):
+                    WATCH.get()(self._content.size + raw.tell(), 2 * self._content.size)
+                    if behind and any(map(str.strip, batch.columns[-1].dictionary.to_pylist())):
+                        self._by_hand = True
+                        raise _Again
+                    if batch.num_rows:
+                        yield batch.columns[: len(names)]
         except (arrow.ArrowInvalid, arrow.ArrowKeyError) as fault:
             culprit, word = (re.search(what, str(fault)) for what in (r"column #(\d+)", r"invalid value '(.*)'"))
             if culprit and word and word[1] not in self._missing and layout.numerals.is_missing(word[1]):
