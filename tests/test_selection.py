@@ -82,6 +82,18 @@ def test_neither_missing_values_nor_weights_nor_extreme_values_change_the_number
         assert chosen(np.vstack([rows, [extreme]])) == 4
 
 
+@pytest.mark.parametrize("missing", [0.2, 0.3])
+@pytest.mark.parametrize("seed", [0, 4])
+def test_clusters_of_which_few_rows_are_complete_are_counted_rightly(missing, seed):
+    # Of 60 rows each, 8 deviations apart, 14 to 25 are complete.
+    rng = np.random.default_rng(seed)
+    rows = np.repeat([[0.0, 0, 0, 0], [8, 8, 0, 0], [0, 8, 8, 8]], 60, axis=0) + rng.normal(size=(180, 4))
+    rows[rng.random(rows.shape) < missing] = np.nan
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*without a single observed value")
+        assert chosen(rows) == 3
+
+
 def test_few_and_equal_rows_have_a_number_of_clusters():
     assert select_clusters(np.repeat([[0.0, 0.0], [5.0, 5.0]], 30, axis=0), range(1, 4)).best <= 2
     assert select_clusters(X[:5], range(1, 6)).best >= 1

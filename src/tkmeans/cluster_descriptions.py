@@ -38,6 +38,7 @@ _ALONE = {"mass": "heavy light", "weight": "heavy light", "age": "old young", "s
 _ALONE |= {"area": "large small", "price": "expensive cheap", "speed": "fast slow"}
 _STATISTICS = {"average", "avg", "mean", "median", "max", "maximum", "min", "minimum", "total", "sum", "std"}
 _UNITS = {"mm", "cm", "m", "km", "g", "kg", "s", "ms", "h", "usd", "eur", "pct", "percent"}
+_SPLIT = r"(?:[\s_-]|\.(?![0-9])|(?<![0-9])\.)+"  # words of a name; 2.5 is one
 _LONG_NAME = 8  # words; of longer names nothing is left out
 _BETWEEN = 0.25, 0.75  # of the other rows are in clusters below: neither high nor low
 
@@ -64,7 +65,7 @@ class Trait(NamedTuple):
 
 def _phrases(names: Sequence[str]) -> list[tuple[str, str, str]]:
     """Words for low, medium and high values of each column; a unit is left out if no other column is called alike."""
-    split = [[word for word in re.split(r"[\s._-]+", name, maxsplit=_LONG_NAME) if word] or [name] for name in names]
+    split = [[word for word in re.split(_SPLIT, name, maxsplit=_LONG_NAME) if word] or [name] for name in names]
     alike = Counter(tuple(words[:n]) for words in split for n in range(1, len(words) + 1))
     found = []
     for words in split:

@@ -42,6 +42,23 @@ def test_an_encoded_category_is_clustered_by_and_known_to_predict(run, csv_file,
     assert run("predict", model, file, "--json").document["labels"] == fitted["labels"]
 
 
+def test_a_point_within_a_number_belongs_to_the_name_of_a_column(run, table):
+    said = run("fit", table("PM2.5,petal.length", *(f"{a},{b}" for a, b in positive_groups(60))), "-k", 2).stdout
+    sentences = re.findall(r"^Cluster \d .*$", said, re.MULTILINE)
+    assert len(sentences) == 2
+    for sentence in sentences:
+        assert re.search(r"\b(high|low) PM2\.5\b", sentence)
+        assert re.search(r"\b(long|short) petal\b", sentence)
+
+
+def test_centres_of_dates_are_said_to_be_days(run, table):
+    rows = [f"{a},{b},2024-{1 + i % 12:02}-11" for i, (a, b) in enumerate(positive_groups(60))]
+    file = table("a,b,day", *rows)
+    said = "Centres are in your units; rows are counted without outliers"
+    assert f"{said}; dates are days since 1970-01-01." in run("fit", file, "-k", 2, "--keep", "day").stdout
+    assert f"{said}." in run("fit", file, "-k", 2).stdout
+
+
 def test_the_sentence_of_each_cluster_names_its_species(run, csv_file):
     done = run("fit", csv_file(), "-k", 3)
     sentences = re.findall(r"^Cluster \d .*$", done.stdout, re.MULTILINE)

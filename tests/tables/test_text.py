@@ -1,10 +1,13 @@
 """Text as a table: columns that begin late, numerals, encodings and names."""
 
+import codecs
 import gzip
 import io
 import json
 import os
 import sys
+import time
+import weakref
 
 import numpy as np
 import pytest
@@ -118,6 +121,32 @@ def test_an_encoding_by_its_family_name_is_read_and_written_with_or_without_a_ma
     table = read_table(path, Reading(encoding=family))
     assert table.cells("naïf") == ["é", "è"]
     assert out(table, "-") == data
+
+
+def test_a_reading_that_ends_leaves_nothing_of_pythons_to_the_threads_of_arrow(tmp_path):
+    kept, latin = [], codecs.lookup("latin-1")
+
+    class Watched(latin.incrementaldecoder):
+        def __init__(self, errors="strict"):
+            super().__init__(errors)
+            kept.append(weakref.ref(self))
+
+        def decode(self, data, final=False):
+            time.sleep(0.2 * (len(data) > 1000))  # as if the processor were busy
+            return super().decode(data, final)
+
+    how = latin.encode, latin.decode, latin.streamreader, latin.streamwriter, latin.incrementalencoder, Watched
+    search = {"watched": codecs.CodecInfo(*how, name="watched")}.get
+    codecs.register(search)
+    path = written(tmp_path / "long.csv", "x,é\n".encode("latin-1") + b"1.5,2.5\n2.5,9.5\n" * 200_000)
+    try:
+        rows = read_table(path, Reading(encoding="watched")).chunks(["x"])
+        next(rows)
+        rows.close()
+        assert kept
+        assert not [each for each in kept if each() is not None]
+    finally:
+        codecs.unregister(search)
 
 
 @pytest.mark.parametrize("name", ["rot13", "hex", "undefined", "no such"])

@@ -51,6 +51,7 @@ def print_clusters(data: Data, model: Any, found: RowAnswers, description: Any, 
     less = f"; {len(centers) - len(shown)} more clusters: --json or --out shows them" * (len(shown) < len(centers))
     hidden = screen.count(len(data.columns) - len(columns), "column")
     less += f"; {hidden} more: --json shows them" * (len(columns) < len(data.columns))
+    less += "; dates are days since 1970-01-01" * any(data.table.kinds.get(name) == "date" for name in columns)
     screen.tell(f"Centres are in your units; rows are counted without outliers{less}.")
     if hasattr(model, "agreement_"):
         n_agreeing, others = round(model.agreement_ * model.n_searches_), ""

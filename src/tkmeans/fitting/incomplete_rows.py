@@ -148,7 +148,7 @@ def _scatter(rows: Sample) -> tuple[Array, Array]:
     return mass, weight @ np.where(known, X - middle, 0.0) ** 2
 
 
-def complete(sample: Sample, n_clusters: int, given: Array, one: float = 1.0) -> Sample:
+def complete(sample: Sample, n_clusters: float, given: Array, one: float = 1.0) -> Sample:
     """A sample without missing values: its complete rows if they are enough, else all with their holes filled.
 
     Only the start is chosen on it; EM then takes every row as it is. A cluster in which some feature was never observed

@@ -185,7 +185,7 @@ class Descent:
         X, weight = source.sample(size, np.random.RandomState(0))
         rows = Sample(X, weight * (min(max(np.sum(weight), len(X)), size) / np.sum(weight)))  # rows count as rows
         rows = without_bad_cells(rows, most, at_most=True) if settings.bad_cells else rows
-        sample = canonical(complete(rows, 5, X))  # holes are filled only if complete rows are very few
+        sample = canonical(complete(rows, np.clip(len(X) / 400, 1, 5), X))  # whole rows, if a 20th are: 20 to 100
         one = np.min(rows.weight[rows.weight > 0], initial=1.0)
         bulk = bulk_of(sample, None, rounding(source), one)  # of all: small clusters may be as far away as outliers
         squares = np.sum(((sample.X - bulk.center) / bulk.units) ** 2, axis=1)

@@ -1,13 +1,16 @@
 """The bytes of a file, compressed or not, of standard input or of memory; they may be read many times."""
 
+import codecs
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 
@@ -39,6 +42,20 @@ def numpy_of(array: Any) -> Any:
         array = (array if arrow.types.is_floating(array.type) else array.cast("float64", safe=False)).fill_null(np.nan)
     kind = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(array.buffers()[1] or b"", kind, len(array), array.offset * kind.itemsize)
+
+
+def csv_batches(file: Any, encoding: str, *how: Any) -> Iterator[Any]:
+    """Batches of text; then Arrow's threads have let go of the decoder: one that waits while Python ends aborts it."""
+    decode, freed = codecs.getincrementaldecoder(encoding)().decode, Event()
+    text: Any = lambda data: decode(data, not len(data)).encode()  # noqa: E731 - Arrow alone is to hold it
+    finalize(text, freed.set)
+    try:
+        text = file if encoding == "utf-8" else pyarrow().TransformInputStream(file, text)
+        text = pyarrow(module="pyarrow.csv").open_csv(text, *how)
+        yield from text
+    finally:
+        text = None
+        freed.wait(timeout=10)
 
 
 class NoRows(TableError):

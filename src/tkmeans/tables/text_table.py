@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple, final
 import numpy as np
 
 from tkmeans.stats import Array
-from tkmeans.tables.file_content import WATCH, Content, NoRows, numpy_of, pyarrow
+from tkmeans.tables.file_content import WATCH, Content, NoRows, csv_batches, numpy_of, pyarrow
 from tkmeans.tables.numerals import POINTED, SPACES, Numerals, guess_numerals
 from tkmeans.tables.table import CHUNK, Added, Cells, Reading, Table, TableError, no_header, texts_of, unique_names
 from tkmeans.tables.text_layout import NAMED, Record, Survey, guess_delimiter, has_header, records, survey
@@ -147,9 +147,9 @@ class TextTable(Table):
         layout, text = self._layout, arrow.dictionary(arrow.int32(), arrow.string())
         texts = {name for name, kind in self.notations.items() if kind not in ("", "number", "code")}
         texts |= self._by_cells | {*as_text}
-        behind, encoding = ["\0"] * layout.trailing, layout.found.encoding.replace("utf-8", "utf8")
+        behind = ["\0"] * layout.trailing
         types = {name: text if name in texts else arrow.float64() for name in names} | dict.fromkeys(behind, text)
-        read = csv.ReadOptions(block_size=1 << 20, column_names=[*self.names, *behind], encoding=encoding)
+        read = csv.ReadOptions(block_size=1 << 20, column_names=[*self.names, *behind])
         parse = csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=bool(layout.found.quotes))
         how = {"null_values": sorted(self._missing), "decimal_point": layout.numerals.decimal}
         convert = csv.ConvertOptions(column_types=types, include_columns=[*names, *behind], **how)
@@ -157,7 +157,7 @@ class TextTable(Table):
             file, raw = self._content.native()
             with raw, file:
                 file.read(layout.n_bytes_before)
-                for batch in csv.open_csv(file, read, parse, convert):
+                for batch in csv_batches(file, layout.found.encoding, read, parse, convert):
                     WATCH.get()(self._content.size + raw.tell(), 2 * self._content.size)
                     if behind and any(map(str.strip, batch.columns[-1].dictionary.to_pylist())):
                         self._by_hand = True
