@@ -46,16 +46,25 @@ def numpy_of(array: Any) -> Any:
 
 def csv_batches(file: Any, encoding: str, *how: Any) -> Iterator[Any]:
     """Batches of text; then Arrow's threads have let go of the decoder: one that waits while Python ends aborts it."""
-    decode, freed = codecs.getincrementaldecoder(encoding)().decode, Event()
-    text: Any = lambda data: decode(data, not len(data)).encode()  # noqa: E731 - Arrow alone is to hold it
-    finalize(text, freed.set)
+    freed = Event()
     try:
-        text = file if encoding == "utf-8" else pyarrow().TransformInputStream(file, text)
-        text = pyarrow(module="pyarrow.csv").open_csv(text, *how)
-        yield from text
+        yield from pyarrow(module="pyarrow.csv").open_csv(_in_utf8(file, encoding, freed), *how)
     finally:
-        text = None
         freed.wait(timeout=10)
+
+
+def _in_utf8(file: Any, encoding: str, freed: Event) -> Any:
+    """The file, decoded if it must be; `freed` is set when nothing holds the decoder any more."""
+    if encoding == "utf-8":
+        freed.set()
+        return file
+    decode = codecs.getincrementaldecoder(encoding)().decode
+
+    def utf8(data: Any) -> bytes:
+        return decode(data, not len(data)).encode()
+
+    finalize(utf8, freed.set)
+    return pyarrow().TransformInputStream(file, utf8)
 
 
 class NoRows(TableError):
